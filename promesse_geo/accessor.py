@@ -1,0 +1,115 @@
+"""`gdf.promesse`: the front door."""
+
+from typing import Any
+
+import geopandas as gpd
+import pandas as pd
+
+from promesse_geo import preprocess
+from promesse_geo.columns import Name
+from promesse_geo.mechanisms import Mechanism, Promesse
+from promesse_geo.space import Space
+from promesse_geo.traces import Traces
+
+
+@pd.api.extensions.register_dataframe_accessor("promesse")
+class PromesseAccessor:
+    """Protect and describe the traces of a GeoDataFrame of points.
+
+    `gdf.promesse` finds the columns of user and time; `gdf.promesse(user="cab", time="stamp")` names them for one
+    call chain, and `user=None` says that the frame is one trace.
+
+    Parameters
+    ----------
+    frame : geopandas.GeoDataFrame
+        One row a record, with a CRS; it is never changed.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=2)
+    >>> list(city.promesse(user="user").smooth(200).columns)
+    ['user', 'time', 'geometry']
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        if not isinstance(frame, gpd.GeoDataFrame):
+            raise AttributeError(
+                "'promesse' needs a GeoDataFrame of points; make one with geopandas.GeoDataFrame(df, "
+                "geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)"
+            )
+        self._frame = frame
+        self._names: dict[str, Name] = {}
+
+    def __call__(self, *, user: Name = ..., time: Name = ...) -> "PromesseAccessor":
+        """Name the columns of user and time."""
+        named = PromesseAccessor(self._frame)
+        named._names = {"user": user, "time": time}
+        return named
+
+    def __repr__(self) -> str:
+        """Say what this is."""
+        return f"<promesse accessor on {len(self._frame):,} rows; see help(gdf.promesse)>"
+
+    def traces(self, *, space: str | Space | None = None, errors: str = "raise") -> Traces:
+        """Return the frame as Traces; see `Traces.from_frame`."""
+        return Traces.from_frame(self._frame, space=space, errors=errors, **self._names)
+
+    def describe(self) -> pd.Series:
+        """Describe the data by the figures of the paper's Table I; see `promesse_geo.describe`."""
+        return preprocess.describe(self._frame, **self._names)
+
+    def prepare(
+        self,
+        *,
+        tz: Any = None,
+        days: int = 20,
+        min_days: int | None = None,
+        gap: Any = "4h",
+        seed: int | str | None = None,
+        keep_user: bool = False,
+    ) -> gpd.GeoDataFrame:
+        """Prepare the data as the paper does; see `promesse_geo.prepare`."""
+        return preprocess.prepare(
+            self._frame, tz=tz, days=days, min_days=min_days, gap=gap, seed=seed, keep_user=keep_user, **self._names
+        )
+
+    def collapse_empty_days(self, *, tz: Any = None) -> gpd.GeoDataFrame:
+        """Make every trace begin on the same day, without empty days; see `promesse_geo.collapse_empty_days`."""
+        return preprocess.collapse_empty_days(self._frame, tz=tz, **self._names)
+
+    def first_days(self, days: int = 20, *, min_days: int | None = None, tz: Any = None) -> gpd.GeoDataFrame:
+        """Keep each user's first days that hold data; see `promesse_geo.first_days`."""
+        return preprocess.first_days(self._frame, days=days, min_days=min_days, tz=tz, **self._names)
+
+    def split_gaps(
+        self, gap: Any = "4h", *, seed: int | str | None = None, keep_user: bool = False
+    ) -> gpd.GeoDataFrame:
+        """Cut traces at long pauses; see `promesse_geo.split_gaps`."""
+        return preprocess.split_gaps(self._frame, gap=gap, seed=seed, keep_user=keep_user, **self._names)
+
+    def drop_jumps(self, max_speed: float = 50.0) -> gpd.GeoDataFrame:
+        """Remove records that nobody could have reached; see `promesse_geo.drop_jumps`."""
+        return preprocess.drop_jumps(self._frame, max_speed=max_speed, **self._names)
+
+    def pseudonymize(self, *, seed: int | str | None = None) -> gpd.GeoDataFrame:
+        """Rename every user; see `promesse_geo.pseudonymize`."""
+        return preprocess.pseudonymize(self._frame, seed=seed, **self._names)
+
+    def protect(self, mechanism: Mechanism) -> gpd.GeoDataFrame:
+        """Protect the data with any mechanism; see `promesse_geo.Mechanism`."""
+        return checked_mechanism(mechanism).protect(self._frame, **self._names)
+
+    def smooth(self, epsilon: float, *, variant: str = "polyline", min_points: int = 1) -> gpd.GeoDataFrame:
+        """Protect the data with Promesse; see `promesse_geo.Promesse`."""
+        return self.protect(Promesse(epsilon, variant=variant, min_points=min_points))
+
+
+def checked_mechanism(mechanism: Mechanism) -> Mechanism:
+    """Return a mechanism, or say that it is none."""
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(
+            "The 'mechanism' parameter of protect must be a mechanism such as pg.Promesse(200). "
+            f"Got a {type(mechanism).__name__} instead."
+        )
+    return mechanism

@@ -1,0 +1,146 @@
+"""Parameter checks: the one place where a wrong parameter is worded, and where warnings are given."""
+
+import math
+import numbers
+import os
+import reprlib
+import sys
+import warnings
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def shown(value: object) -> str:
+    """A short repr of what came, for an error message."""
+    return reprlib.repr(value)
+
+
+def refuse(name: str, owner: str, rule: str, value: object, *, cure: str = "") -> str:
+    """The wording of every refused parameter: name, rule, what came, cure."""
+    message = f"The '{name}' parameter of {owner} must be {rule}. Got {shown(value)} instead."
+    return f"{message} {cure}" if cure else message
+
+
+def is_number(value: object) -> bool:
+    """True for real numbers that are not booleans."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def number(
+    value: Any,
+    *,
+    name: str,
+    owner: str,
+    unit: str,
+    low: float = 0.0,
+    high: float = math.inf,
+) -> float:
+    """Return value as a float, or say that it is not a finite number of `unit` above zero, in [low, high]."""
+    rule = f"a finite number of {unit} above zero"
+    if not is_number(value):
+        raise TypeError(refuse(name, owner, rule, value))
+    if not math.isfinite(value) or value <= 0:
+        raise ValueError(refuse(name, owner, rule, value))
+    if not low <= value <= high:
+        rule = f"between {low:,.12g} and {high:,.12g} {unit}"
+        raise ValueError(refuse(name, owner, rule, value, cure=f"Is it in {unit}?"))
+    return float(value)
+
+
+def whole(value: Any, *, name: str, owner: str, low: int = 1) -> int:
+    """Return value as an int, or say that it is not a whole number of at least `low`."""
+    rule = f"a whole number of at least {low}"
+    if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(refuse(name, owner, rule, value))
+    if value < low:
+        raise ValueError(refuse(name, owner, rule, value))
+    return int(value)
+
+
+def choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -> str:
+    """Return value, or say which of the options it has to be."""
+    rule = "one of " + ", ".join(repr(option) for option in options)
+    if not isinstance(value, str):
+        raise TypeError(refuse(name, owner, rule, value))
+    if value not in options:
+        raise ValueError(refuse(name, owner, rule, value))
+    return value
+
+
+def flag(value: Any, *, name: str, owner: str) -> bool:
+    """Return value as a bool, or say that it is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(refuse(name, owner, "True or False", value))
+    return bool(value)
+
+
+def duration(value: Any, *, name: str, owner: str) -> int:
+    """Return a duration in nanoseconds, from '15min', a timedelta or a number of seconds."""
+    rule = "a duration above zero such as '15min', a timedelta or a number of seconds"
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(refuse(name, owner, rule, value))
+    try:
+        delta = pd.Timedelta(value, unit="s") if is_number(value) else pd.Timedelta(value)
+        nanoseconds = delta.as_unit("ns").value
+    except (ValueError, OverflowError) as error:
+        kind = ValueError if isinstance(value, str) or is_number(value) else TypeError
+        raise kind(refuse(name, owner, rule, value)) from error
+    if pd.isna(delta) or nanoseconds <= 0:
+        raise ValueError(refuse(name, owner, rule, value))
+    return int(nanoseconds)
+
+
+def zone(value: Any, *, name: str, owner: str) -> tzinfo:
+    """Return a time zone, from its name or a tzinfo."""
+    rule = "a time zone such as 'Europe/Paris'"
+    if not isinstance(value, (str, tzinfo)):
+        raise TypeError(refuse(name, owner, rule, value))
+    try:
+        found = pd.DatetimeTZDtype(tz=value).tz
+    except Exception as error:  # each time zone library raises its own kind
+        raise ValueError(refuse(name, owner, rule, value)) from error
+    return found
+
+
+def seed(value: Any, *, owner: str) -> int | str | None:
+    """Return a seed: None, a whole number or a text. The message never shows it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
+        return int(value)
+    raise TypeError(
+        f"The 'seed' parameter of {owner} must be None, a whole number or a text. Got a {type(value).__name__} instead."
+    )
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """'1 trace', '2,345 traces'."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def listed(names: Sequence[object]) -> str:
+    """'a', 'b' and 'c'."""
+    texts = [repr(name) for name in names]
+    return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
+
+
+def tell(message: str) -> None:
+    """Warn, pointing at the caller's own line: the first one outside this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def text(value: Any, *, name: str, owner: str) -> str:
+    """Return a text, or say that it is none."""
+    if not isinstance(value, str):
+        raise TypeError(refuse(name, owner, "text", value))
+    return value

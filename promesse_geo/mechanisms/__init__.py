@@ -1,0 +1,6 @@
+"""Protection mechanisms: one file each."""
+
+from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.mechanisms.promesse import Promesse
+
+__all__ = ["Mechanism", "Promesse"]

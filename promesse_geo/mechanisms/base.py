@@ -1,0 +1,58 @@
+"""The contract of every protection mechanism."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import geopandas as gpd
+
+from promesse_geo.columns import Name
+from promesse_geo.traces import Traces, through_doors
+
+Data = TypeVar("Data", gpd.GeoDataFrame, Traces)
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """A protection mechanism: a frozen dataclass of checked parameters with one method, `_protect`.
+
+    A new mechanism is one file with one frozen dataclass that checks its parameters in `__post_init__` and turns
+    Traces into Traces in `_protect`. `protect`, the accessor and the command line then take it unchanged.
+    """
+
+    def protect(self, data: Data, *, user: Name = ..., time: Name = ...) -> Data:
+        """Protect a data set.
+
+        Parameters
+        ----------
+        data : geopandas.GeoDataFrame or Traces
+            The original data; it is not changed.
+        user, time : column name, None or ...
+            Columns of the frame; see `Traces.from_frame`.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame or Traces
+            The kind that came: user, time and geometry only, in the order of traces, with a fresh index.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            If the data cannot be read.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> list(pg.Promesse(200).protect(city).columns)
+        ['user', 'time', 'geometry']
+        """
+        return through_doors(data, self._protect, user=user, time=time)
+
+    @abstractmethod
+    def _protect(self, traces: Traces) -> Traces:
+        """Turn Traces into protected Traces."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that may be published: all but the seed."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}

@@ -1,0 +1,159 @@
+"""Promesse: speed smoothing (paper, section IV, Algorithm 1)."""
+
+import math
+import os
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+
+from promesse_geo import check
+from promesse_geo.kernels import smoothing
+from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.space import Space
+from promesse_geo.traces import Traces, as_offsets
+
+_TOLERANCE = (1e-9, 1e-8)  # "at least ε away" forgives 1e-9 of ε and 1e-8 m, so that rounding does not decide
+_TABLE = 256  # multiples of ε whose sine and cosine are looked up; longer straight pieces compute theirs
+
+
+@dataclass(frozen=True)
+class Promesse(Mechanism):
+    """Publish points at a constant distance and constant time from each other.
+
+    Stops disappear because nothing slows down any more; the path stays where it was. The first and the last point
+    are removed, so that publication begins at least epsilon away from the true start. What it does not hide: the
+    streets taken, and the time at which a trace begins and ends, roughly.
+
+    Parameters
+    ----------
+    epsilon : float
+        Distance in metres between consecutive published points, from 0.01 to 1,000,000: the size of the places to
+        hide. The paper recommends the diameter of a POI, 200 m.
+    variant : {"polyline", "pseudocode"}
+        Where samples lie: on the original polyline, at the first point that is exactly epsilon from the last sample
+        (the paper's prose, and its spatial error of 0 m); or towards the next record, as Algorithm 1 says to the
+        letter, which cuts corners.
+    min_points : int
+        Traces with fewer points left than this are dropped. The algorithm keeps a single point; the paper's prose
+        ("two or less") is `min_points=3`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not of its kind or out of its range.
+
+    References
+    ----------
+    Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data
+    with High Utility. TrustCom 2015, section IV.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=2, as_traces=True)
+    >>> len(pg.Promesse(200).protect(city))
+    2
+    """
+
+    epsilon: float
+    variant: str = "polyline"
+    min_points: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        epsilon = check.number(self.epsilon, name="epsilon", owner="Promesse", unit="metres", low=0.01, high=1e6)
+        object.__setattr__(self, "epsilon", epsilon)
+        check.choice(self.variant, name="variant", owner="Promesse", options=("polyline", "pseudocode"))
+        least = check.whole(self.min_points, name="min_points", owner="Promesse")
+        object.__setattr__(self, "min_points", least)
+
+    def _protect(self, traces: Traces) -> Traces:
+        points, kept, begin, end = self._sample(traces)
+        remain = kept > 0
+        dropped = len(traces) - int(remain.sum())
+        if dropped:
+            least = "" if self.min_points == 1 else f"fewer than {self.min_points} points would remain, or "
+            check.tell(
+                f"{dropped:,} of {check.counted(len(traces), 'trace')} could not be protected and "
+                f"{'was' if dropped == 1 else 'were'} left out ({least}they hold at most two samples "
+                f"{self.epsilon:g} m apart)."
+            )
+        offsets = as_offsets(kept[remain])
+        return replace(
+            traces,
+            points=points,
+            times=smoothing.spread(offsets, begin[remain], end[remain]),
+            offsets=offsets,
+            users=traces.users[remain],
+            positions=np.arange(len(points)),
+            names=replace(traces.names, unit="ns"),
+        )
+
+    def _sample(self, traces: Traces) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Published points, and each trace's number of them, first and last time."""
+        space = traces.space
+        bounds = smoothing.room(traces.points, traces.offsets, space.curvature, self.epsilon / space.scale)
+        shares = _equal_shares(bounds, numba.get_num_threads())
+        begins = np.array([math.ceil(bounds[:share].sum()) + int(share) for share in shares])
+        out = _allocate(int(begins[-1]), space.dimension, epsilon=self.epsilon)
+        kept, begin, end = smoothing.fill(
+            traces.points, traces.times, traces.offsets, shares, begins, out, *self._rule(space), self.min_points
+        )
+        return _closed_up(out, begins, as_offsets(kept)[shares]), kept, begin, end
+
+    def _rule(
+        self, space: Space
+    ) -> tuple[tuple[bool, float, float, float, float, float, float], np.ndarray, np.ndarray]:
+        """The distances that the kernel compares with, in its units, and sines and cosines of multiples of ε."""
+        relative, absolute = _TOLERANCE
+        epsilon = self.epsilon / space.scale
+        near = self.epsilon * (1 - relative) - absolute
+        two = (2 * self.epsilon - absolute) / (1 + relative) * (1 - 1e-12)
+
+        def squared_chord(metres: float) -> float:
+            length = metres / space.scale
+            return (2 * math.sin(length / 2)) ** 2 if space.curvature else length**2
+
+        steps = np.arange(_TABLE) * epsilon
+        tables = (np.cos(steps), np.sin(steps)) if space.curvature else (np.ones(_TABLE), steps)
+        rule = (
+            self.variant == "polyline",
+            space.curvature,
+            squared_chord(self.epsilon),
+            squared_chord(near),
+            squared_chord(two),
+            epsilon,
+            absolute / self.epsilon,
+        )
+        return rule, *tables
+
+
+def _equal_shares(work: np.ndarray, number: int) -> np.ndarray:
+    """Bounds of `number` runs of consecutive traces with about the same work."""
+    done = np.cumsum(work)
+    wanted = np.arange(1, number) / number * (done[-1] if len(done) else 0)
+    return np.concatenate(([0], np.searchsorted(done, wanted), [len(work)])).astype(np.int64)
+
+
+def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
+    """Room for the samples; pages that are not written cost nothing."""
+    wanted = records * dimension * 8
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
+    try:
+        if wanted > memory:
+            raise MemoryError
+        return np.empty((records, dimension))
+    except MemoryError:
+        raise MemoryError(
+            f"Points {epsilon:g} m apart on these traces could be as many as {records:,}, which do not fit in memory. "
+            "Take a larger epsilon, or remove impossible jumps first with drop_jumps()."
+        ) from None
+
+
+def _closed_up(out: np.ndarray, begins: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Move the shares' samples together in place, and return them without the room left over."""
+    for share in range(1, len(begins) - 1):
+        count = wanted[share + 1] - wanted[share]
+        out[wanted[share] : wanted[share + 1]] = out[begins[share] : begins[share] + count]
+    return out[: wanted[-1]]
