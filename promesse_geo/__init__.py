@@ -14,16 +14,9 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
 
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
 from promesse_geo.datasets import make_city, read_cabspotting
+from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.mechanisms import Mechanism, Promesse
-from promesse_geo.preprocess import (
-    collapse_empty_days,
-    describe,
-    drop_jumps,
-    first_days,
-    prepare,
-    pseudonymize,
-    split_gaps,
-)
+from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
 from promesse_geo.space import Plane, Sphere
 from promesse_geo.traces import Traces
 

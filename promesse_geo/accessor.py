@@ -5,6 +5,7 @@ from typing import Any
 import geopandas as gpd
 import pandas as pd
 
+from promesse_geo import days as local_days
 from promesse_geo import preprocess
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Mechanism, Promesse
@@ -76,11 +77,11 @@ class PromesseAccessor:
 
     def collapse_empty_days(self, *, tz: Any = None) -> gpd.GeoDataFrame:
         """Make every trace begin on the same day, without empty days; see `promesse_geo.collapse_empty_days`."""
-        return preprocess.collapse_empty_days(self._frame, tz=tz, **self._names)
+        return local_days.collapse_empty_days(self._frame, tz=tz, **self._names)
 
     def first_days(self, days: int = 20, *, min_days: int | None = None, tz: Any = None) -> gpd.GeoDataFrame:
         """Keep each user's first days that hold data; see `promesse_geo.first_days`."""
-        return preprocess.first_days(self._frame, days=days, min_days=min_days, tz=tz, **self._names)
+        return local_days.first_days(self._frame, days=days, min_days=min_days, tz=tz, **self._names)
 
     def split_gaps(
         self, gap: Any = "4h", *, seed: int | str | None = None, keep_user: bool = False

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import tzinfo
 from types import EllipsisType
-from typing import Any
+from typing import Any, Literal
 
 import geopandas as gpd
 import numpy as np
@@ -14,6 +14,8 @@ from promesse_geo import check
 
 Name = Hashable | None | EllipsisType
 """A column's name; None for 'there is none'; ... for 'find it'."""
+
+Unit = Literal["s", "ms", "us", "ns"]
 
 KNOWN_USERS = ("uid", "user", "user_id", "traj_id", "track_id", "individual-local-identifier")
 KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
@@ -28,7 +30,7 @@ class Names:
     geometry: Hashable = "geometry"
     time_is_index: bool = False
     zone: tzinfo | None = None
-    unit: str = "ns"
+    unit: Unit = "ns"
 
 
 def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -> Names:
@@ -174,7 +176,7 @@ def _key_order(users: pd.Index) -> np.ndarray:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.ndarray, tzinfo | None, str]:
+def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.ndarray, tzinfo | None, Unit]:
     """Read a column of times.
 
     Parameters

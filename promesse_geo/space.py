@@ -186,7 +186,7 @@ def _readable(crs: Any) -> CRS:
 def _inner(crs: CRS) -> CRS:
     """The horizontal CRS inside a bound or compound one."""
     while crs.is_bound or crs.is_compound:
-        crs = crs.source_crs if crs.is_bound else crs.sub_crs_list[0]
+        crs = (crs.source_crs if crs.is_bound else crs.sub_crs_list[0]) or crs
     return crs
 
 
@@ -205,9 +205,10 @@ def _is_engineering(crs: CRS) -> bool:
 def _geographic(crs: CRS) -> CRS:
     """The geographic CRS itself, or the one on which a projected CRS is built."""
     inner = _inner(crs)
-    base = inner if inner.is_geographic else inner.geodetic_crs
-    assert base is not None
-    return base
+    if inner.is_geographic:
+        return inner
+    assert inner.geodetic_crs is not None  # projected CRSs have one
+    return inner.geodetic_crs
 
 
 def _degrees_per_unit(base: CRS) -> float:

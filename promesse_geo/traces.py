@@ -1,10 +1,8 @@
 """Traces: the columnar form in which everything is computed, and the two doors from and to GeoDataFrames."""
 
-import os
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import geopandas as gpd
 import numpy as np
@@ -13,10 +11,9 @@ import shapely
 from geopandas.array import GeometryArray
 
 from promesse_geo import check
-from promesse_geo.columns import Name, Names, find_names, read_times, read_users
+from promesse_geo.columns import Name, Names, read_users
+from promesse_geo.records import LeftOut, Records, as_offsets, in_order, read_records, tell_left_out
 from promesse_geo.space import Space, choose_space
-
-_BLOCK = 8192  # geometries read at a time, so that they stay in the cache between the questions asked of them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,14 +164,33 @@ class Traces:
         codes, keys = read_users(pd.Series(users, name="user"))
         tz = check.zone(zone, name="zone", owner="Traces") if zone is not None else None
         names = names or Names(zone=tz)
-        return _assemble(
-            np.asarray(x, np.float64),
-            np.asarray(y, np.float64),
-            times=np.asarray(times, np.int64),
-            codes=np.repeat(codes, counts),
-            users=keys,
-            space=choose_space(crs, x, y, space=space),
-            names=names,
+        return cls.from_records(
+            Records(
+                np.asarray(x, np.float64),
+                np.asarray(y, np.float64),
+                times=np.asarray(times, np.int64),
+                codes=np.repeat(codes, counts),
+                users=keys,
+                space=choose_space(crs, x, y, space=space),
+                names=names,
+            )
+        )
+
+    @classmethod
+    def from_records(cls, records: Records) -> "Traces":
+        """Take checked records, in any order."""
+        order, times, counts = in_order(records)
+        x, y, positions = records.x, records.y, np.arange(len(times))
+        if order is not None:
+            x, y, positions = x[order], y[order], order
+        return cls(
+            points=records.space.points(x, y),
+            times=times,
+            offsets=as_offsets(counts[counts > 0]),
+            users=records.users[counts > 0],
+            positions=positions,
+            space=records.space,
+            names=records.names,
         )
 
     def to_frame(self, *, geometry: GeometryArray | None = None) -> gpd.GeoDataFrame:
@@ -232,37 +248,15 @@ class Traces:
         )
 
 
-def as_offsets(counts: np.ndarray) -> np.ndarray:
-    """Return where each of consecutive runs begins and the last one ends."""
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
+Data = TypeVar("Data", gpd.GeoDataFrame, Traces)
 
 
 def through_doors(
-    data: "gpd.GeoDataFrame | Traces",
-    work: Callable[[Traces], Traces],
-    *,
-    user: Name = ...,
-    time: Name = ...,
-    selects: bool = False,
-) -> "gpd.GeoDataFrame | Traces":
+    data: Data, work: Callable[[Traces], Traces], *, user: Name = ..., time: Name = ..., selects: bool = False
+) -> Data:
     """Do work on a frame or on Traces, and give back the kind that came.
 
-    Parameters
-    ----------
-    data : geopandas.GeoDataFrame or Traces
-        The data.
-    work : callable
-        Traces in, Traces out.
-    user, time : column name, None or ...
-        The frame's columns.
-    selects : bool
-        Whether each record that comes out is one that went in: then its geometry is taken, not made.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
+    With `selects`, each record that comes out is one that went in: then its geometry is taken, not made.
     """
     if isinstance(data, Traces):
         return work(_unnamed(data, user=user, time=time))
@@ -287,27 +281,6 @@ def _unnamed(traces: Traces, *, user: Name, time: Name) -> Traces:
     return traces
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """What of a frame does not go into Traces: columns, and elevations."""
-
-    columns: tuple[Hashable, ...]
-    elevation: bool
-
-
-def tell_left_out(left_out: LeftOut) -> None:
-    """Warn once of what a frame held beside user, time and location."""
-    parts = []
-    if left_out.columns:
-        noun = "The column" if len(left_out.columns) == 1 else "The columns"
-        parts.append(f"{noun} {check.listed(left_out.columns)}")
-    if left_out.elevation:
-        parts.append("the elevations (Z)" if parts else "The elevations (Z)")
-    if parts:
-        many = len(parts) > 1 or left_out.elevation or len(left_out.columns) > 1
-        check.tell(" and ".join(parts) + f" {'were' if many else 'was'} left out: traces hold user, time and location.")
-
-
 def read_frame(
     frame: gpd.GeoDataFrame,
     *,
@@ -317,124 +290,5 @@ def read_frame(
     errors: str = "raise",
 ) -> tuple[Traces, LeftOut]:
     """Read a frame as `Traces.from_frame` does, and say what was left out instead of warning of it."""
-    check.choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "drop"))
-    _check_frame(frame)
-    names = find_names(frame, user=user, time=time)
-    x, y, has_z = _read_points(frame.geometry.array)
-    times, no_time, zone, unit = read_times(frame.index if names.time_is_index else frame[names.time])
-    names = replace(names, zone=zone, unit=unit)
-    if names.user is None:
-        codes, users = np.zeros(len(frame), np.int64), pd.Index(["trace"] if len(frame) else [], dtype=object)
-    else:
-        codes, users = read_users(frame[names.user])
-    placed = np.isfinite(x) & np.isfinite(y)
-    whole = placed.all()
-    chosen = choose_space(frame.crs, x if whole else x[placed], y if whole else y[placed], space=space)
-    misplaced, misplaced_text = chosen.misplaced(x, y)
-    complaints = [
-        (~placed, "a missing or empty geometry, one that is not a point, or a coordinate that is not finite"),
-        (placed & misplaced, misplaced_text),
-        (no_time, "no time"),
-        (codes < 0, "no user"),
-    ]
-    bad = _heard(complaints, drop=errors == "drop")
-    traces = _assemble(x, y, times=times, codes=codes, users=users, space=chosen, names=names, bad=bad)
-    taken = {names.user, names.geometry} | (set() if names.time_is_index else {names.time})
-    return traces, LeftOut(tuple(column for column in frame.columns if column not in taken), has_z)
-
-
-def _check_frame(frame: gpd.GeoDataFrame) -> None:
-    if not isinstance(frame, gpd.GeoDataFrame):
-        raise TypeError(
-            f"Traces are read from a GeoDataFrame of points. Got a {type(frame).__name__} instead. Make one with "
-            "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
-        )
-    if frame._geometry_column_name not in frame.columns:
-        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
-    if frame.crs is None:
-        raise ValueError(
-            "The GeoDataFrame has no CRS, so its distances have no unit. "
-            "Say which one it is, for example gdf.set_crs(4326) for longitude and latitude."
-        )
-
-
-def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """X and y of points, NaN for whatever is none; and whether any has a Z. Bound: one visit to each geometry."""
-    geometries = np.asarray(geometry, dtype=object)
-    x, y = np.empty(len(geometries)), np.empty(len(geometries))
-    has_z = np.empty(len(geometries), bool)
-
-    def read(start: int) -> None:
-        block = slice(start, start + _BLOCK)
-        shapely.get_x(geometries[block], out=x[block])
-        shapely.get_y(geometries[block], out=y[block])
-        shapely.has_z(geometries[block], out=has_z[block])
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(read, range(0, len(geometries), _BLOCK)))
-    return x, y, bool(has_z.any())
-
-
-def _heard(complaints: list[tuple[np.ndarray, str]], *, drop: bool) -> np.ndarray | None:
-    """Raise or report all complaints at once; return the bad records, or None."""
-    found = [(mask, text) for mask, text in complaints if mask.any()]
-    if not found:
-        return None
-    bad = np.logical_or.reduce([mask for mask, _ in found])
-    details = "; ".join(f"{text}: {mask.sum():,}, first in row {mask.argmax():,}" for mask, text in found)
-    if not drop:
-        raise ValueError(
-            f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} cannot be used (rows are counted from 0): "
-            f"{details}. Mend them, or leave them out with pg.Traces.from_frame(gdf, errors='drop')."
-        )
-    check.tell(f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} left out: {details}.")
-    return bad
-
-
-def _assemble(
-    x: np.ndarray,
-    y: np.ndarray,
-    *,
-    times: np.ndarray,
-    codes: np.ndarray,
-    users: pd.Index,
-    space: Space,
-    names: Names,
-    bad: np.ndarray | None = None,
-) -> Traces:
-    """Put records in the order of (user, time, input position)."""
-    order = None
-    if bad is not None:
-        order = np.flatnonzero(~bad)
-        codes = codes[order]
-    if np.any(codes[1:] < codes[:-1]):
-        narrow = np.uint16 if len(users) <= np.iinfo(np.uint16).max else np.int64  # numpy sorts 16 bits by radix
-        by_user = np.argsort(codes.astype(narrow), kind="stable")
-        order = by_user if order is None else order[by_user]
-    counts = np.bincount(codes, minlength=len(users))
-    users, offsets = users[counts > 0], as_offsets(counts[counts > 0])
-    if order is not None:
-        times = times[order]
-    order, times = _sorted_by_time(order, times, offsets)
-    if order is not None:
-        x, y = x[order], y[order]
-    positions = np.arange(len(times)) if order is None else order
-    return Traces(space.points(x, y), times, offsets, users, positions, space, names)
-
-
-def _sorted_by_time(
-    order: np.ndarray | None, times: np.ndarray, offsets: np.ndarray
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """Sort the records of each trace that is not in order of time; equal times stay in input order."""
-    backward = times[1:] < times[:-1]
-    backward[offsets[1:-1] - 1] = False  # from one trace to the next
-    unsorted = np.unique(np.searchsorted(offsets, np.flatnonzero(backward), side="right") - 1)
-    if len(unsorted) == 0:
-        return order, times
-    order = np.arange(len(times)) if order is None else order.copy()
-    times = times.copy()
-    for start, stop in zip(offsets[unsorted], offsets[unsorted + 1], strict=True):
-        by_time = np.argsort(times[start:stop], kind="stable")
-        order[start:stop] = order[start:stop][by_time]
-        times[start:stop] = times[start:stop][by_time]
-    return order, times
+    records, left_out = read_records(frame, user=user, time=time, space=space, errors=errors)
+    return Traces.from_records(records), left_out

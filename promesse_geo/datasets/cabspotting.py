@@ -128,7 +128,7 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]
 
 def _is_wanted(name: str, wanted: set[str] | None) -> bool:
     match = _NAME.fullmatch(name)
-    return bool(match) and (wanted is None or match[1] in wanted)
+    return match is not None and (wanted is None or match[1] in wanted)
 
 
 def _parse(name: str, content: bytes) -> tuple[str, tuple[np.ndarray, ...]]:

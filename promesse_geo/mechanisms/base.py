@@ -2,14 +2,10 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
-
-import geopandas as gpd
+from typing import Any
 
 from promesse_geo.columns import Name
-from promesse_geo.traces import Traces, through_doors
-
-Data = TypeVar("Data", gpd.GeoDataFrame, Traces)
+from promesse_geo.traces import Data, Traces, through_doors
 
 
 @dataclass(frozen=True)

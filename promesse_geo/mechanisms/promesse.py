@@ -10,8 +10,9 @@ import numpy as np
 from promesse_geo import check
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.records import as_offsets
 from promesse_geo.space import Space
-from promesse_geo.traces import Traces, as_offsets
+from promesse_geo.traces import Traces
 
 _TOLERANCE = (1e-9, 1e-8)  # "at least ε away" forgives 1e-9 of ε and 1e-8 m, so that rounding does not decide
 _TABLE = 256  # multiples of ε whose sine and cosine are looked up; longer straight pieces compute theirs
@@ -102,9 +103,7 @@ class Promesse(Mechanism):
         )
         return _closed_up(out, begins, as_offsets(kept)[shares]), kept, begin, end
 
-    def _rule(
-        self, space: Space
-    ) -> tuple[tuple[bool, float, float, float, float, float, float], np.ndarray, np.ndarray]:
+    def _rule(self, space: Space) -> tuple[tuple[float, ...], np.ndarray, np.ndarray]:
         """The distances that the kernel compares with, in its units, and sines and cosines of multiples of ε."""
         relative, absolute = _TOLERANCE
         epsilon = self.epsilon / space.scale

@@ -1,0 +1,230 @@
+"""The records of a frame as plain arrays, checked, and the order in which traces hold them."""
+
+import os
+from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import shapely
+from geopandas.array import GeometryArray
+
+from promesse_geo import check
+from promesse_geo.columns import Name, Names, find_names, read_times, read_users
+from promesse_geo.space import Space, choose_space
+
+_BLOCK = 8192  # geometries read at a time, so that they stay in the cache between the questions asked of them
+
+
+class Records(NamedTuple):
+    """Records in the order of the input: coordinates in the CRS, times in ns, each one's user as a number."""
+
+    x: np.ndarray
+    y: np.ndarray
+    times: np.ndarray
+    codes: np.ndarray
+    users: pd.Index
+    space: Space
+    names: Names
+    bad: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What of a frame does not go into Traces: columns, and elevations."""
+
+    columns: tuple[Hashable, ...]
+    elevation: bool
+
+
+def tell_left_out(left_out: LeftOut) -> None:
+    """Warn once of what a frame held beside user, time and location."""
+    parts = []
+    if left_out.columns:
+        noun = "The column" if len(left_out.columns) == 1 else "The columns"
+        parts.append(f"{noun} {check.listed(left_out.columns)}")
+    if left_out.elevation:
+        parts.append("the elevations (Z)" if parts else "The elevations (Z)")
+    if parts:
+        many = len(parts) > 1 or left_out.elevation or len(left_out.columns) > 1
+        check.tell(" and ".join(parts) + f" {'were' if many else 'was'} left out: traces hold user, time and location.")
+
+
+def read_records(
+    frame: gpd.GeoDataFrame, *, user: Name, time: Name, space: str | Space | None, errors: str
+) -> tuple[Records, LeftOut]:
+    """Read a frame as `Traces.from_frame` does, and say what else it holds."""
+    check.choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "drop"))
+    _check_frame(frame)
+    names = find_names(frame, user=user, time=time)
+    x, y, has_z = _read_points(frame.geometry.array)
+    records = checked_records(
+        x,
+        y,
+        times=frame.index if names.time_is_index else frame[names.time],
+        users=None if names.user is None else frame[names.user],
+        crs=frame.crs,
+        space=space,
+        names=names,
+        errors=errors,
+    )
+    taken = {names.user, names.geometry} | (set() if names.time_is_index else {names.time})
+    return records, LeftOut(tuple(column for column in frame.columns if column not in taken), has_z)
+
+
+def checked_records(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    times: pd.Series | pd.DatetimeIndex,
+    users: pd.Series | None,
+    crs: Any,
+    names: Names,
+    space: str | Space | None = None,
+    errors: str = "raise",
+) -> Records:
+    """Check the columns of a table.
+
+    Parameters
+    ----------
+    x, y : numpy.ndarray of float64, shape (n,)
+        Coordinates in the CRS; NaN where there is no point.
+    times : pandas.Series or pandas.DatetimeIndex, length n
+        The column of times.
+    users : pandas.Series, length n, or None
+        The column of users; None for a single trace.
+    crs, names, space, errors
+        As in `Traces.from_frame`; the zone and unit of the names come from the times.
+
+    Returns
+    -------
+    Records
+
+    Raises
+    ------
+    TypeError, ValueError
+        With all complaints at once, their counts and first rows (counted from 0).
+    """
+    nanoseconds, no_time, zone, unit = read_times(times)
+    if users is None:
+        codes, keys = np.zeros(len(x), np.int64), pd.Index(["trace"] if len(x) else [], dtype=object)
+    else:
+        codes, keys = read_users(users)
+    placed = np.isfinite(x) & np.isfinite(y)
+    whole = placed.all()
+    chosen = choose_space(crs, x if whole else x[placed], y if whole else y[placed], space=space)
+    misplaced, misplaced_text = chosen.misplaced(x, y)
+    complaints = [
+        (~placed, "a missing or empty geometry, one that is not a point, or a coordinate that is not finite"),
+        (placed & misplaced, misplaced_text),
+        (no_time, "no time"),
+        (codes < 0, "no user"),
+    ]
+    bad = _heard(complaints, drop=errors == "drop")
+    return Records(x, y, nanoseconds, codes, keys, chosen, replace(names, zone=zone, unit=unit), bad)
+
+
+def _check_frame(frame: gpd.GeoDataFrame) -> None:
+    if not isinstance(frame, gpd.GeoDataFrame):
+        raise TypeError(
+            f"Traces are read from a GeoDataFrame of points. Got a {type(frame).__name__} instead. Make one with "
+            "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
+        )
+    if frame._geometry_column_name not in frame.columns:
+        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
+    if frame.crs is None:
+        raise ValueError(
+            "The GeoDataFrame has no CRS, so its distances have no unit. "
+            "Say which one it is, for example gdf.set_crs(4326) for longitude and latitude."
+        )
+
+
+def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """X and y of points, NaN for whatever is none; and whether any has a Z. Bound: one visit to each geometry."""
+    geometries = np.asarray(geometry, dtype=object)
+    x, y = np.empty(len(geometries)), np.empty(len(geometries))
+    has_z = np.empty(len(geometries), bool)
+
+    def read(start: int) -> None:
+        block = slice(start, start + _BLOCK)
+        shapely.get_x(geometries[block], out=x[block])
+        shapely.get_y(geometries[block], out=y[block])
+        shapely.has_z(geometries[block], out=has_z[block])
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(read, range(0, len(geometries), _BLOCK)))
+    return x, y, bool(has_z.any())
+
+
+def _heard(complaints: list[tuple[np.ndarray, str]], *, drop: bool) -> np.ndarray | None:
+    """Raise or report all complaints at once; return the bad records, or None."""
+    found = [(mask, text) for mask, text in complaints if mask.any()]
+    if not found:
+        return None
+    bad = np.logical_or.reduce([mask for mask, _ in found])
+    details = "; ".join(f"{text}: {mask.sum():,}, first in row {mask.argmax():,}" for mask, text in found)
+    if not drop:
+        raise ValueError(
+            f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} cannot be used (rows are counted from 0): "
+            f"{details}. Mend them, or leave them out with pg.Traces.from_frame(gdf, errors='drop')."
+        )
+    check.tell(f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} left out: {details}.")
+    return bad
+
+
+def in_order(records: Records) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    """Order the good records by (user, time, input position).
+
+    Parameters
+    ----------
+    records : Records
+        The records of a data set.
+
+    Returns
+    -------
+    order : numpy.ndarray of int64, shape (good records,), or None
+        Positions in the input; None where all records stand in order already.
+    times : numpy.ndarray of int64, shape (good records,)
+        Their times.
+    counts : numpy.ndarray of int64, shape (users,)
+        How many of them each user has.
+    """
+    codes, times, order = records.codes, records.times, None
+    if records.bad is not None:
+        order = np.flatnonzero(~records.bad)
+        codes = codes[order]
+    if np.any(codes[1:] < codes[:-1]):
+        narrow = np.uint16 if len(records.users) <= np.iinfo(np.uint16).max else np.int64  # 16 bits sort by radix
+        by_user = np.argsort(codes.astype(narrow), kind="stable")
+        order = by_user if order is None else order[by_user]
+    counts = np.bincount(codes, minlength=len(records.users))
+    order, times = _sorted_by_time(order, times if order is None else times[order], as_offsets(counts[counts > 0]))
+    return order, times, counts
+
+
+def _sorted_by_time(
+    order: np.ndarray | None, times: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """Sort the records of each trace that is not in order of time; equal times stay in input order."""
+    backward = times[1:] < times[:-1]
+    backward[offsets[1:-1] - 1] = False  # from one trace to the next
+    unsorted = np.unique(np.searchsorted(offsets, np.flatnonzero(backward), side="right") - 1)
+    if len(unsorted) == 0:
+        return order, times
+    order = np.arange(len(times)) if order is None else order.copy()
+    times = times.copy()
+    for start, stop in zip(offsets[unsorted], offsets[unsorted + 1], strict=True):
+        by_time = np.argsort(times[start:stop], kind="stable")
+        order[start:stop] = order[start:stop][by_time]
+        times[start:stop] = times[start:stop][by_time]
+    return order, times
+
+
+def as_offsets(counts: np.ndarray) -> np.ndarray:
+    """Return where each of consecutive runs begins and the last one ends."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets

@@ -1,0 +1,52 @@
+"""How the suite runs: hypothesis profiles, and the shared folder and real data where they are there."""
+
+import os
+from pathlib import Path
+
+import numba
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+COMPILED = not numba.config.DISABLE_JIT
+
+# "ci" gives every run the same examples; HYPOTHESIS_PROFILE=hunt looks for new ones.
+_QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    print_blob=True,
+    deadline=None,
+    database=None,
+    max_examples=100 if COMPILED else 20,
+    suppress_health_check=_QUIET,
+)
+settings.register_profile(
+    "hunt",
+    print_blob=True,
+    deadline=None,
+    database=None,
+    max_examples=2000 if COMPILED else 200,
+    suppress_health_check=_QUIET,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder shared by everyone who works on the project, beside the repository."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("there is no ../shared folder beside the repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cabspotting_archive() -> Path:
+    """Return the archive of the real Cabspotting data; too much for kernels that are not compiled."""
+    if not COMPILED:
+        pytest.skip("the real Cabspotting data is too much for plain Python (NUMBA_DISABLE_JIT=1)")
+    archive = ROOT.parent / "shared" / "data" / "cabspottingdata.tar.gz"
+    if not archive.is_file():
+        pytest.skip("there is no ../shared/data/cabspottingdata.tar.gz")
+    return archive
