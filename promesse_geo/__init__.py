@@ -12,13 +12,27 @@ Every verb of the accessor is a function as well, for GeoDataFrames and for `Tra
 data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protect(data)`.
 """
 
+from importlib import import_module
+from typing import Any
+
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
-from promesse_geo.datasets import make_city, read_cabspotting
+from promesse_geo.datasets import make_city, read_cabspotting, read_file, read_table
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
 from promesse_geo.space import Plane, Sphere
 from promesse_geo.traces import Traces
+from promesse_geo.write import write
+
+_HEAVY = {"run_demo": "promesse_geo.demo"}  # loaded when first used, so that importing stays quick
+
+
+def __getattr__(name: str) -> Any:
+    """Load a heavy room when a name of it is first used."""
+    if name not in _HEAVY:
+        raise AttributeError(f"module 'promesse_geo' has no attribute {name!r}")
+    return getattr(import_module(_HEAVY[name]), name)
+
 
 __version__ = "0.1.0"
 
@@ -36,5 +50,9 @@ __all__ = [
     "prepare",
     "pseudonymize",
     "read_cabspotting",
+    "read_file",
+    "read_table",
+    "run_demo",
     "split_gaps",
+    "write",
 ]

@@ -28,8 +28,8 @@ def refuse(name: str, owner: str, rule: str, value: object, *, cure: str = "") -
 
 
 def is_number(value: object) -> bool:
-    """True for real numbers that are not booleans."""
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    """True for real numbers that are neither booleans nor numpy's durations."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
 
 
 def number(
@@ -45,7 +45,11 @@ def number(
     rule = f"a finite number of {unit} above zero"
     if not is_number(value):
         raise TypeError(refuse(name, owner, rule, value))
-    if not math.isfinite(value) or value <= 0:
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an integer beyond all floats
+        finite = False
+    if not finite or value <= 0:
         raise ValueError(refuse(name, owner, rule, value))
     if not low <= value <= high:
         rule = f"between {low:,.12g} and {high:,.12g} {unit}"
@@ -110,7 +114,11 @@ def zone(value: Any, *, name: str, owner: str) -> tzinfo:
 
 def seed(value: Any, *, owner: str) -> int | str | None:
     """Return a seed: None, a whole number or a text. The message never shows it."""
-    if value is None or isinstance(value, str):
+    if value is None:
+        return value
+    if isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise ValueError(f"The 'seed' parameter of {owner} must be valid Unicode. Got a lone surrogate instead.")
         return value
     if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
         return int(value)

@@ -1,6 +1,6 @@
 """Which columns of a frame hold the user and the time, and what may stand in them."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from types import EllipsisType
@@ -18,6 +18,7 @@ Name = Hashable | None | EllipsisType
 Unit = Literal["s", "ms", "us", "ns"]
 
 KNOWN_USERS = ("uid", "user", "user_id", "traj_id", "track_id", "individual-local-identifier")
+_YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
 KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
 
 
@@ -73,22 +74,33 @@ _INDEX: Any = object()  # stands for "the DatetimeIndex", which may have no name
 
 
 def _find(frame: gpd.GeoDataFrame, name: Name, *, role: str, known: tuple[str, ...]) -> Any:
-    indexed = role == "time" and isinstance(frame.index, pd.DatetimeIndex)
     columns = [column for column in frame.columns if column != frame.geometry.name]
+    indexed = role == "time" and isinstance(frame.index, pd.DatetimeIndex)
+    if indexed and name is not ... and name not in columns and name == frame.index.name:
+        return _INDEX
+    return find_column(columns, name, role=role, known=known, indexed=indexed)
+
+
+def find_column(
+    columns: Sequence[Hashable], name: Name, *, role: str, known: tuple[str, ...], indexed: bool = False
+) -> Any:
+    """Return the column that has a role: the named one, else `role` itself, else the only one with a known name.
+
+    With `indexed`, a DatetimeIndex could serve as well.
+    """
     if name is not ...:
-        if name in columns:
-            return _single(frame, name, role=role)
-        if indexed and name == frame.index.name:
-            return _INDEX
-        raise KeyError(f"The {role} column {name!r} is not in the frame. Its columns are {_there(columns)}.")
+        if name not in columns:
+            raise KeyError(f"The {role} column {name!r} is not there. The columns are {_there(columns)}.")
+        return _single(columns, name, role=role)
     if role in columns:
-        return _single(frame, role, role=role)
-    candidates = [column for column in known if column in columns] + (["the index"] if indexed else [])
-    if len(candidates) == 1:
-        return _INDEX if indexed and candidates == ["the index"] else _single(frame, candidates[0], role=role)
+        return _single(columns, role, role=role)
+    candidates = [column for column in known if column in columns]
+    if len(candidates) + indexed == 1:
+        return _INDEX if indexed else _single(columns, candidates[0], role=role)
     if candidates:
+        index = ["the index"] if indexed else []
         raise ValueError(
-            f"Several columns could hold the {role}: {check.listed(candidates)}. "
+            f"Several columns could hold the {role}: {check.listed(candidates + index)}. "
             f"Name the one to take, as in gdf.promesse({role}={candidates[0]!r})."
         )
     alone = " If the frame is a single trace, say user=None." if role == "user" else ""
@@ -98,13 +110,13 @@ def _find(frame: gpd.GeoDataFrame, name: Name, *, role: str, known: tuple[str, .
     )
 
 
-def _single(frame: gpd.GeoDataFrame, name: Hashable, *, role: str) -> Hashable:
-    if list(frame.columns).count(name) > 1:
-        raise ValueError(f"The frame has several columns named {name!r}. Rename all but the {role}'s.")
+def _single(columns: Sequence[Hashable], name: Hashable, *, role: str) -> Hashable:
+    if list(columns).count(name) > 1:
+        raise ValueError(f"There are several columns named {name!r}. Rename all but the {role}'s.")
     return name
 
 
-def _there(columns: list[Hashable]) -> str:
+def _there(columns: Sequence[Hashable]) -> str:
     return check.listed(columns) if columns else "none beside the geometry"
 
 
@@ -138,14 +150,14 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
         _check_keys(column, column.name)
         codes, users = pd.factorize(column)
         users = pd.Index(users)
-    order = _key_order(users)
+    order = _key_order(users, column.name)
     rank = np.empty(len(order) + 1, np.int64)
     rank[order], rank[-1] = np.arange(len(order)), -1
     return rank[codes], users.take(order)
 
 
 def _check_keys(column: pd.Series, name: Hashable) -> None:
-    kind = pd.api.types.infer_dtype(column, skipna=True)
+    kind = _kind(column)
     if kind == "mixed-integer":
         kinds = {type(key) for key in column[column.notna()]}
         if all(issubclass(k, (str, int, np.integer)) and k is not bool for k in kinds):
@@ -158,15 +170,22 @@ def _check_keys(column: pd.Series, name: Hashable) -> None:
     raise TypeError(f"The user column {name!r} must hold text or integers. Got values of the kind '{kind}'.{cure}")
 
 
-def _key_order(users: pd.Index) -> np.ndarray:
+def _kind(column: pd.Series) -> str:
+    """What pandas calls the values; 'empty' where there is none, in columns of floats too."""
+    if column.dtype == np.float64 and column.isna().all():
+        return "empty"
+    return pd.api.types.infer_dtype(column, skipna=True)
+
+
+def _key_order(users: pd.Index, name: Hashable) -> np.ndarray:
     """Ascending order of distinct keys: integers by value, everything else by text."""
     keys = users.tolist()
-    if not all(isinstance(key, int) for key in keys):
+    if not all(isinstance(key, (int, np.integer)) for key in keys):
         texts = [str(key) for key in keys]
         if len(set(texts)) < len(texts):
             raise ValueError(
                 'Two user keys differ only by their type, as 1 and "1" do. '
-                "Make them one kind, for example with frame['user'].astype(str)."
+                f"Make them one kind, for example with frame[{name!r}].astype(str)."
             )
         keys = texts
     try:
@@ -198,7 +217,7 @@ def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.nda
     Raises
     ------
     TypeError, ValueError
-        If the column does not hold times of one zone, within the years 1678 to 2261.
+        If the column does not hold times of one zone, within the years 1678 to 2261 and 292 years of each other.
     """
     name = column.name
     index = column if isinstance(column, pd.DatetimeIndex) else _as_datetimes(column, name)
@@ -206,14 +225,29 @@ def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.nda
     try:
         times = index.as_unit("ns").asi8
     except pd.errors.OutOfBoundsDatetime:
-        raise ValueError(
-            f"The time column {name!r} holds dates outside the years 1678 to 2261, which nanoseconds cannot count."
-        ) from None
+        raise ValueError(_out_of_bounds(name)) from None
+    present = times[~missing] if missing.any() else times
+    if len(present):
+        earliest, latest = int(present.min()), int(present.max())
+        if earliest < _YEAR_1678 or latest >= _YEAR_2262:
+            raise ValueError(_out_of_bounds(name))
+        if latest - earliest > np.iinfo(np.int64).max:
+            raise ValueError(
+                f"The time column {name!r} spans more than 292 years, which nanoseconds cannot count. "
+                "Leave out the records with wrong dates."
+            )
     return times, missing, index.tz, index.unit
 
 
+def _out_of_bounds(name: Hashable) -> str:
+    return (
+        f"The time column {name!r} holds dates outside the years 1678 to 2261, which nanoseconds cannot count. "
+        "Leave out the records with wrong dates."
+    )
+
+
 def _as_datetimes(column: pd.Series, name: Hashable) -> pd.DatetimeIndex:
-    kind = pd.api.types.infer_dtype(column, skipna=True)
+    kind = _kind(column)
     if pd.api.types.is_datetime64_any_dtype(column.dtype) or kind in ("datetime64", "datetime"):
         return _converted(column, name, pd.DatetimeIndex)
     if kind == "empty":
@@ -232,9 +266,7 @@ def _converted(column: pd.Series, name: Hashable, convert: Callable[[Any], pd.Da
     try:
         return convert(column)
     except pd.errors.OutOfBoundsDatetime:
-        raise ValueError(
-            f"The time column {name!r} holds dates outside the years 1678 to 2261, which nanoseconds cannot count."
-        ) from None
+        raise ValueError(_out_of_bounds(name)) from None
     except (ValueError, TypeError):
         raise ValueError(
             f"The time column {name!r} mixes time zones, or times with and without one. "

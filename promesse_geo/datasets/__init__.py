@@ -2,5 +2,7 @@
 
 from promesse_geo.datasets.cabspotting import read_cabspotting
 from promesse_geo.datasets.city import make_city
+from promesse_geo.datasets.guess import read_file
+from promesse_geo.datasets.table import read_table
 
-__all__ = ["make_city", "read_cabspotting"]
+__all__ = ["make_city", "read_cabspotting", "read_file", "read_table"]

@@ -142,7 +142,8 @@ def _parse(name: str, content: bytes) -> tuple[str, tuple[np.ndarray, ...]]:
         ~(np.abs(latitude) <= 90)
         | ~(np.abs(longitude) <= 180)
         | ((occupancy != 0) & (occupancy != 1))
-        | (np.abs(seconds) > _LAST_SECOND)
+        | (seconds < 0)
+        | (seconds > _LAST_SECOND)
     )
     if wrong.any():
         raise ValueError(_complaint(name, int(wrong.argmax()) + 1))

@@ -20,13 +20,11 @@ _TILT = math.radians(12)
 _LINES = 81  # streets in each direction
 _AVENUE = 6  # every sixth street is an avenue
 _HOUR = 3_600
-
 # Ways to travel: metres per second on streets and on avenues, chance and longest seconds of a stop at a crossing.
 _WALK = (1.35, 1.35, 0.10, 30)
 _BIKE = (4.4, 4.4, 0.15, 45)
 _BUS = (7.5, 9.0, 0.40, 35)
 _CAR = (8.3, 12.0, 0.22, 90)
-
 # Hours that each kind of visit lasts at least, drawn between the two.
 _LASTS = {"home": (0.5, 0.5), "work": (0.5, 1), "lunch": (0.6, 1), "errand": (0.33, 0.67), "leisure": (1, 3)}
 
@@ -55,10 +53,9 @@ def make_city(
 ) -> gpd.GeoDataFrame | Traces | tuple[gpd.GeoDataFrame | Traces, gpd.GeoDataFrame]:
     """Make GPS traces of commuters in a made-up city.
 
-    People sleep at home, work, shop and go out; between these places they follow the streets on foot, by bike, bus
-    or car. Their phones record every 5 to 15 s on the way and every 30 to 120 s at rest, err by some metres (more
-    indoors), lose the signal for minutes and are mostly off at night. The city is fictional: it lies where Lyon
-    does, but no street, place or person is real.
+    Between home, work, shops and evenings out people follow the streets on foot, by bike, bus or car. Their phones
+    record every 5 to 15 s on the way and every 30 to 120 s at rest, err by some metres, lose the signal for minutes
+    and are mostly off at night. The city is fictional: it lies where Lyon does, but nothing and nobody in it is real.
 
     Parameters
     ----------
@@ -94,39 +91,38 @@ def make_city(
     seed = check.whole(seed, name="seed", owner="make_city", low=0)
     return_pois = check.flag(return_pois, name="return_pois", owner="make_city")
     as_traces = check.flag(as_traces, name="as_traces", owner="make_city")
-    times, positions, stays = _populate(users, days=days, seed=seed)
-    keys, counts, times, x, y = _arrays(times, positions=positions)
+    lives = _populate(users, days=days, seed=seed)
+    keys, counts, times, x, y = _arrays(lives)
     traces = Traces.from_arrays(x, y, times=times, users=keys, counts=counts, crs="EPSG:4326", zone="UTC")
     data = traces if as_traces else traces.to_frame()
-    return (data, _pois(stays, keys=keys)) if return_pois else data
+    return (data, _pois(lives, keys=keys)) if return_pois else data
 
 
-def _populate(users: int, *, days: int, seed: int) -> tuple[list, list, list]:
-    """Return times, positions and stays of every user, each drawn from a generator of their own."""
-    city = _build_city(default_rng(SeedSequence(seed)))
+def _populate(users: int, *, days: int, seed: int) -> list[tuple]:
+    """Return what `_live` does for every user, each drawn from a generator of their own."""
+    city = _build_city(default_rng(seed))
     midnights = (pd.date_range(MIDNIGHT, periods=days + 1, freq="D") - MIDNIGHT).total_seconds().to_numpy()
-    seeds = (SeedSequence(seed, spawn_key=(user,)) for user in range(users))
-    lives = [_live(default_rng(own), city=city, midnights=midnights) for own in seeds]
-    times, positions, stays = (list(parts) for parts in zip(*lives, strict=True))
-    return times, positions, stays
+    return [_live(default_rng(own), city=city, midnights=midnights) for own in SeedSequence(seed).spawn(users)]
 
 
-def _arrays(times: list[np.ndarray], *, positions: list[np.ndarray]) -> tuple[list[str], *tuple[np.ndarray, ...]]:
+def _arrays(lives: list[tuple]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return user keys, records per user, times (int64 nanoseconds, UTC), longitudes and latitudes."""
-    width = max(3, len(str(len(times) - 1)))
-    keys = [f"user-{number:0{width}d}" for number in range(len(times))]
-    counts = np.array([len(own) for own in times], dtype=np.int64)
-    nanoseconds = np.concatenate(times) * 1_000_000_000 + MIDNIGHT.as_unit("ns").value
-    return keys, counts, nanoseconds, *np.concatenate(positions, axis=1)
+    seconds, positions, _ = zip(*lives, strict=True)
+    width = max(3, len(str(len(seconds) - 1)))
+    keys = [f"user-{number:0{width}d}" for number in range(len(seconds))]
+    counts = np.array([len(own) for own in seconds], dtype=np.int64)
+    times = np.concatenate(seconds) * 1_000_000_000 + MIDNIGHT.as_unit("ns").value
+    longitudes, latitudes = np.concatenate(positions, axis=1)
+    return keys, counts, times, longitudes, latitudes
 
 
-def _pois(stays: list[list[tuple]], *, keys: list[str]) -> gpd.GeoDataFrame:
+def _pois(lives: list[tuple], *, keys: list[str]) -> gpd.GeoDataFrame:
     """Return the true stays as a frame of points."""
-    rows = [(key, *stay) for key, own in zip(keys, stays, strict=True) for stay in own]
+    rows = [(key, *stay) for key, (*_, stays) in zip(keys, lives, strict=True) for stay in stays]
     frame = pd.DataFrame(rows, columns=["user", "kind", "arrival", "departure", "longitude", "latitude"])
     points = gpd.points_from_xy(frame.pop("longitude"), frame.pop("latitude"))
     for column in ("arrival", "departure"):
-        frame[column] = MIDNIGHT.tz_convert("UTC") + pd.to_timedelta(frame[column].round(), unit="s")
+        frame[column] = MIDNIGHT.tz_convert("UTC").as_unit("ns") + pd.to_timedelta(frame[column].round(), unit="s")
     return gpd.GeoDataFrame(frame, geometry=points, crs="EPSG:4326")
 
 
@@ -152,9 +148,8 @@ def _live(rng: Generator, *, city: City, midnights: np.ndarray) -> tuple[np.ndar
     visits = _plan(_settle(city, rng=rng), midnights=midnights, rng=rng)
     edges, moments, way = _move(visits, city=city, end=midnights[-1], rng=rng)
     visits = visits[: len(edges) // 2]
-    at_home = np.array([visit.kind == "home" for visit in visits])
-    times, legs = _record(edges, at_home=at_home, midnights=midnights, rng=rng)
-    true = np.column_stack([np.interp(times, moments, axis) for axis in way.T])
+    times, legs = _record([visit.kind for visit in visits], edges=edges, midnights=midnights, rng=rng)
+    true = np.array([np.interp(times, moments, axis) for axis in way.T])
     positions = _to_degrees(true + _noise(legs, rng=rng))
     return times.astype(np.int64), positions, _stays(visits, edges=edges, times=times)
 
@@ -163,7 +158,7 @@ def _stays(visits: list[Visit], *, edges: np.ndarray, times: np.ndarray) -> list
     """Return kind, arrival, departure, longitude and latitude of the visits that count as true POIs."""
     arrivals, departures = edges[::2], edges[1::2]
     recorded = np.searchsorted(times, departures, side="right") > np.searchsorted(times, arrivals)
-    positions = _to_degrees(np.array([visit.place for visit in visits]))
+    positions = _to_degrees(np.array([visit.place for visit in visits]).T)
     stays = zip([visit.kind for visit in visits], arrivals, departures, *positions, strict=True)
     return list(itertools.compress(stays, recorded & (departures - arrivals >= SHORTEST_STAY)))
 
@@ -185,30 +180,25 @@ def _plan(places: dict[str, np.ndarray], *, midnights: np.ndarray, rng: Generato
     visits = []
     for day, midnight in enumerate(midnights[:-1].tolist()):
         for kind, hour in _weekday(rng, *habits) if day % 7 < 5 else _weekend(rng):
-            place, hours = rng.choice(places[kind]), rng.uniform(*_LASTS[kind])
-            visits.append(Visit(kind, place, hours * _HOUR, midnight + hour * _HOUR))
+            seconds, until = rng.uniform(*_LASTS[kind]) * _HOUR, midnight + hour * _HOUR
+            visits.append(Visit(kind, rng.choice(places[kind]), seconds, until))
     return [*visits, Visit("home", places["home"][0], math.inf)]
 
 
 def _weekday(rng: Generator, leaves: float, finishes: float, sociable: float) -> list[tuple[str, float]]:
     """Return the kinds of visits of a working day, and the hour until which each lasts at least."""
     day = [("home", rng.normal(leaves, 0.2))]
-    if rng.random() < 0.3:
-        day += [("work", rng.normal(12.25, 0.25)), ("lunch", 0)]
-    day.append(("work", rng.normal(finishes, 0.4)))
-    if rng.random() < 0.25:
-        day.append(("errand", 0))
+    day += [("work", rng.normal(12.25, 0.25)), ("lunch", 0)] * (rng.random() < 0.3)
+    day += [("work", rng.normal(finishes, 0.4))] + [("errand", 0)] * (rng.random() < 0.25)
     if rng.random() < sociable:
-        day += [("home", rng.normal(20, 0.4))] * int(rng.random() < 0.5)
-        day.append(("leisure", 0))
+        day += [("home", rng.normal(20, 0.4))] * (rng.random() < 0.5) + [("leisure", 0)]
     return day
 
 
 def _weekend(rng: Generator) -> list[tuple[str, float]]:
     """Return the visits of a day off, like those of a working day: two outings, one or none."""
-    market, fun = rng.random(2) < [0.5, 0.65]
-    day = [("home", rng.normal(10.5, 0.7)), ("errand", 0)] * int(market)
-    return day + [("home", rng.uniform(14, 19.5)), ("leisure", 0)] * int(fun)
+    market = [("home", rng.normal(10.5, 0.7)), ("errand", 0)] * (rng.random() < 0.5)
+    return market + [("home", rng.uniform(14, 19.5)), ("leisure", 0)] * (rng.random() < 0.65)
 
 
 def _move(visits: list[Visit], *, city: City, end: float, rng: Generator) -> tuple[np.ndarray, ...]:
@@ -232,8 +222,7 @@ def _move(visits: list[Visit], *, city: City, end: float, rng: Generator) -> tup
 def _travel(ends: np.ndarray, *, mode: tuple, city: City, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return seconds and (n, 2) positions from place to place: each crossing twice, at arrival and departure."""
     street_speed, avenue_speed, stop_chance, longest_stop = mode
-    spacing = _AVENUE if avenue_speed > street_speed else 1
-    column, row = _crossings(ends, city=city, spacing=spacing, rng=rng)
+    column, row = _crossings(ends, city=city, spacing=_AVENUE if avenue_speed > street_speed else 1, rng=rng)
     x = np.concatenate([[ends[0, 0]] * 2, city.columns[column], [ends[1, 0]] * 2])
     y = np.concatenate([ends[:1, 1], city.rows[[row[0], *row, row[-1]]], ends[1:, 1]])
     street = np.where(np.diff(column) == 0, column[1:], row[1:])
@@ -260,15 +249,14 @@ def _crossings(ends: np.ndarray, *, city: City, spacing: int, rng: Generator) ->
 
 def _corners(first: int, last: int, *, spacing: int, rng: Generator) -> np.ndarray:
     """Return the lines at which to turn on the way from the first to the last, on avenues where there are any."""
-    low, high = min(first, last), max(first, last)
-    turns = np.round(rng.integers(low, high + 1, 2) / spacing).astype(int) * spacing
-    turns = np.sort(np.clip(turns, low, high))
-    return np.array([first, *(turns if first <= last else turns[::-1]), last])
+    low, high = sorted((first, last))
+    turns = np.clip(np.round(rng.integers(low, high + 1, 2) / spacing) * spacing, low, high).astype(int)
+    return np.array([first, *sorted(turns, reverse=bool(first > last)), last])
 
 
-def _record(edges: np.ndarray, *, at_home: np.ndarray, midnights: np.ndarray, rng: Generator) -> tuple[np.ndarray, ...]:
+def _record(kinds: list[str], *, edges: np.ndarray, midnights: np.ndarray, rng: Generator) -> tuple[np.ndarray, ...]:
     """Return the whole seconds at which the phone records, and the leg of each: even at rest, odd on the way."""
-    intervals = np.tile(rng.uniform([50, 8], [85, 11]), len(at_home))[: len(edges) - 1]
+    intervals = np.tile(rng.uniform([50, 8], [85, 11]), len(kinds))[:-1]
     # A clock that ticks once a record: fast on the way, slowly at rest.
     ticks = np.append(0, np.cumsum(np.diff(edges) / intervals))
     due = np.arange(int(ticks[-1]))
@@ -277,11 +265,11 @@ def _record(edges: np.ndarray, *, at_home: np.ndarray, midnights: np.ndarray, rn
     # Most phones are off on most nights, some hardly ever.
     silent = rng.random(len(midnights)) < rng.choice([0.9, 0.0], p=[0.85, 0.15])
     bedtimes, rises = rng.uniform([[-1.5], [5.8]], [[0.6], [7.6]], (2, len(midnights))) * _HOUR + midnights
-    asleep = at_home[legs // 2] & (legs % 2 == 0) & _within(times, bedtimes[silent], rises[silent])
+    at_home = (np.array(kinds) == "home")[legs // 2] & (legs % 2 == 0)
+    asleep = at_home & _within(times, bedtimes[silent], rises[silent])
     losses = np.sort(rng.uniform(0, edges[-1], rng.poisson(2 * len(midnights) - 2)))
     lost = _within(times, losses, losses + rng.lognormal(math.log(300), 0.8, len(losses)))
-    kept = ~(asleep | lost)
-    return times[kept], legs[kept]
+    return times[~(asleep | lost)], legs[~(asleep | lost)]
 
 
 def _within(times: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -291,22 +279,20 @@ def _within(times: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarr
 
 
 def _noise(legs: np.ndarray, *, rng: Generator) -> np.ndarray:
-    """Return (n, 2) errors in metres: they drift from record to record, and are larger and jump at times indoors."""
+    """Return (2, n) errors in metres: they drift from record to record, and are larger and jump at times indoors."""
     indoors = legs % 2 == 0
     sigmas = np.where(indoors, rng.uniform(8, 12, legs.max() + 1)[legs], 4.5)
     # First-order autoregression with coefficient 0.8, cut where it has died away.
     memory = 0.6 * 0.8 ** np.arange(20)
-    drift = [np.convolve(axis, memory, mode="valid") * sigmas for axis in rng.standard_normal((2, len(legs) + 19))]
-    jumps = rng.normal(0, 25, (2, len(legs))) * (indoors & (rng.random(len(legs)) < 0.012))
-    noise = np.array(drift) + jumps
+    drift = [np.convolve(axis, memory, mode="valid") for axis in rng.standard_normal((2, len(legs) + 19))]
+    noise = sigmas * drift + rng.normal(0, 25, (2, len(legs))) * (indoors & (rng.random(len(legs)) < 0.012))
     # At most 60 m, so that the records of a stay fit into 200 m.
-    return (noise * np.minimum(1, 60 / np.maximum(np.hypot(*noise), 1e-9))).T
+    return noise * np.minimum(1, 60 / np.maximum(np.hypot(*noise), 1e-9))
 
 
 def _to_degrees(points: np.ndarray) -> np.ndarray:
-    """Return longitudes and latitudes of (n, 2) points of the street plan, bent a little and turned."""
-    x = points[:, 0] + 180 * np.sin(points[:, 1] / 1_900 + 1)
-    y = points[:, 1] + 180 * np.sin(points[:, 0] / 2_300 + 2)
+    """Return longitudes and latitudes, (2, n), of points of the street plan, which is bent a little and turned."""
+    x, y = points + 180 * np.sin(points[::-1] / [[1_900], [2_300]] + [[1], [2]])
     east, north = x * math.cos(_TILT) - y * math.sin(_TILT), x * math.sin(_TILT) + y * math.cos(_TILT)
     degree, (longitude, latitude) = math.radians(EARTH_RADIUS), CENTRE
     longitudes = longitude + east / (degree * math.cos(math.radians(latitude)))

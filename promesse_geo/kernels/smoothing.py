@@ -185,8 +185,8 @@ def room(points, offsets, curvature, epsilon):
 
 
 @njit(cache=True, parallel=True)
-def fill(points, times, offsets, shares, begins, out, rule, cosines, sines, least):
-    """Sample each share of consecutive traces into out from begins[share] on, leaving out first and last samples.
+def fill(points, times, offsets, shares, begins, out, rule, cosines, sines, least, last):
+    """Sample each share of consecutive traces into out from begins[share] on, but the first and the `last` last ones.
 
     Traces with fewer than `least` samples left are dropped. Returns per trace the number of records that remain and
     their first and last time.
@@ -200,10 +200,10 @@ def fill(points, times, offsets, shares, begins, out, rule, cosines, sines, leas
         for i in range(shares[share], shares[share + 1]):
             samples, second, final = _walk(points, times, offsets[i], offsets[i + 1], out, cursor, rule, cosines, sines)
             if samples - 2 >= least:
-                kept[i] = samples - 2
+                kept[i] = samples - 1 - last
                 begin[i] = second
                 end[i] = final
-                cursor += samples - 2
+                cursor += kept[i]
     return kept, begin, end
 
 

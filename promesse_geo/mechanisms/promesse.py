@@ -91,15 +91,34 @@ class Promesse(Mechanism):
             names=replace(traces.names, unit="ns"),
         )
 
-    def _sample(self, traces: Traces) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Published points, and each trace's number of them, first and last time."""
+    def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
+        """Return the samples of protectable traces before the first and the last are removed, to look at.
+
+        Parameters
+        ----------
+        traces : Traces
+            The original data.
+
+        Returns
+        -------
+        points : numpy.ndarray, shape (samples, 3) or (samples, 2)
+            Kernel coordinates, as in Traces.
+        counts : numpy.ndarray of int64, shape (traces,)
+            How many of them each trace has; 0 where it is not protectable.
+        """
+        rest, kept, _, _ = self._sample(traces, last=0)
+        firsts = traces.points[traces.offsets[:-1][kept > 0]]
+        return np.insert(rest, as_offsets(kept)[:-1][kept > 0], firsts, axis=0), kept + (kept > 0)
+
+    def _sample(self, traces: Traces, *, last: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Points without the first and the `last` last, and each trace's number of them, first and last time."""
         space = traces.space
         bounds = smoothing.room(traces.points, traces.offsets, space.curvature, self.epsilon / space.scale)
         shares = _equal_shares(bounds, numba.get_num_threads())
         begins = np.array([math.ceil(bounds[:share].sum()) + int(share) for share in shares])
         out = _allocate(int(begins[-1]), space.dimension, epsilon=self.epsilon)
         kept, begin, end = smoothing.fill(
-            traces.points, traces.times, traces.offsets, shares, begins, out, *self._rule(space), self.min_points
+            traces.points, traces.times, traces.offsets, shares, begins, out, *self._rule(space), self.min_points, last
         )
         return _closed_up(out, begins, as_offsets(kept)[shares]), kept, begin, end
 

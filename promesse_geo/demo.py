@@ -1,0 +1,64 @@
+"""The demonstration: a city is made, smoothed, tabled and drawn."""
+
+import warnings
+from pathlib import Path
+
+from promesse_geo import check
+from promesse_geo.datasets import make_city
+from promesse_geo.mechanisms import Promesse
+from promesse_geo.preprocess import prepare, pseudonymize
+from promesse_geo.view.figures import overview
+from promesse_geo.view.tables import comparison
+from promesse_geo.write import check_output, write
+
+_PERSON = 1  # whose week is drawn
+_ZONE = "Europe/Paris"
+
+
+def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> str:
+    """Make a city, smooth it, write what would be published and a picture, and return what to say.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where `protected.parquet` and `overview.png` go; made if it is not there.
+    epsilon : float
+        Metres between published points.
+    force : bool
+        Whether to replace files that are there.
+
+    Returns
+    -------
+    str
+        A short table, and what to try next.
+    """
+    mechanism = Promesse(epsilon)
+    published, picture = folder / "protected.parquet", folder / "overview.png"
+    if picture.exists() and not force:
+        raise FileExistsError(f"The file {str(picture)!r} is there already. Say --force, or another folder with --out.")
+    folder.mkdir(parents=True, exist_ok=True)
+    check_output(published, force=force)
+    city = make_city(users=50, days=7, seed=0, as_traces=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table says what was dropped
+        parts = prepare(city, tz=_ZONE, keep_user=True)
+        protected = mechanism.protect(parts)
+    write(pseudonymize(protected), published, mechanism=mechanism, force=force)
+    overview(parts, epsilon=epsilon, trace=_PERSON).savefig(picture, dpi=150)
+    dropped = len(parts) - len(protected)
+    were = "was" if dropped == 1 else "were"
+    return f"""\
+A made-up city of {len(city)} people and 7 days, protected with {mechanism!r}:
+
+{comparison(parts, protected)}
+
+{check.counted(dropped, "trace")} never moved far enough to be protected and {were} dropped.
+What would be published:  {published}
+What happened to a trace: {picture}
+
+Next, on your own data:
+  promesse-geo info traces.csv
+  promesse-geo smooth traces.csv protected.parquet --epsilon 200
+or in Python:
+  import geopandas, promesse_geo
+  geopandas.read_parquet("traces.parquet").promesse.smooth(200)"""

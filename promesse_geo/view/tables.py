@@ -1,0 +1,74 @@
+"""Tables in plain text, for the terminal."""
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.preprocess import describe
+from promesse_geo.traces import Traces
+
+
+def description(traces: Traces) -> str:
+    """Return the figures of the paper's Table I as lines of text."""
+    figures = describe(traces)
+    rows = {
+        "records": f"{figures['records']:,}",
+        "traces": f"{figures['traces']:,}",
+        "mean duration": span(figures["mean_duration"]),
+        "longest duration": span(figures["longest_duration"]),
+        "sampling interval": span(figures["sampling_interval"]),
+        "distances": f"on the {traces.space.name}",
+        "CRS": traces.space.crs.name,
+        "times": "without zone" if traces.names.zone is None else str(traces.names.zone),
+    }
+    width = max(map(len, rows))
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def comparison(original: Traces, protected: Traces) -> str:
+    """Return what changed between two data sets as lines of text."""
+    rows = [("", "original", "protected")]
+    rows += zip(("records", "traces", "spacing", "interval"), _figures(original), _figures(protected), strict=True)
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def span(duration: pd.Timedelta) -> str:
+    """Return a duration in the unit that reads best."""
+    if pd.isna(duration):
+        return "none"
+    seconds = duration.total_seconds()
+    for size, unit in ((172_800, "days"), (5_400, "h"), (90, "min")):
+        if seconds >= size:
+            return f"{seconds / {'days': 86_400, 'h': 3_600, 'min': 60}[unit]:.2f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _figures(traces: Traces) -> tuple[str, str, str, str]:
+    distances, intervals = _steps(traces)
+    return (
+        f"{traces.records:,}",
+        f"{len(traces):,}",
+        _range([f"{metres:,.0f} m" for metres in _spread(distances)]),
+        _range([span(pd.Timedelta(int(step), unit="ns")) for step in _spread(intervals)]),
+    )
+
+
+def _steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
+    """Distance (m) and time (ns) between consecutive records of a trace."""
+    inside = np.diff(traces.trace_numbers) == 0
+    lengths = np.linalg.norm(np.diff(traces.points, axis=0), axis=1)[inside]
+    if traces.space.curvature:
+        lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1))
+    return lengths * traces.space.scale, np.diff(traces.times)[inside]
+
+
+def _spread(values: np.ndarray) -> list[float]:
+    return [values.min(), np.median(values), values.max()] if len(values) else []
+
+
+def _range(texts: list[str]) -> str:
+    if not texts:
+        return "none"
+    least, middle, most = texts
+    return f"always {least}" if least == most else f"{least} to {most}, median {middle}"
