@@ -1,7 +1,6 @@
 """promesse-geo …: the accessor's verbs for files."""
 
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -134,9 +133,7 @@ def prepare(
     """
     with _in_plain_words():
         check_output(output, force=force)
-        traces = _read(context)
-        with _stage("prepared"):
-            parts = pg.prepare(traces, tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
+        parts = pg.prepare(_read(context), tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
         _write(parts, output, mechanism=None, force=force)
 
 
@@ -160,39 +157,31 @@ def demo(out: str, epsilon: float, force: bool) -> None:
 
 def _protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_users: bool, force: bool) -> None:
     check_output(output, force=force)
-    traces = _read(context)
-    with _stage("protected"):
-        protected = mechanism.protect(traces)
-        if not keep_users:
-            protected = pg.pseudonymize(protected)
+    protected = mechanism.protect(_read(context))
+    if not keep_users:
+        protected = pg.pseudonymize(protected)
     _write(protected, output, mechanism=mechanism, force=force)
 
 
 def _read(context: click.Context) -> Traces:
     options = context.ensure_object(dict)
     user = None if options["one_trace"] else options["user"] or ...
-    with _stage("read"):
-        return pg.read_file(
-            options["source"],
-            format=options["format"],
-            user=user,
-            time=options["time"] or ...,
-            crs=options["crs"],
-        )
+    click.echo("reading …", err=True)
+    traces = pg.read_file(
+        options["source"], format=options["format"], user=user, time=options["time"] or ..., crs=options["crs"]
+    )
+    click.echo(f"read {_size(traces)}", err=True)
+    return traces
 
 
 def _write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:
-    with _stage("written"):
-        pg.write(traces, output, mechanism=mechanism, force=force)
-    click.echo(f"{output}: {check.counted(traces.records, 'record')} of {check.counted(len(traces), 'trace')}")
+    click.echo("writing …", err=True)
+    pg.write(traces, output, mechanism=mechanism, force=force)
+    click.echo(f"{output}: {_size(traces)}")
 
 
-@contextmanager
-def _stage(done: str) -> Iterator[None]:
-    """Say on stderr what was done and how long it took."""
-    start = time.perf_counter()
-    yield
-    click.echo(f"{done} in {time.perf_counter() - start:.1f} s", err=True)
+def _size(traces: Traces) -> str:
+    return f"{check.counted(traces.records, 'record')} of {check.counted(len(traces), 'trace')}"
 
 
 @contextmanager

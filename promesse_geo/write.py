@@ -115,8 +115,7 @@ def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
     names = _column_names(traces)
     column = {"encoding": "WKB", "geometry_types": ["Point"], "crs": traces.space.crs.to_json_dict()}
     geo = {"version": "1.1.0", "primary_column": names["geometry"], "columns": {names["geometry"]: column}}
-    first, *_ = _tables(traces, _with_wkb)
-    schema = first.schema.with_metadata({"geo": json.dumps(geo), **about})
+    schema = next(_tables(traces, _with_wkb)).schema.with_metadata({"geo": json.dumps(geo), **about})
     repeated = [names["user"]] if "user" in names else False
     with pq.ParquetWriter(
         path,
@@ -132,8 +131,8 @@ def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
 
 
 def _write_csv(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    first, *_ = _tables(traces, _with_text)
-    with csv.CSVWriter(path, first.schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+    schema = next(_tables(traces, _with_text)).schema
+    with csv.CSVWriter(path, schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for table in _tables(traces, _with_text):
             writer.write_table(table)
 

@@ -48,7 +48,8 @@ def overview(
         raise ValueError(f"Trace {trace} is too short to be protected with epsilon = {epsilon:g} m. Take another.")
     samples = _kilometres(Promesse(epsilon).samples(chosen)[0], chosen)
     recorded, published = _kilometres(chosen.points, chosen), _kilometres(safe.points, chosen)
-    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    width, height = np.maximum(np.ptp(recorded, axis=0), 1e-3)
+    figure = Figure(figsize=(12, float(np.clip(3.6 * height / width, 2, 6)) + 1), layout="constrained")
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
     _draw(left, recorded, colour=colours.ORIGINAL, title=f"Original: {len(recorded):,} records")
     _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
@@ -72,7 +73,7 @@ def _kilometres(points: np.ndarray, reference: Traces) -> np.ndarray:
 
 def _draw(axes: Axes, places: np.ndarray, *, colour: str, title: str) -> None:
     axes.plot(*places.T, "-", color=colours.REMOVED, linewidth=0.7, zorder=1)
-    axes.plot(*places.T, "o", color=colour, markersize=3.5, alpha=0.6, markeredgewidth=0, zorder=2)
+    axes.plot(*places.T, "o", color=colour, markersize=4, alpha=0.4, markeredgewidth=0, zorder=2)
     axes.set_aspect("equal", adjustable="box")
     axes.set_title(title, fontsize=11)
     axes.set_xlabel("east (km)")
