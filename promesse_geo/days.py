@@ -120,11 +120,24 @@ def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:
 
     def midnight(*, first_pass: bool) -> pd.DatetimeIndex:
         ambiguous = np.full(len(dates), first_pass)
-        return dates.tz_localize(zone, ambiguous=ambiguous, nonexistent="shift_forward").tz_convert("UTC")
+        return dates.tz_localize(zone, ambiguous=ambiguous, nonexistent="NaT").tz_convert("UTC")
 
     early, late = midnight(first_pass=True), midnight(first_pass=False)
     before = (late - pd.Timedelta(1, unit="s")).tz_convert(zone).tz_localize(None)
-    return np.where(before < dates, late.asi8, early.asi8) * 1_000_000_000
+    starts = np.where(before < dates, late.asi8, early.asi8)
+    unseen = early.isna()
+    starts[unseen] = _jumped_over(dates[unseen], zone)
+    return starts * 1_000_000_000
+
+
+def _jumped_over(midnights: pd.DatetimeIndex, zone: tzinfo) -> np.ndarray:
+    """Seconds at which clocks jump over midnights, by bisection (pandas takes every such jump for an hour)."""
+    early, late = midnights.asi8 - 2 * 86_400, midnights.asi8 + 2 * 86_400
+    while np.any(late - early > 1):
+        middle = (early + late) // 2
+        read = pd.DatetimeIndex(middle.view("M8[s]"), tz="UTC").tz_convert(zone).tz_localize(None)
+        early, late = np.where(read < midnights, middle, early), np.where(read < midnights, late, middle)
+    return late
 
 
 def _local_days(traces: Traces, zone: tzinfo | None) -> tuple[np.ndarray, np.ndarray]:

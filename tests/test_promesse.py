@@ -126,6 +126,16 @@ def test_the_kernel_agrees_with_its_twin_at_the_smallest_epsilon(walk, variant):
     assert_as_the_twin_says(walk, variant)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+@given(
+    records=st.lists(st.tuples(st.integers(-12, 12), st.integers(-12, 12), st.integers(0, 3)), min_size=2, max_size=40),
+    epsilon=st.sampled_from((1.0, 2.0, 5.0, 10.0)),
+)
+def test_the_kernel_agrees_with_its_twin_where_distances_are_exactly_epsilon(records, epsilon, variant):
+    x, y, pauses = np.array(records).T
+    assert_as_the_twin_says(Walk(x * 1.0, y * 1.0, np.cumsum(pauses) * SECOND, epsilon, "plane"), variant)
+
+
 @given(crowd=crowds(), variant=variants)
 def test_each_trace_is_protected_as_if_it_were_alone(crowd, variant):
     together = protected(gathered(crowd), Promesse(crowd[0].epsilon, variant=variant))

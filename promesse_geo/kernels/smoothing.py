@@ -52,13 +52,12 @@ def _leaving(ax, ay, az, bx, by, bz, curvature):
 
 
 @njit(cache=True)
-def _crossing(sx, sy, sz, ax, ay, az, bx, by, bz, curvature, chord2):
-    """First point of the segment a → b whose squared chord to s is chord2; a lies inside that ball.
+def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
+    """σ and 1/(1 + τ²) of the first point p of the segment whose squared chord to s is chord2; a lies inside that ball.
 
     (A + C) τ² − 2 B τ + (C − A) = 0 for τ = tan(φ/2), φ the angle from a; here σ = τ/|v|, so that one square root
-    and two divisions do.
+    and two divisions do. p = a + 2σ/(1 + τ²) · (v − κσ|v|² a).
     """
-    vx, vy, vz, length = _leaving(ax, ay, az, bx, by, bz, curvature)
     wx = ax - sx
     wy = ay - sy
     wz = az - sz
@@ -67,15 +66,15 @@ def _crossing(sx, sy, sz, ax, ay, az, bx, by, bz, curvature, chord2):
     plus = (2.0 - 0.5 * curvature * (w2 + chord2)) * length
     minus = 0.5 * (w2 - chord2)
     sigma = (math.sqrt(max(vw * vw - plus * minus, 0.0)) - vw) / plus
-    step = curvature * sigma * length
-    factor = 2.0 * sigma / (1.0 + sigma * step)
-    return ax + factor * (vx - step * ax), ay + factor * (vy - step * ay), az + factor * (vz - step * az)
+    return sigma, 1.0 / (1.0 + curvature * sigma * sigma * length)
 
 
 @njit(cache=True)
-def _angle(ax, ay, az, bx, by, bz, curvature):
-    """Length of the arc between two points (radians on the sphere, metres in the plane)."""
-    chord = math.sqrt(_squared(ax, ay, az, bx, by, bz))
+def _arc(square, curvature):
+    """Length of the arc over a squared chord (radians on the sphere, metres in the plane)."""
+    chord = math.sqrt(square)
+    if square * curvature < 1e-4:  # 2 arcsin(c/2) to the last digit
+        return chord * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0)))
     return chord if curvature == 0.0 else 2.0 * math.asin(min(0.5 * chord, 1.0))
 
 
@@ -84,8 +83,8 @@ def _time_at(points, times, k, x, y, z, curvature):
     """Time at which the point (x, y, z) of the segment from record k to k + 1 is passed."""
     ax, ay, az = _read(points, k)
     bx, by, bz = _read(points, k + 1)
-    whole = _angle(ax, ay, az, bx, by, bz, curvature)
-    part = _angle(ax, ay, az, x, y, z, curvature)
+    whole = _arc(_squared(ax, ay, az, bx, by, bz), curvature)
+    part = _arc(_squared(ax, ay, az, x, y, z), curvature)
     span = times[k + 1] - times[k]
     passed = np.int64(np.rint(part / whole * span)) if whole > 0.0 else span
     return times[k] + min(max(passed, 0), span)
@@ -109,31 +108,43 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines):
         bx, by, bz = _read(points, k)
         rest2 = _squared(sx, sy, sz, bx, by, bz)
         if rest2 >= near2:
-            many = True
             if polyline:
-                x, y, z = _crossing(sx, sy, sz, ax, ay, az, bx, by, bz, curvature, chord2)
-                whole2 = _squared(ax, ay, az, bx, by, bz)
-                if _squared(ax, ay, az, x, y, z) > whole2:
-                    x, y, z = bx, by, bz
-                _write(out, start + placed, x, y, z)
+                vx, vy, vz, length = _leaving(ax, ay, az, bx, by, bz, curvature)
+                sigma, shrink = _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2)
+                step = curvature * sigma * length
+                factor = 2.0 * sigma * shrink
+                sx = ax + factor * (vx - step * ax)
+                sy = ay + factor * (vy - step * ay)
+                sz = az + factor * (vz - step * az)
+                if _squared(ax, ay, az, sx, sy, sz) > _squared(ax, ay, az, bx, by, bz):
+                    sx, sy, sz = bx, by, bz
+                _write(out, start + placed, sx, sy, sz)
                 placed += 1
                 before = latest
                 latest = k - 1
                 if placed == 1:
-                    second = _time_at(points, times, k - 1, x, y, z, curvature)
-                sx, sy, sz = x, y, z
+                    second = _time_at(points, times, k - 1, sx, sy, sz, curvature)
                 rest2 = _squared(sx, sy, sz, bx, by, bz)
                 many = rest2 >= near2
-            if many:
-                count = 1
-                if rest2 >= two2:
-                    rest = _angle(sx, sy, sz, bx, by, bz, curvature)
-                    count = max(1, int((rest / epsilon) * (1.0 + 1e-9) + tolerance))
+                # unit tangent at p: (v/|v|) cos φ − κ a sin φ
+                root = math.sqrt(length)
+                cosine = (1.0 - sigma * step) * shrink / root
+                sine = curvature * factor * root
+                vx = vx * cosine - ax * sine
+                vy = vy * cosine - ay * sine
+                vz = vz * cosine - az * sine
+            else:
+                many = True
                 vx, vy, vz, length = _leaving(sx, sy, sz, bx, by, bz, curvature)
                 unit = 1.0 / math.sqrt(length)
                 vx *= unit
                 vy *= unit
                 vz *= unit
+            if many:
+                count = 1
+                if rest2 >= two2:
+                    rest = _arc(rest2, curvature)
+                    count = max(1, int((rest / epsilon) * (1.0 + 1e-9) + tolerance))
                 x, y, z = sx, sy, sz
                 for m in range(1, count + 1):
                     if m < cosines.shape[0]:
