@@ -29,6 +29,7 @@ CHANGES = {
     "Pacific/Apia": "2011-12-30 10:00",  # there is no 2011-12-30
     "Australia/Lord_Howe": "2024-04-06 15:00",  # half an hour back
     "America/Sao_Paulo": "2018-11-04 03:00",  # there is no midnight
+    "America/Toronto": "1919-03-31 04:30",  # 23:30 becomes 00:30
     "UTC": "2024-02-29 12:00",
 }
 
@@ -127,6 +128,8 @@ class TestCollapseEmptyDays:
             ("America/St_Johns", "2008-11-02 03:30", 0),
             ("America/Havana", "2024-11-03 05:30", 90 * 60 * SECOND * 24 // 25),
             ("Asia/Beirut", "2023-03-25 22:00", 0),
+            ("America/Toronto", "1919-03-31 04:29", (23 * 60 + 29) * 60 * SECOND * 48 // 47),
+            ("America/Toronto", "1919-03-31 04:30", 0),
             ("UTC", "2024-02-29 13:14:15.016", 13 * HOUR + 14 * 60 * SECOND + 15_016 * 10**6),
         ],
     )
@@ -185,7 +188,7 @@ class TestFirstDays:
     def test_what_is_left_out_is_counted_in_one_warning(self):
         moments = [0, 1, 2, 3]
         records = [("ann", day * DAY, (500_000.0, 5e6)) for day in moments] + [("bob", 0, (500_000.0, 5e6))] * 3
-        with pytest.warns(UserWarning) as caught:
+        with pytest.warns(UserWarning, match="first_days") as caught:
             kept = pg.first_days(frame_of(records), days=2, min_days=2)
         assert [str(warning.message) for warning in caught] == [
             "first_days left out 2 records after the first 2 days and "
@@ -317,7 +320,7 @@ class TestDropJumps:
 
     def test_what_is_removed_is_counted_in_one_warning(self):
         records = [("ann", second * SECOND, (500_000.0 + metre, 5e6)) for second, metre in [(0, 0), (1, 99), (2, 0)]]
-        with pytest.warns(UserWarning) as caught:
+        with pytest.warns(UserWarning, match="drop_jumps") as caught:
             pg.drop_jumps(frame_of(records))
         assert [str(warning.message) for warning in caught] == [
             "drop_jumps removed 1 of 3 records that need more than 50 m/s."
@@ -343,7 +346,7 @@ class TestPrepare:
 
     def test_its_one_warning_counts_what_was_left_out(self):
         records = [("ann", day * DAY, (500_000.0, 5e6)) for day in range(3)] + [("bob", 0, (500_000.0, 5e6))]
-        with pytest.warns(UserWarning) as caught:
+        with pytest.warns(UserWarning, match="first_days") as caught:
             pg.prepare(frame_of(records), days=2, min_days=2)
         assert [str(warning.message) for warning in caught] == [
             "first_days left out 1 record after the first 2 days and 1 user (1 record) with fewer than 2 days of data."

@@ -37,18 +37,21 @@ def _squared(ax, ay, az, bx, by, bz):
 
 @njit(cache=True)
 def _leaving(ax, ay, az, bx, by, bz, curvature):
-    """V along the segment at a, and |v|² = |d|²(1 − κ|d|²/4); antipodes are joined by any great circle."""
+    """V along the segment at a, and |v|² (summed: |d|²(1 − κ|d|²/4) cancels near the antipode, which any arc joins)."""
     x = bx - ax
     y = by - ay
     z = bz - az
     square = x * x + y * y + z * z
     half = 0.5 * curvature * square
-    length = square * (1.0 - 0.5 * half)
+    x += half * ax
+    y += half * ay
+    z += half * az
+    length = x * x + y * y + z * z
     if curvature != 0.0 and length < 1e-24 * square:
         if abs(az) < 0.9:
             return -ax * az, -ay * az, 1.0 - az * az, 1.0 - az * az
         return 1.0 - ax * ax, -ax * ay, -ax * az, 1.0 - ax * ax
-    return x + half * ax, y + half * ay, z + half * az, length
+    return x, y, z, length
 
 
 @njit(cache=True)

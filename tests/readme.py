@@ -1,0 +1,17 @@
+"""Print a command of the README: `python tests/readme.py demo` or `python tests/readme.py tests`."""
+
+import re
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def commands() -> dict[str, str]:
+    """Return the README's two commands: its first shell block sets up and runs the demo, its second the tests."""
+    blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return dict(zip(("demo", "tests"), (block.strip() for block in blocks), strict=False))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(commands()[sys.argv[1]] + "\n")
