@@ -196,3 +196,7 @@ def _in_plain_words() -> Iterator[None]:
             words = error.args[0] if isinstance(error, KeyError) else str(error)
             click.echo(f"Error: {words}", err=True)
             sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

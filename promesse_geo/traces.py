@@ -1,5 +1,6 @@
 """Traces: the columnar form in which everything is computed, and the two doors from and to GeoDataFrames."""
 
+import gc
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -220,7 +221,7 @@ class Traces:
         if not names.time_is_index:
             columns[names.time] = index
         if geometry is None:
-            geometry = GeometryArray(shapely.points(*self.coordinates()), crs=self.space.crs)
+            geometry = GeometryArray(_make_points(*self.coordinates()), crs=self.space.crs)
         columns[names.geometry] = geometry
         frame = gpd.GeoDataFrame(columns, geometry=names.geometry)
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
@@ -246,6 +247,17 @@ class Traces:
             offsets=as_offsets(kept[remain]),
             users=self.users[remain],
         )
+
+
+def _make_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Shapely points. Bound: making the objects; Python's cycle collector, which finds nothing, would triple that."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return shapely.points(x, y)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 Data = TypeVar("Data", gpd.GeoDataFrame, Traces)

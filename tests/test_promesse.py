@@ -121,6 +121,21 @@ def test_the_kernel_agrees_with_its_twin_around_the_whole_globe(walk, variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    ("space", "x", "y"),
+    [("sphere", [179.9, -179.7, -179.6], [69.0, 69.9, 69.0]), ("plane", [5e5, 6e5, 6e5], [4.1e6, 4.1e6, 4e6])],
+)
+def test_the_kernel_agrees_with_its_twin_on_pieces_of_a_thousand_samples(space, x, y, variant):
+    assert_as_the_twin_says(Walk(np.array(x), np.array(y), np.arange(3) * 3_600 * SECOND, 99.0, space), variant)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_kernel_agrees_with_its_twin_from_near_one_antipode_to_the_other(variant):
+    x, y = np.array([-122.4, -122.4, 58.10794724]), np.array([37.7, 42.19660182, -42.04062715])
+    assert_as_the_twin_says(Walk(x, y, np.array([0, 60, 3_600]) * SECOND, 1e6, "sphere"), variant)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 @given(walk=walks(epsilon=0.01))
 def test_the_kernel_agrees_with_its_twin_at_the_smallest_epsilon(walk, variant):
     assert_as_the_twin_says(walk, variant)

@@ -88,12 +88,12 @@ def test_a_plane_serves_only_while_it_is_true_to_scale(crs, bounds):
     assert choose_space(crs, *box(crs, bounds)).name == "sphere"
 
 
-@pytest.mark.parametrize(("east", "name"), [(11.4, "plane"), (11.6, "sphere")])
-def test_one_per_cent_of_scale_is_the_limit(east, name):
-    # On the equator transverse Mercator stretches by 1 + λ²/2: at λ = 8.1° by 1 %. UTM begins at 0.9996: at 8.3°.
-    # At 46.5° N it is 1 + (λ cos φ)²/2, and the longitudes are 8.1°/cos φ = 11.8° and, seen on the ellipsoid, less.
-    crs = "+proj=tmerc +lat_0=0 +lon_0=0 +k=1 +datum=WGS84 +type=crs"
-    assert choose_space(crs, *box(crs, (0.0, 46.5, east, 46.5))).name == name
+@pytest.mark.parametrize(("kilometres", "name"), [(899, "plane"), (901, "sphere")])
+def test_one_per_cent_of_scale_is_the_limit(kilometres, name):
+    # Transverse Mercator of a sphere stretches by cosh(x/R), which is 1.01 at x = 0.141304 R = 900.25 km.
+    x = np.array([-100_000.0, kilometres * 1_000.0])
+    chosen = choose_space("+proj=tmerc +lon_0=9 +R=6371008.8 +type=crs", x, np.array([0.0, 1_000.0]))
+    assert chosen.name == name
 
 
 @pytest.mark.parametrize(("grid", "metres"), [(GRID, 1.0), (FEET_GRID, US_FOOT)])

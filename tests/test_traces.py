@@ -119,7 +119,7 @@ class TestRoundTrip:
         assert from_frame(frame).to_frame()["user"].dtype == frame["user"].dtype
 
     @pytest.mark.parametrize(
-        ("user", "time", "where"), [("cab", "stamp", "spot"), (0, ("t", 1), "geometry"), ("time", "user", "g")]
+        ("user", "time", "where"), [("cab", "stamp", "spot"), (0, ("t", 1), "spot"), ("time", "user", "g")]
     )
     def test_names_come_back(self, user, time, where):
         frame = make_frame(["a", "b"]).rename(columns={"user": user, "time": time}).rename_geometry(where)

@@ -68,6 +68,8 @@ def read_cabspotting(
     Piorkowski, Sarafijanovic-Djukic, Grossglauser: A Parsimonious Model of Mobile Partitioned Networks with
     Clustering. COMSNETS 2009.
     """
+    if isinstance(users, str):
+        raise TypeError(check.refuse("users", "read_cabspotting", "a list of cabs", users, cure="Put it into [ ]."))
     wanted = None if users is None else {check.text(user, name="users", owner="read_cabspotting") for user in users}
     cabs, tables = [], []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -108,7 +110,7 @@ def _contents(source: Any, wanted: set[str] | None) -> Iterator[tuple[str, bytes
 def _members(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]:
     found = False
     try:
-        with tarfile.open(path, "r|*") as archive:
+        with tarfile.open(path, "r:*") as archive:
             for member in archive:
                 name = os.path.basename(member.name)
                 found = found or bool(_NAME.fullmatch(name))
@@ -116,6 +118,7 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]
                     stream = archive.extractfile(member)
                     assert stream is not None
                     yield f"{path}:{name}", stream.read()
+            _check_end(archive)
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         if found:
             raise ValueError(f"The archive {str(path)!r} is cut or damaged. Fetch it again.") from error
@@ -124,6 +127,16 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]
         ) from error
     if not found:
         raise ValueError(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+
+
+def _check_end(archive: tarfile.TarFile) -> None:
+    """Read on to the end: tarfile takes a cut or damaged header for the end, and leaves the checksum unread."""
+    assert archive.fileobj is not None
+    archive.fileobj.seek(archive.offset)
+    if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+        raise tarfile.ReadError
+    while archive.fileobj.read(1 << 20):
+        pass
 
 
 def _is_wanted(name: str, wanted: set[str] | None) -> bool:
@@ -146,7 +159,8 @@ def _parse(name: str, content: bytes) -> tuple[str, tuple[np.ndarray, ...]]:
         | (seconds > _LAST_SECOND)
     )
     if wrong.any():
-        raise ValueError(_complaint(name, int(wrong.argmax()) + 1))
+        written = [number for number, line in enumerate(content.splitlines(), start=1) if line]
+        raise ValueError(_complaint(name, written[int(wrong.argmax())]))
     match = _NAME.fullmatch(os.path.basename(name.rpartition(":")[2] if ".txt" in name else name))
     assert match is not None
     return match[1], (latitude, longitude, seconds)
@@ -169,8 +183,11 @@ def _first_bad_line(content: bytes) -> int:
 
 
 def _check_cabs(cabs: list[str], wanted: set[str] | None) -> None:
-    if not cabs or (wanted and wanted - set(cabs)):
-        missing = len(wanted - set(cabs)) if wanted else 0
-        raise FileNotFoundError(f"{check.counted(missing, 'cab')} asked for with 'users' is not among the files.")
+    if not cabs and not wanted:
+        raise ValueError("Nothing is to be read: 'source' or 'users' of read_cabspotting is an empty list.")
+    missing = len(wanted - set(cabs)) if wanted else 0
+    if missing:
+        are = "is" if missing == 1 else "are"
+        raise FileNotFoundError(f"{check.counted(missing, 'cab')} asked for with 'users' {are} not among the files.")
     if len(set(cabs)) < len(cabs):
         raise ValueError("Two files hold the same cab. Read the archive or the folder, not both.")

@@ -37,7 +37,7 @@ def _squared(ax, ay, az, bx, by, bz):
 
 @njit(cache=True)
 def _leaving(ax, ay, az, bx, by, bz, curvature):
-    """V along the segment at a, and |v|² (summed: |d|²(1 − κ|d|²/4) cancels near the antipode, which any arc joins)."""
+    """V along the segment at a, and |v|² as a sum: |d|²(1 − κ|d|²/4) cancels near antipodes, which any arc joins."""
     x = bx - ax
     y = by - ay
     z = bz - az

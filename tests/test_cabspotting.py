@@ -1,0 +1,264 @@
+"""The Cabspotting reader, on small files in the true format and on the real archive."""
+
+import io
+import re
+import tarfile
+import warnings
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from geopandas.testing import assert_geodataframe_equal
+
+import promesse_geo as pg
+
+# Newest first, decimals with trailing zeros cut, as in the original.
+CABS = {
+    "abboip": ["37.75134 -122.39488 0 1213084687", "37.75136 -122.395 1 1213084659", "37.8 -122.3946 0 1213084540"],
+    "abcoij": ["37.75149 -122.39447 0 1213084720"],
+    "udwadla": ["37.6 -122.4 1 1211000060", "37.61 -122.41 1 1211000000"],
+}
+RECORDS = [(cab, *map(float, line.split())) for cab in CABS for line in reversed(CABS[cab])]
+RULE = r"line {} is not four numbers: latitude, longitude, occupancy \(0 or 1\), unix seconds, separated by one blank"
+
+
+def content_of(lines, *, end="\n") -> bytes:
+    return "".join(line + end for line in lines).encode()
+
+
+def write_folder(folder: Path, *, reverse=False, end="\n") -> Path:
+    folder.mkdir()
+    for cab, lines in CABS.items():
+        (folder / f"new_{cab}.txt").write_bytes(content_of(lines[::-1] if reverse else lines, end=end))
+    (folder / "_cabs.txt").write_text('<cab id="abboip" updates="3"/>\n')
+    (folder / "README").write_text("Mobility traces of taxi cabs\n")
+    return folder
+
+
+def write_archive(path: Path, *, cabs=CABS, mode="w:gz") -> Path:
+    members = {"_cabs.txt": b'<cab id="abboip" updates="3"/>\n', "README": b"Mobility traces\n"}
+    members |= {f"new_{cab}.txt": content_of(lines) for cab, lines in cabs.items()}
+    with tarfile.open(path, mode) as archive:
+        folder = tarfile.TarInfo("cabspottingdata")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, content in members.items():
+            member = tarfile.TarInfo(f"cabspottingdata/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def write_cab(folder: Path, *lines: str, cab="abboip") -> Path:
+    path = folder / f"new_{cab}.txt"
+    path.write_bytes(content_of(lines))
+    return path
+
+
+def check_all(frame) -> None:
+    """Everything of CABS, in order."""
+    assert list(frame.columns) == ["user", "time", "geometry"]
+    assert frame.crs == 4326
+    assert str(frame["time"].dt.tz) == "UTC"
+    seconds = pd.DatetimeIndex(frame["time"]).as_unit("s").asi8
+    x, y = frame.geometry.x, frame.geometry.y
+    assert list(zip(frame["user"], y, x, seconds, strict=True)) == [
+        (cab, latitude, longitude, second) for cab, latitude, longitude, _, second in RECORDS
+    ]
+
+
+class TestWhatIsRead:
+    @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+    @pytest.mark.parametrize("reverse", [False, True], ids=["newest first", "oldest first"])
+    def test_a_folder(self, tmp_path, reverse, end):
+        check_all(pg.read_cabspotting(write_folder(tmp_path / "cabspottingdata", reverse=reverse, end=end)))
+
+    def test_a_folder_above_it(self, tmp_path):
+        write_folder(tmp_path / "cabspottingdata")
+        check_all(pg.read_cabspotting(tmp_path))
+
+    @pytest.mark.parametrize(("name", "mode"), [("c.tar.gz", "w:gz"), ("c.tar", "w"), ("c.tar.xz", "w:xz")])
+    def test_an_archive(self, tmp_path, name, mode):
+        check_all(pg.read_cabspotting(write_archive(tmp_path / name, mode=mode)))
+
+    def test_a_path_as_text(self, tmp_path):
+        check_all(pg.read_cabspotting(str(write_archive(tmp_path / "cabspottingdata.tar.gz"))))
+
+    def test_one_file(self, tmp_path):
+        frame = pg.read_cabspotting(write_folder(tmp_path / "cabs") / "new_udwadla.txt")
+        assert frame["user"].tolist() == ["udwadla"] * 2
+        assert frame["time"].is_monotonic_increasing
+
+    def test_several_files_in_any_order(self, tmp_path):
+        folder = write_folder(tmp_path / "cabs")
+        check_all(pg.read_cabspotting([folder / f"new_{cab}.txt" for cab in ("udwadla", "abboip", "abcoij")]))
+
+    def test_a_file_without_a_last_line_end(self, tmp_path):
+        path = write_cab(tmp_path)
+        path.write_bytes(content_of(CABS["abboip"]).rstrip())
+        assert len(pg.read_cabspotting(path)) == 3
+
+    @pytest.mark.parametrize(
+        "users", [["udwadla"], {"udwadla", "abboip"}, iter(["abcoij"])], ids=["1", "2", "iterator"]
+    )
+    def test_a_few_cabs(self, tmp_path, users):
+        folder, archive = write_folder(tmp_path / "cabs"), write_archive(tmp_path / "c.tar.gz")
+        users = list(users)
+        frame = pg.read_cabspotting(folder, users=iter(users))
+        assert sorted(set(frame["user"])) == sorted(users)
+        assert_geodataframe_equal(frame, pg.read_cabspotting(archive, users=users))
+
+    def test_as_traces(self, tmp_path):
+        archive = write_archive(tmp_path / "c.tar.gz")
+        traces = pg.read_cabspotting(archive, as_traces=True)
+        assert traces.users.tolist() == sorted(CABS)
+        assert traces.counts.tolist() == [3, 1, 2]
+        assert_geodataframe_equal(traces.to_frame(), pg.read_cabspotting(archive))
+
+    def test_records_of_one_second_keep_their_order(self, tmp_path):
+        path = write_cab(tmp_path, "37.2 -122 0 1213084540", "37.1 -122 0 1213084540", "37 -122 0 1213084539")
+        assert pg.read_cabspotting(path).geometry.y.tolist() == [37, 37.2, 37.1]
+
+
+class TestWhatIsWrong:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "37.75 -122.39 7 1213084600",
+            "95.75 -122.39 0 1213084600",
+            "37.75 -182.39 0 1213084600",
+            "nan -122.39 0 1213084600",
+            "37.75 -122.39 0 1213084600.5",
+            "37.75 -122.39 0 -1213084600",
+            "37.75 -122.39 0 1213084600000",
+            "37.75 -122.39 0 1213084600 5",
+            "37.75 -122.39 1213084600",
+            "37,75 -122,39 0 1213084600",
+            "37.75\t-122.39\t0\t1213084600",
+            "37.75  -122.39 0 1213084600",
+            "latitude longitude occupancy time",
+            '37.75 "-122.39" 0 1213084600',
+        ],
+    )
+    def test_a_bad_line_is_named_by_file_and_line_but_not_shown(self, tmp_path, line):
+        path = write_cab(tmp_path, CABS["abboip"][0], CABS["abboip"][1], line, CABS["abboip"][2])
+        with pytest.raises(ValueError, match=RULE.format(3)) as caught:
+            pg.read_cabspotting(path)
+        assert str(path) in str(caught.value)
+        assert not any(part in str(caught.value).replace(str(path), "") for part in ("37", "122.", "12130"))
+
+    @pytest.mark.parametrize("line", ["37.75 -122.39 7 1213084600", "37.75 -122.39 1213084600"])
+    def test_lines_are_counted_with_the_empty_ones(self, tmp_path, line):
+        with pytest.raises(ValueError, match=RULE.format(4)):
+            pg.read_cabspotting(write_cab(tmp_path, CABS["abboip"][0], "", "", line))
+
+    def test_a_bad_line_in_an_archive_is_named_too(self, tmp_path):
+        archive = write_archive(tmp_path / "c.tar.gz", cabs=CABS | {"zzz": ["37.75 -122.39 2 1213084600"]})
+        with pytest.raises(ValueError, match=r"c\.tar\.gz:new_zzz\.txt' is not .*" + RULE.format(1)):
+            pg.read_cabspotting(archive)
+
+    def test_an_empty_file(self, tmp_path):
+        with pytest.raises(ValueError, match=r"new_abboip\.txt' is not in the format of Cabspotting: it is empty"):
+            pg.read_cabspotting(write_cab(tmp_path))
+
+    def test_a_missing_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"There is no file or folder '.*new_nobody\.txt'"):
+            pg.read_cabspotting(tmp_path / "new_nobody.txt")
+
+    def test_a_folder_without_cabs(self, tmp_path):
+        (tmp_path / "README").write_text("nothing here")
+        with pytest.raises(FileNotFoundError, match=r"holds no file of Cabspotting \(new_<cab>\.txt\)"):
+            pg.read_cabspotting(tmp_path)
+
+    def test_an_archive_without_cabs(self, tmp_path):
+        with pytest.raises(ValueError, match=r"c\.tar\.gz' holds no file of Cabspotting"):
+            pg.read_cabspotting(write_archive(tmp_path / "c.tar.gz", cabs={}))
+
+    @pytest.mark.parametrize(("name", "mode"), [("c.tar.gz", "w:gz"), ("c.tar", "w"), ("c.tar.xz", "w:xz")])
+    def test_no_cut_of_an_archive_loses_cabs_silently(self, tmp_path, name, mode):
+        many = {f"cab{cab}": [f"37.{cab}{i:04d} -122.4 0 {1213084600 - i}" for i in range(20)] for cab in range(5)}
+        path = write_archive(tmp_path / name, cabs=many, mode=mode)
+        content = path.read_bytes()
+        for end in range(0, len(content), 512 if mode == "w" else 23):
+            path.write_bytes(content[:end])
+            try:
+                assert pg.read_cabspotting(path, as_traces=True).records == 100
+            except ValueError as error:
+                assert re.search(
+                    rf"{name}' (is cut or damaged\. Fetch it again|is neither an archive|holds no file)", str(error)
+                )
+
+    @pytest.mark.parametrize("mode", ["w:gz", "w"])
+    def test_a_damaged_archive(self, tmp_path, mode):
+        path = write_archive(tmp_path / "c.tar", mode=mode)
+        content = bytearray(path.read_bytes())
+        damaged = len(content) - 6 if mode == "w:gz" else content.index(b"new_udwadla") + 20
+        content[damaged] ^= 255
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"c\.tar' is cut or damaged\. Fetch it again"):
+            pg.read_cabspotting(path)
+
+    def test_a_zip(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
+            archive.writestr("new_abboip.txt", content_of(CABS["abboip"]))
+        with pytest.raises(ValueError, match=r"c\.zip' is neither an archive nor a file of Cabspotting"):
+            pg.read_cabspotting(tmp_path / "c.zip")
+
+    @pytest.mark.parametrize("content", [b"", b"hello\n", bytes(2000)])
+    def test_something_else(self, tmp_path, content):
+        (tmp_path / "c.tar.gz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"c\.tar\.gz' (is neither an archive nor|holds no file of)"):
+            pg.read_cabspotting(tmp_path / "c.tar.gz")
+
+    def test_a_cab_twice(self, tmp_path):
+        folder, archive = write_folder(tmp_path / "cabs"), write_archive(tmp_path / "c.tar.gz")
+        with pytest.raises(ValueError, match="Two files hold the same cab"):
+            pg.read_cabspotting([folder, archive])
+
+    @pytest.mark.parametrize(("users", "count"), [(["nobody"], "1 cab .* is"), (["abboip", "x", "y"], "2 cabs .* are")])
+    def test_cabs_that_are_not_there(self, tmp_path, users, count):
+        with pytest.raises(FileNotFoundError, match=f"{count} not among the files") as caught:
+            pg.read_cabspotting(write_folder(tmp_path / "cabs"), users=users)
+        assert "nobody" not in str(caught.value)
+
+    @pytest.mark.parametrize("users", ["abboip", [1], [b"abboip"]])
+    def test_users_that_are_no_list_of_text(self, tmp_path, users):
+        with pytest.raises(TypeError, match=r"'users' parameter of read_cabspotting must be"):
+            pg.read_cabspotting(write_folder(tmp_path / "cabs"), users=users)
+
+    def test_nothing_asked_for(self, tmp_path):
+        with pytest.raises(ValueError, match="'source' or 'users' of read_cabspotting is an empty list"):
+            pg.read_cabspotting([])
+        with pytest.raises(ValueError, match="'source' or 'users' of read_cabspotting is an empty list"):
+            pg.read_cabspotting(write_folder(tmp_path / "cabs"), users=[])
+
+
+@pytest.mark.real
+def test_the_real_data_gives_the_figures_of_the_rules(cabspotting_archive):
+    traces = pg.read_cabspotting(cabspotting_archive, as_traces=True)
+    assert (traces.records, len(traces)) == (11_219_955, 536)
+    assert traces.counts.min() == 59
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parts = pg.prepare(traces, tz="America/Los_Angeles", min_days=21)
+    described = pg.describe(parts)
+    assert described["records"] == 8_985_370
+    assert described["traces"] == 5_525
+    assert round(described["mean_duration"] / pd.Timedelta("1h"), 2) == 32.62
+    assert round(described["longest_duration"] / pd.Timedelta("1h"), 2) == 476.97
+    assert round(described["sampling_interval"] / pd.Timedelta("1s"), 1) == 72.2
+    with pytest.warns(UserWarning, match=r"^41 of 5,525 traces could not be protected"):
+        smoothed = pg.Promesse(200).protect(parts)
+    assert smoothed.records == 17_627_393
+    assert len(smoothed) == 5_525 - 41
+    assert round(100 * smoothed.records / parts.records) == 196
+
+
+@pytest.mark.real
+def test_a_few_real_cabs_are_those_of_the_whole(cabspotting_archive):
+    one = pg.read_cabspotting(cabspotting_archive, users=["abboip"])
+    assert one["user"].unique().tolist() == ["abboip"]
+    assert one["time"].is_monotonic_increasing
+    assert one["time"].iloc[-1] == pd.Timestamp(1213084687, unit="s", tz="UTC")
+    assert (one.geometry.x.iloc[-1], one.geometry.y.iloc[-1]) == (-122.39488, 37.75134)
