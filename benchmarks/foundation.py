@@ -38,11 +38,10 @@ def dense(records: int, *, traces: int, seed: int = 0) -> pg.Traces:
 
 def kernel(parts: pg.Traces, *, title: str) -> str:
     """Promesse with allocation beside the loop that bounds it."""
-    rows = []
+    rows, threads = [], numba.get_num_threads()
     for variant in ("polyline", "pseudocode"):
         mechanism = pg.Promesse(200, variant=variant)
         outputs = mechanism.protect(parts).records
-        threads = numba.get_num_threads()
         seconds = in_turn(
             {
                 "promesse": lambda m=mechanism: m.protect(parts),
@@ -67,7 +66,7 @@ def kernel(parts: pg.Traces, *, title: str) -> str:
 def conversions(traces: pg.Traces) -> str:
     """Degrees to unit vectors and back."""
     x, y = traces.coordinates()
-    seconds = in_turn({"in": lambda: traces.space.points(x, y), "out": lambda: traces.coordinates()})
+    seconds = in_turn({"in": lambda: traces.space.points(x, y), "out": traces.coordinates})
     rows = [(name, f"{took:.3f}", f"{traces.records / took / 1e6:.0f}") for name, took in seconds.items()]
     return table(
         f"Traces and lon/lat arrays, {traces.records / 1e6:.1f} M records", rows, head=("way", "s", "M records/s")
@@ -186,7 +185,7 @@ def main() -> None:
         del prepared, some
     else:
         parts.append(conversions(quick))
-    parts.insert(1, kernel(quick, title="Promesse, dense data"))
+    parts.append(kernel(quick, title="Promesse, dense data"))
     head = ("data", "smooth s", "get_coordinates + points s", "ratio", "shuffled rows s")
     parts += [table("GeoDataFrame in and out", door_rows, head=head), growth(), start_up()]
     text = f"# Foundation\n\n{machine()}. Medians; comparisons made in turn in one run.\n\n" + "\n".join(parts)

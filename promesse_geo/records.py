@@ -1,5 +1,6 @@
 """The records of a frame as plain arrays, checked, and the order in which traces hold them."""
 
+import gc
 import os
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +158,17 @@ def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(read, range(0, len(geometries), _BLOCK)))
     return x, y, bool(has_z.any())
+
+
+def make_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Shapely points. Bound: making the objects; Python's cycle collector, which finds nothing, would triple that."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return shapely.points(x, y)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _heard(complaints: list[tuple[np.ndarray, str]], *, drop: bool) -> np.ndarray | None:

@@ -1,6 +1,5 @@
 """Traces: the columnar form in which everything is computed, and the two doors from and to GeoDataFrames."""
 
-import gc
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -8,12 +7,11 @@ from typing import Any, TypeVar
 import geopandas as gpd
 import numpy as np
 import pandas as pd
-import shapely
 from geopandas.array import GeometryArray
 
 from promesse_geo import check
 from promesse_geo.columns import Name, Names, read_users
-from promesse_geo.records import LeftOut, Records, as_offsets, in_order, read_records, tell_left_out
+from promesse_geo.records import LeftOut, Records, as_offsets, in_order, make_points, read_records, tell_left_out
 from promesse_geo.space import Space, choose_space
 
 
@@ -221,7 +219,7 @@ class Traces:
         if not names.time_is_index:
             columns[names.time] = index
         if geometry is None:
-            geometry = GeometryArray(_make_points(*self.coordinates()), crs=self.space.crs)
+            geometry = GeometryArray(make_points(*self.coordinates()), crs=self.space.crs)
         columns[names.geometry] = geometry
         frame = gpd.GeoDataFrame(columns, geometry=names.geometry)
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
@@ -247,17 +245,6 @@ class Traces:
             offsets=as_offsets(kept[remain]),
             users=self.users[remain],
         )
-
-
-def _make_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Shapely points. Bound: making the objects; Python's cycle collector, which finds nothing, would triple that."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return shapely.points(x, y)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 Data = TypeVar("Data", gpd.GeoDataFrame, Traces)

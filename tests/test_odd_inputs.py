@@ -356,7 +356,7 @@ WHAT_COMES = [
     refused("booleans as times", time_error([True] * COUNT), TypeError, DATETIMES.format("boolean", "Convert")),
     refused("two zones", time_error(objects(TIMES[0], TIMES[0].tz_convert("Asia/Tokyo"))), ValueError, ZONES),
     refused("with and without zone", time_error(objects(TIMES[0], TIMES[0].tz_localize(None))), ValueError, ZONES),
-    refused("NaT", time_error(TIMES.where(TIMES != TIMES[3])), ValueError, NO_TIME.format(3)),
+    refused("NaT", time_error(TIMES.where(TIMES[3] != TIMES)), ValueError, NO_TIME.format(3)),
     refused("no time at all", time_error([None] * COUNT), ValueError, r"7 records of 7 .*no time: 7, first in row 0"),
     refused("the year 1500", time_error(np.full(COUNT, "1500-01-01", "M8[s]")), ValueError, YEARS),
     refused("the year 3000", time_error(objects(datetime.datetime(3000, 1, 1))), ValueError, YEARS),
