@@ -1,6 +1,7 @@
 """Protection mechanisms: one file each."""
 
 from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
 from promesse_geo.mechanisms.promesse import Promesse
 
-__all__ = ["Mechanism", "Promesse"]
+__all__ = ["GeoIndistinguishability", "Mechanism", "Promesse"]
