@@ -18,8 +18,9 @@ from typing import Any
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
 from promesse_geo.datasets import make_city, read_cabspotting, read_file, read_table
 from promesse_geo.days import collapse_empty_days, first_days
-from promesse_geo.mechanisms import Mechanism, Promesse
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
+from promesse_geo.publish import check_published
 from promesse_geo.space import Plane, Sphere
 from promesse_geo.traces import Traces
 from promesse_geo.write import write
@@ -37,11 +38,13 @@ def __getattr__(name: str) -> Any:
 __version__ = "0.1.0"
 
 __all__ = [
+    "GeoIndistinguishability",
     "Mechanism",
     "Plane",
     "Promesse",
     "Sphere",
     "Traces",
+    "check_published",
     "collapse_empty_days",
     "describe",
     "drop_jumps",

@@ -8,7 +8,8 @@ import pandas as pd
 from promesse_geo import days as local_days
 from promesse_geo import preprocess
 from promesse_geo.columns import Name
-from promesse_geo.mechanisms import Mechanism, Promesse
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
+from promesse_geo.publish import check_published
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 
@@ -104,6 +105,16 @@ class PromesseAccessor:
     def smooth(self, epsilon: float, *, variant: str = "polyline", min_points: int = 1) -> gpd.GeoDataFrame:
         """Protect the data with Promesse; see `promesse_geo.Promesse`."""
         return self.protect(Promesse(epsilon, variant=variant, min_points=min_points))
+
+    def geo_indistinguishability(
+        self, epsilon: float, *, grid: float | None = None, seed: int | str | None = None
+    ) -> gpd.GeoDataFrame:
+        """Protect the data with planar Laplace noise; see `promesse_geo.GeoIndistinguishability`."""
+        return self.protect(GeoIndistinguishability(epsilon, grid=grid, seed=seed))
+
+    def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
+        """Look at protected data as a careful friend would; see `promesse_geo.check_published`."""
+        return check_published(self._frame, protected, epsilon=epsilon, **self._names)
 
 
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:
