@@ -1,11 +1,16 @@
 """Many files read as one data set: in parallel, with progress, and one word about what was left out."""
 
+import io
+import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from tqdm.auto import tqdm
 
 from promesse_geo import check
@@ -15,8 +20,21 @@ from promesse_geo.traces import Traces
 Content = tuple[str, Callable[[], bytes]]
 """A file's name, as messages give it, and what reads it."""
 
+LAST_SECOND = 9_000_000_000  # nanoseconds count up to the year 2255 here
+_AHEAD = 8 * (os.cpu_count() or 1)  # files that wait in memory
+_NO_TEXT = {
+    b"\x1f\x8b": "it is compressed (gzip); decompress it",
+    b"BZh": "it is compressed (bzip2); decompress it",
+    b"\xfd7zXZ": "it is compressed (xz); decompress it",
+    b"\x28\xb5\x2f\xfd": "it is compressed (zstd); decompress it",
+    b"PK\x03\x04": "it is a zip; unpack it",
+    b"\xff\xfe": "it is in UTF-16; save it as UTF-8",
+    b"\xfe\xff": "it is in UTF-16; save it as UTF-8",
+}
 
-class LeftOut(NamedTuple):
+
+@dataclass(frozen=True)
+class LeftOut:
     """Records of a file that its format calls invalid: why, how many, and where the first one stands."""
 
     reason: str
@@ -54,7 +72,7 @@ def read_parts(
     Parameters
     ----------
     contents : iterable of (name, reader)
-        The files, in the order in which their records count as input.
+        The files, in the order in which their records count as input. They are taken as they are needed.
     parse : callable
         Makes parts of a file's name and bytes; raises ValueError with the file's name in the message.
     errors : {"raise", "skip"}
@@ -71,25 +89,64 @@ def read_parts(
     skipped : list of Skipped
         Empty unless `errors="skip"`.
     """
+    return read_groups(([content] for content in contents), parse, errors=errors, owner=owner, total=total)
+
+
+def read_groups(
+    groups: Iterable[Sequence[Content]],
+    parse: Callable[[str, bytes], Iterable[Part]],
+    *,
+    errors: str,
+    owner: str,
+    total: int | None = None,
+    parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
+) -> tuple[list[Part], list[Skipped]]:
+    """Parse groups of files in parallel, for many small files; see `read_parts`.
+
+    A group is parsed at once by `parse_together`. When that raises ValueError, its files are parsed one by one, so
+    that the message, the count and what is left out are those of a file.
+    """
     check.choice(errors, name="errors", owner=owner, options=("raise", "skip"))
 
-    def work(content: Content) -> tuple[list[Part], list[Skipped]]:
-        name, read = content
-        try:
-            return list(parse(name, read())), []
-        except (ValueError, OSError) as error:
-            if errors == "raise":
-                raise
-            return [], [Skipped(name, str(error))]
+    def work(group: Sequence[Content]) -> tuple[list[Part], list[Skipped], int]:
+        if parse_together is not None and len(group) > 1:
+            try:
+                return list(parse_together([(name, read()) for name, read in group])), [], len(group)
+            except (ValueError, OSError):
+                pass  # said below, of the file that it comes from
+        parts: list[Part] = []
+        skipped: list[Skipped] = []
+        for name, read in group:
+            try:
+                parts += parse(name, read())
+            except (ValueError, OSError) as error:
+                if errors == "raise":
+                    raise
+                skipped.append(Skipped(name, str(error)))
+        return parts, skipped, len(group)
 
     parts: list[Part] = []
     skipped: list[Skipped] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = pool.map(work, contents)
-        for some, bad in tqdm(done, desc="reading", unit=" files", total=total, delay=1, disable=None):
+    with (
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+        tqdm(desc="reading", unit=" files", total=total, delay=1, disable=None) as bar,
+    ):
+        for some, bad, files in _in_order(pool, work, groups):
             parts += some
             skipped += bad
+            bar.update(files)
     return parts, skipped
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Work on items in the pool, a few ahead of the one whose result is due."""
+    waiting: deque[Future] = deque()
+    for item in items:
+        waiting.append(pool.submit(work, item))
+        if len(waiting) > _AHEAD:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def join(parts: Sequence[Part], *, crs: Any = "EPSG:4326", zone: Any = "UTC", names: Names | None = None) -> Traces:
@@ -127,6 +184,85 @@ def tell_what_was_left_out(parts: Sequence[Part], skipped: Sequence[Skipped], *,
         count = check.counted(sum(some.count for some in group), "record")
         words.append(f"{count} ({reason}; first at {group[0].first})")
     if skipped:
-        words.append(f"{check.counted(len(skipped), 'file')} (first: {skipped[0].reason})")
+        words.append(f"{check.counted(len(skipped), 'file')} (first: {skipped[0].reason.rstrip('.')})")
     if words:
         check.tell(f"{owner} left out " + ", ".join(words) + ".")
+
+
+def check_some_read(parts: Sequence[Part], skipped: Sequence[Skipped]) -> None:
+    """Refuse to return nothing where every file was skipped."""
+    if skipped and not parts:
+        raise ValueError(f"None of {check.counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+
+
+def wanted_users(users: Iterable[str] | None, *, owner: str, noun: str = "users") -> set[str] | None:
+    """Return the users asked for, or None for all of them."""
+    if users is None:
+        return None
+    if isinstance(users, str) or not isinstance(users, Iterable):
+        raise TypeError(check.refuse("users", owner, f"a list of {noun}", users, cure="Put it into [ ]."))
+    return {check.text(user, name="users", owner=owner) for user in users}
+
+
+def check_wanted(wanted: set[str] | None, found: Iterable[str | int], *, noun: str = "user") -> None:
+    """Say how many of the users asked for are not there."""
+    missing = len(wanted - set(found)) if wanted else 0
+    if missing:
+        are = "is" if missing == 1 else "are"
+        raise FileNotFoundError(f"{check.counted(missing, noun)} asked for with 'users' {are} not among the files.")
+
+
+def impossible(latitude: np.ndarray, longitude: np.ndarray, seconds: np.ndarray) -> dict[str, np.ndarray]:
+    """Return, by reason, where degrees and unix seconds cannot be true; missing numbers are NaN."""
+    return {
+        "latitude outside ±90°": ~(np.abs(latitude) <= 90),
+        "longitude outside ±180°": ~(np.abs(longitude) <= 180),
+        "time outside 1970 to 2255": (seconds <= 0) | (seconds > LAST_SECOND),
+    }
+
+
+def sort_out(reasons: Mapping[str, np.ndarray], *, where: Callable[[int], str]) -> tuple[np.ndarray, list[LeftOut]]:
+    """Return which records to keep, and what is left out; a record counts under its first reason."""
+    left_out = []
+    bad = np.zeros(len(next(iter(reasons.values()))), bool)
+    for reason, mask in reasons.items():
+        new = mask & ~bad
+        bad |= new
+        if new.any():
+            left_out.append(LeftOut(reason, int(new.sum()), where(int(new.argmax()))))
+    return ~bad, left_out
+
+
+def why_no_text(content: bytes) -> str:
+    """Return why content is no text in UTF-8: it is empty, compressed, UTF-16; or nothing where it may be."""
+    if not content.strip():
+        return "it is empty"
+    return next((reason for start, reason in _NO_TEXT.items() if content.startswith(start)), "")
+
+
+def line_of_row(content: bytes, row: int, *, skip: int = 0) -> int:
+    """Return the number (from 1) of the line that holds a row (from 0): empty lines and `skip` first ones hold none."""
+    filled = (number for number, line in enumerate(io.BytesIO(content), 1) if number > skip and line.strip(b"\r\n"))
+    return next(itertools.islice(filled, row, None))
+
+
+def first_bad_line(content: bytes, parse: Callable[[bytes], Any]) -> int:
+    """Return the number (from 1) of the first line that `parse`, which takes each line by itself, refuses."""
+    start, end = 0, len(content)
+    while True:
+        middle = content.rfind(b"\n", start, (start + end) // 2) + 1 or content.find(b"\n", start, end - 1) + 1
+        if not middle:
+            return content.count(b"\n", 0, start) + 1
+        if _parses(content[start:middle], parse):
+            start = middle
+        else:
+            end = middle
+
+
+def _parses(content: bytes, parse: Callable[[bytes], Any]) -> bool:
+    try:
+        if content.strip():
+            parse(content)
+    except pa.ArrowInvalid:
+        return False
+    return True
