@@ -1,12 +1,10 @@
 """Cabspotting: taxis of San Francisco, 2008 (CRAWDAD epfl/mobility)."""
 
-import io
 import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,8 @@ import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv
-from tqdm.auto import tqdm
 
-from promesse_geo import check
+from promesse_geo.datasets import batch
 from promesse_geo.traces import Traces
 
 _NAME = re.compile(r"new_(.+)\.txt")
@@ -31,7 +28,6 @@ _PARSE = {
         column_names=["latitude", "longitude", "occupancy", "time"], use_threads=False, block_size=1 << 26
     ),
 }
-_LAST_SECOND = 9_000_000_000  # nanoseconds count up to the year 2255 here
 
 
 def read_cabspotting(
@@ -39,6 +35,7 @@ def read_cabspotting(
     *,
     users: Iterable[str] | None = None,
     as_traces: bool = False,
+    errors: str = "raise",
 ) -> gpd.GeoDataFrame | Traces:
     """Read Cabspotting: the archive, its folder, or some of its files.
 
@@ -50,6 +47,9 @@ def read_cabspotting(
         The cabs to read (`<cab>` of the file names); all by default.
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
+    errors : {"raise", "skip"}
+        What becomes of a file that cannot be read: an error, or a counted warning. Of an archive that is cut or
+        damaged, "skip" keeps the files before that place.
 
     Returns
     -------
@@ -68,46 +68,34 @@ def read_cabspotting(
     Piorkowski, Sarafijanovic-Djukic, Grossglauser: A Parsimonious Model of Mobile Partitioned Networks with
     Clustering. COMSNETS 2009.
     """
-    if isinstance(users, str):
-        raise TypeError(check.refuse("users", "read_cabspotting", "a list of cabs", users, cure="Put it into [ ]."))
-    wanted = None if users is None else {check.text(user, name="users", owner="read_cabspotting") for user in users}
-    cabs, tables = [], []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        waiting: list[Future[tuple[str, tuple[np.ndarray, ...]]]] = []
-        for name, content in tqdm(_contents(source, wanted), desc="cabs", unit=" files", delay=1, disable=None):
-            waiting.append(pool.submit(_parse, name, content))
-        for future in waiting:
-            cab, columns = future.result()
-            cabs.append(cab)
-            tables.append(columns)
-    _check_cabs(cabs, wanted)
-    latitudes, longitudes, seconds = (np.concatenate([table[i] for table in tables]) for i in range(3))
-    counts = np.array([len(table[0]) for table in tables])
-    traces = Traces.from_arrays(
-        longitudes, latitudes, times=seconds * 1_000_000_000, users=cabs, counts=counts, crs="EPSG:4326", zone="UTC"
-    )
+    wanted = batch.wanted_users(users, owner="read_cabspotting", noun="cabs")
+    parts, skipped = batch.read_parts(_contents(source, wanted), _parse, errors=errors, owner="read_cabspotting")
+    _check_cabs([part.user for part in parts], [_cab_of(some.name) for some in skipped], wanted)
+    batch.check_some_read(parts, skipped)
+    batch.tell_what_was_left_out(parts, skipped, owner="read_cabspotting")
+    traces = batch.join(parts)
     return traces if as_traces else traces.to_frame()
 
 
-def _contents(source: Any, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each cab's file."""
+def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
+    """Yield the name and the reader of each cab's file."""
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     for path in map(Path, paths):
         if path.is_dir():
             files = sorted(path.glob("new_*.txt")) or sorted(path.glob("*/new_*.txt"))
             if not files:
                 raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
-            yield from ((str(file), file.read_bytes()) for file in files if _is_wanted(file.name, wanted))
+            yield from ((str(file), file.read_bytes) for file in files if _is_wanted(file.name, wanted))
         elif not path.exists():
             raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
         elif _NAME.fullmatch(path.name):
             if _is_wanted(path.name, wanted):
-                yield str(path), path.read_bytes()
+                yield str(path), path.read_bytes
         else:
             yield from _members(path, wanted)
 
 
-def _members(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]:
+def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
     found = False
     try:
         with tarfile.open(path, "r:*") as archive:
@@ -117,16 +105,30 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[tuple[str, bytes]]
                 if member.isfile() and _is_wanted(name, wanted):
                     stream = archive.extractfile(member)
                     assert stream is not None
-                    yield f"{path}:{name}", stream.read()
+                    yield f"{path}:{name}", _ready(stream.read())
             _check_end(archive)
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         if found:
-            raise ValueError(f"The archive {str(path)!r} is cut or damaged. Fetch it again.") from error
-        raise ValueError(
-            f"{str(path)!r} is neither an archive nor a file of Cabspotting (cabspottingdata.tar.gz or new_<cab>.txt)."
-        ) from error
+            yield str(path), _failing(f"The archive {str(path)!r} is cut or damaged. Fetch it again.", cause=error)
+            return
+        reason = "is neither an archive nor a file of Cabspotting (cabspottingdata.tar.gz or new_<cab>.txt)."
+        yield str(path), _failing(f"{str(path)!r} {reason}", cause=error)
+        return
     if not found:
-        raise ValueError(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+        yield str(path), _failing(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+
+
+def _ready(content: bytes) -> Callable[[], bytes]:
+    return lambda: content
+
+
+def _failing(message: str, *, cause: Exception | None = None) -> Callable[[], bytes]:
+    """Return a reader that fails, so that a bad archive is skipped like a bad file."""
+
+    def fail() -> bytes:
+        raise ValueError(message) from cause
+
+    return fail
 
 
 def _check_end(archive: tarfile.TarFile) -> None:
@@ -144,50 +146,46 @@ def _is_wanted(name: str, wanted: set[str] | None) -> bool:
     return match is not None and (wanted is None or match[1] in wanted)
 
 
-def _parse(name: str, content: bytes) -> tuple[str, tuple[np.ndarray, ...]]:
-    """Latitudes, longitudes and unix seconds of one cab."""
+def _cab_of(name: str) -> str:
+    """Return the cab of a file or of an archive's member; nothing for the archive itself."""
+    match = _NAME.fullmatch(re.split(r"[/\\]|:(?=new_)", name)[-1])
+    return match[1] if match else ""
+
+
+def _table(content: bytes) -> pa.Table:
+    return csv.read_csv(pa.BufferReader(content), **_PARSE)
+
+
+def _parse(name: str, content: bytes) -> list[batch.Part]:
+    """Make the part of one cab."""
     try:
-        table = csv.read_csv(io.BytesIO(content), **_PARSE)
+        table = _table(content)
     except pa.ArrowInvalid:
-        raise ValueError(_complaint(name, _first_bad_line(content))) from None
+        reason = batch.why_no_text(content)
+        raise ValueError(
+            _complaint(name, reason, line=0 if reason else batch.first_bad_line(content, _table))
+        ) from None
     latitude, longitude, occupancy, seconds = (column.to_numpy() for column in table.columns)
     wrong = (
         ~(np.abs(latitude) <= 90)
         | ~(np.abs(longitude) <= 180)
         | ((occupancy != 0) & (occupancy != 1))
         | (seconds < 0)
-        | (seconds > _LAST_SECOND)
+        | (seconds > batch.LAST_SECOND)
     )
     if wrong.any():
-        written = [number for number, line in enumerate(content.splitlines(), start=1) if line]
-        raise ValueError(_complaint(name, written[int(wrong.argmax())]))
-    match = _NAME.fullmatch(os.path.basename(name.rpartition(":")[2] if ".txt" in name else name))
-    assert match is not None
-    return match[1], (latitude, longitude, seconds)
+        raise ValueError(_complaint(name, "", line=batch.line_of_row(content, int(wrong.argmax()))))
+    return [batch.Part(_cab_of(name), seconds * 1_000_000_000, longitude, latitude)]
 
 
-def _complaint(name: str, line: int) -> str:
-    where = f"line {line:,} is not" if line else "it is empty; each line should be"
+def _complaint(name: str, reason: str, *, line: int) -> str:
+    where = f"{reason}; each line should be" if reason else f"line {line:,} is not"
     return f"{name!r} is not in the format of Cabspotting: {where} {_RULE}, separated by one blank."
 
 
-def _first_bad_line(content: bytes) -> int:
-    """Number of the first line that the parser refuses; 0 if there is none at all."""
-    lines = content.splitlines()
-    for number, line in enumerate(lines, start=1):
-        try:
-            csv.read_csv(io.BytesIO(line + b"\n"), **_PARSE)
-        except pa.ArrowInvalid:
-            return number
-    return 0
-
-
-def _check_cabs(cabs: list[str], wanted: set[str] | None) -> None:
-    if not cabs and not wanted:
+def _check_cabs(cabs: list[Any], skipped: list[str], wanted: set[str] | None) -> None:
+    if not cabs and not skipped and not wanted:
         raise ValueError("Nothing is to be read: 'source' or 'users' of read_cabspotting is an empty list.")
-    missing = len(wanted - set(cabs)) if wanted else 0
-    if missing:
-        are = "is" if missing == 1 else "are"
-        raise FileNotFoundError(f"{check.counted(missing, 'cab')} asked for with 'users' {are} not among the files.")
+    batch.check_wanted(wanted, cabs + skipped, noun="cab")
     if len(set(cabs)) < len(cabs):
         raise ValueError("Two files hold the same cab. Read the archive or the folder, not both.")
