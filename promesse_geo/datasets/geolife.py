@@ -1,0 +1,245 @@
+"""Geolife: people in and around Beijing, 2007 to 2012 (Microsoft Research Asia)."""
+
+import itertools
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from promesse_geo.datasets import batch
+from promesse_geo.traces import Traces
+
+_PLACE = re.compile(r"(.*?)([^/\\]+)[/\\]Trajectory[/\\][^./\\][^/\\]*\.(?i:plt)", re.DOTALL)
+_RULE = "seven fields separated by commas: latitude, longitude, 0, altitude, days, date, time"
+_WHERE = "<user>/Trajectory/<name>.plt"
+_HEADER = 6  # lines
+_TOGETHER = 50  # files; a call of the parser costs as much as hundreds of lines
+_PARSE = {
+    "parse_options": csv.ParseOptions(quote_char=False),
+    "convert_options": csv.ConvertOptions(
+        column_types={
+            "latitude": pa.float64(),
+            "longitude": pa.float64(),
+            "date": pa.date32(),
+            "time": pa.time32("s"),
+        },
+        include_columns=["latitude", "longitude", "date", "time"],
+        null_values=[],
+    ),
+    "read_options": csv.ReadOptions(
+        column_names=["latitude", "longitude", "zero", "altitude", "days", "date", "time"],
+        use_threads=False,
+        block_size=1 << 20,
+    ),
+}
+
+
+def read_geolife(
+    source: str | os.PathLike[str],
+    *,
+    users: Iterable[str] | None = None,
+    as_traces: bool = False,
+    errors: str = "raise",
+) -> gpd.GeoDataFrame | Traces:
+    """Read Geolife: the zip as it is, its folder, or the folder of one user.
+
+    Times are those of the date and time columns (GMT): the column of days is rounded. Records out of the range of
+    degrees are left out and counted (the original holds one). Duplicates stay; `labels.txt` is not read.
+
+    Parameters
+    ----------
+    source : path
+        The zip, the folder that it unpacks to, its `Data`, the folder of one user such as `Data/000`, or one file.
+    users : iterable of str, optional
+        The users to read, by the names of their folders, such as "000"; all by default.
+    as_traces : bool
+        Whether to return Traces, which is much faster than a frame of points.
+    errors : {"raise", "skip"}
+        What becomes of a file that cannot be read: an error, or a counted warning.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        user, time (UTC) and geometry (EPSG:4326).
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder, or not all of the users asked for.
+    ValueError
+        If a file is not what the format says; the message names the file and the line.
+
+    References
+    ----------
+    Zheng, Xie, Ma: GeoLife: A Collaborative Social Networking Service among User, Location and Trajectory. IEEE Data
+    Engineering Bulletin 33 (2), 2010.
+    """
+    wanted = batch.wanted_users(users, owner="read_geolife")
+    path = Path(os.path.abspath(source))  # the user may be the folder that we are in
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {str(source)!r}.")
+    is_zip = path.is_file() and path.suffix.lower() != ".plt"
+    with _open_zip(path) if is_zip else nullcontext() as archive:
+        contents = _members(path, archive) if archive else _files(path)
+        _check_places(path, contents, wanted)
+        contents = [content for content in contents if wanted is None or _user_of(content[0]) in wanted]
+        parts, skipped = batch.read_groups(
+            _groups(contents),
+            _parse,
+            parse_together=_parse_together,
+            errors=errors,
+            owner="read_geolife",
+            total=len(contents),
+        )
+    batch.check_some_read(parts, skipped)
+    batch.tell_what_was_left_out(parts, skipped, owner="read_geolife")
+    traces = batch.join(parts)
+    return traces if as_traces else traces.to_frame()
+
+
+def _files(path: Path) -> list[batch.Content]:
+    """Return the files of a folder, or the file itself, in the order of their paths."""
+    folders = [path] if path.name == "Trajectory" else _trajectories(path)
+    files = [path] if path.is_file() else [folder / name for folder in folders for name in sorted(os.listdir(folder))]
+    return [(str(file), file.read_bytes) for file in files if _PLACE.fullmatch(str(file))]
+
+
+def _trajectories(path: Path) -> list[Path]:
+    """Return the folders `Trajectory` below a user's folder, `Data`, the root, or the folder above it.
+
+    Folders are listed, since one that cannot be read should not pass for one that holds nothing.
+    """
+    for folders in ([path], path.glob("*"), path.glob("Data/*"), path.glob("*/Data/*")):
+        found = [folder for folder in sorted(folders) if folder.is_dir() and "Trajectory" in os.listdir(folder)]
+        if found:
+            return [folder / "Trajectory" for folder in found]
+    return []
+
+
+def _open_zip(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        with path.open("rb") as file:
+            is_cut = file.read(2) == b"PK"
+        what = "is cut or damaged. Fetch it again." if is_cut else "is neither a zip nor a folder of Geolife."
+        raise ValueError(f"{str(path)!r} {what}") from error
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
+    """Return the files of a zip, in the order of their paths."""
+    members = sorted((info for info in archive.infolist() if not info.is_dir()), key=lambda info: info.filename)
+    return [
+        (f"{path}/{info.filename}", partial(_read_member, archive, info))
+        for info in members
+        if _PLACE.fullmatch(f"/{info.filename}") and "__MACOSX" not in info.filename
+    ]
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    name = f"{archive.filename}/{info.filename}"
+    if info.flag_bits & 1:
+        raise ValueError(f"{name!r} is encrypted. Unpack the zip with its password, and read the folder.")
+    try:
+        return archive.read(info)
+    except NotImplementedError as error:
+        raise ValueError(f"{name!r} is compressed in a way that Python cannot undo. Unpack the zip.") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise ValueError(f"{name!r} is damaged. Fetch the zip again.") from error
+
+
+def _user_of(name: str) -> str:
+    match = _PLACE.fullmatch(name)
+    assert match is not None
+    return match[2]
+
+
+def _check_places(path: Path, contents: Sequence[batch.Content], wanted: set[str] | None) -> None:
+    if not contents:
+        raise FileNotFoundError(f"{str(path)!r} holds no file of Geolife ({_WHERE}).")
+    if wanted is not None and not wanted:
+        raise ValueError("Nothing is to be read: 'users' of read_geolife is an empty list.")
+    places = {match.group(1, 2) for name, _ in contents if (match := _PLACE.fullmatch(name))}
+    users = {user for _, user in places}
+    batch.check_wanted(wanted, users)
+    if len(users) < len(places):
+        raise ValueError(f"Two folders in {str(path)!r} hold the same user. Read one of them.")
+
+
+def _groups(contents: Iterable[batch.Content]) -> Iterator[list[batch.Content]]:
+    """Yield files of one user, some at a time."""
+    for _, own in itertools.groupby(contents, key=lambda content: _user_of(content[0])):
+        while group := list(itertools.islice(own, _TOGETHER)):
+            yield group
+
+
+def _parse_together(files: Sequence[tuple[str, bytes]]) -> list[batch.Part]:
+    """Make one part of files of one user, or raise where anything is wrong with one of them."""
+    bodies = [_body(name, content) for name, content in files]
+    lines = b"".join(body if body.endswith(b"\n") else body + b"\n" for body in bodies)
+    try:
+        latitude, longitude, seconds = _columns(lines)
+    except pa.ArrowInvalid as error:
+        raise ValueError("one of the files is not in the format") from error
+    if any(mask.any() for mask in batch.impossible(latitude, longitude, seconds).values()):
+        raise ValueError("one of the files holds impossible records")
+    return [batch.Part(_user_of(files[0][0]), seconds * 1_000_000_000, longitude, latitude)]
+
+
+def _parse(name: str, content: bytes) -> list[batch.Part]:
+    """Make the part of one file."""
+    body = _body(name, content)
+    try:
+        latitude, longitude, seconds = _columns(body)
+    except pa.ArrowInvalid:
+        line = _HEADER + batch.first_bad_line(body, _table)
+        raise ValueError(_complaint(name, batch.why_no_text(content) or f"line {line:,} is not {_RULE}")) from None
+
+    def where(row: int) -> str:
+        return f"line {batch.line_of_row(content, row, skip=_HEADER):,} of {name!r}"
+
+    keep, left_out = batch.sort_out(batch.impossible(latitude, longitude, seconds), where=where)
+    return [batch.Part(_user_of(name), seconds[keep] * 1_000_000_000, longitude[keep], latitude[keep], left_out)]
+
+
+def _body(name: str, content: bytes) -> bytes:
+    """Return what stands below the header, after a look at the header's last line: a record there would be lost."""
+    start = last = 0
+    for _ in range(_HEADER):
+        last, start = start, content.find(b"\n", start) + 1
+        if not start:
+            raise ValueError(
+                _complaint(name, batch.why_no_text(content) or "it ends within the six lines of its header")
+            )
+    if b"," in content[last:start]:
+        raise ValueError(_complaint(name, "line 6 should be the last one of the header, and looks like a record"))
+    body = content[start:]
+    if not body.strip():
+        reason = batch.why_no_text(content) or "it holds no record below the six lines of its header"
+        raise ValueError(_complaint(name, reason))
+    return body
+
+
+def _complaint(name: str, reason: str) -> str:
+    return f"{name!r} is not in the format of Geolife: {reason}."
+
+
+def _table(lines: bytes) -> pa.Table:
+    return csv.read_csv(pa.BufferReader(lines), **_PARSE)
+
+
+def _columns(lines: bytes) -> tuple[Any, Any, Any]:
+    """Return latitudes, longitudes and unix seconds."""
+    latitude, longitude, date, time = _table(lines).columns
+    days, seconds = (column.cast(pa.int32()).to_numpy().astype(np.int64) for column in (date, time))
+    return latitude.to_numpy(), longitude.to_numpy(), days * 86_400 + seconds
