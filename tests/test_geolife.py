@@ -171,6 +171,13 @@ class TestWhatIsRead:
             frame = read_geolife(tmp_path)
         assert np.allclose(frame.geometry.y, np.repeat(39 + np.arange(123) / 1000, 2))
 
+    def test_a_file_of_several_megabytes(self, tmp_path):
+        lines = [GOOD] * 40_000
+        assert len(read_geolife(write_file(tmp_path, content_of(lines)), as_traces=True).times) == 40_000
+        lines[39_000] = "39"
+        with pytest.raises(ValueError, match=r"line 39,007 is not"):
+            read_geolife(write_file(tmp_path, content_of(lines)))
+
     def test_a_few_fields_do_not_matter(self, tmp_path):
         file = write_file(tmp_path, content_of(["39,116,9,feet,,2008-10-23,02:53:04"]))
         assert len(read_geolife(file)) == 1
