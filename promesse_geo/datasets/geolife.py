@@ -83,6 +83,17 @@ def read_geolife(
     ----------
     Zheng, Xie, Ma: GeoLife: A Collaborative Social Networking Service among User, Location and Trajectory. IEEE Data
     Engineering Bulletin 33 (2), 2010.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp()) / "000" / "Trajectory"
+    >>> folder.mkdir(parents=True)
+    >>> header = "Geolife trajectory\\nWGS 84\\nAltitude is in Feet\\nReserved 3\\n0,2,255,My Track,0,0,2,8421376\\n0\\n"
+    >>> record = "45.7,4.8,0,492,45355.25,2024-03-04,06:00:00\\n"
+    >>> _ = (folder / "20240304060000.plt").write_text(header + record)
+    >>> read_geolife(folder.parent)["user"].tolist()
+    ['000']
     """
     wanted = batch.wanted_users(users, owner="read_geolife")
     path = Path(os.path.abspath(source))  # the user may be the folder that we are in

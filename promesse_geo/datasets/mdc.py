@@ -87,6 +87,15 @@ def read_mdc(
     ----------
     Laurila, Gatica-Perez, Aad, Blom, Bornet, Do, Dousse, Eberle, Miettinen: The Mobile Data Challenge: Big Data for
     Mobile Computing Research. Pervasive 2012.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "gps.csv"
+    >>> rows = ["userid", "time", "longitude", "latitude"], ["017", "1255109147", "4.8", "45.7"]
+    >>> _ = file.write_text("".join(chr(9).join(row) + chr(10) for row in rows))
+    >>> read_mdc(file)["user"].tolist()
+    ['017']
     """
     wanted = batch.wanted_users(users, owner="read_mdc")
     files, records = _files([source] if isinstance(source, (str, os.PathLike)) else list(source))
