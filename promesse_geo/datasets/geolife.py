@@ -89,9 +89,9 @@ def read_geolife(
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp()) / "000" / "Trajectory"
     >>> folder.mkdir(parents=True)
-    >>> header = "Geolife trajectory\\nWGS 84\\nAltitude is in Feet\\nReserved 3\\n0,2,255,My Track,0,0,2,8421376\\n0\\n"
-    >>> record = "45.7,4.8,0,492,45355.25,2024-03-04,06:00:00\\n"
-    >>> _ = (folder / "20240304060000.plt").write_text(header + record)
+    >>> header = ["Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255,My Track,0,0,2", "0"]
+    >>> lines = [*header, "45.7,4.8,0,492,45355.25,2024-03-04,06:00:00"]
+    >>> _ = (folder / "20240304060000.plt").write_text(chr(10).join(lines))
     >>> read_geolife(folder.parent)["user"].tolist()
     ['000']
     """
