@@ -1,52 +1,99 @@
-"""Tables that people bring or that we wrote: GeoParquet, GeoPackage, GeoJSON and CSV."""
+"""Tables that people bring or that we wrote: CSV, Parquet, GeoPackage and GeoJSON."""
 
-import json
 import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-import pyogrio
-from pyarrow import csv
+from pandas.api.types import union_categoricals
+from pyproj import CRS
+from tqdm.auto import tqdm
 
-from promesse_geo.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column
-from promesse_geo.records import checked_records
+from promesse_geo import check, records
+from promesse_geo.columns import Name
+from promesse_geo.datasets.batch import LeftOut, Part, Skipped, tell_what_was_left_out
+from promesse_geo.datasets.geo_table import GDAL_ERRORS, read_layer, read_parquet_table
+from promesse_geo.datasets.sources import Source, find_files, name_users
+from promesse_geo.datasets.table_columns import BY_NAME, Columns, Wanted, as_integers
+from promesse_geo.datasets.text_table import read_text_table
+from promesse_geo.space import choose_space
 from promesse_geo.traces import Traces
 
-KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "x")
-KNOWN_LATITUDES = ("lat", "latitude", "y")
-_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
+_KINDS = {
+    "parquet": "GeoParquet",
+    "geopackage": "a GeoPackage",
+    "geojson": "GeoJSON",
+    "csv": "CSV in UTF-8 or UTF-16",
+}
+_NO_TABLES = {
+    b"PK\x03\x04": "a zip archive or a workbook of Excel. Unpack it, or save the sheet as CSV",
+    b"\xfd7zXZ": "packed by xz. Unpack it",
+    b"\xd0\xcf\x11\xe0": "a workbook of Excel. Save the sheet as CSV",
+}
+
+
+class _File(NamedTuple):
+    """What a file holds, its user where its name says it, and what of its records cannot be used."""
+
+    name: str
+    columns: Columns
+    user: str | None
+    bad: np.ndarray
+    left_out: list[LeftOut]
 
 
 def read_table(
-    source: str | os.PathLike[str],
+    source: Source,
     *,
     user: Name = ...,
     time: Name = ...,
     lon: str | None = None,
     lat: str | None = None,
     crs: Any = None,
+    layer: str | None = None,
+    users: Iterable[Any] | None = None,
     as_traces: bool = False,
+    errors: str = "raise",
 ) -> gpd.GeoDataFrame | Traces:
-    """Read a table of records: GeoParquet, GeoPackage, GeoJSON or CSV, told apart by their content.
+    """Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, told apart by their content.
+
+    CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
+    bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
+    and location are read; a warning says where elevations (Z) are left out.
+
+    Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
+    with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or
+    nanoseconds since 1970, whichever falls between 1990 and 2100, and a warning says so.
 
     Parameters
     ----------
-    source : path
-        The file.
+    source : path, glob pattern, or several of these
+        A file, a folder with tables in it (at any depth), a pattern such as `"2024-*.csv"`, or several. They are
+        read in the order of their paths, and become one data set.
     user, time : column name, None or ...
-        As in `Traces.from_frame`.
+        As in `Traces.from_frame`; known names may be in capitals. `user="file"` takes each file's name without its
+        ending for the user of all its records, `user="folder"` the name of the folder that it lies in.
     lon, lat : str, optional
-        Columns of the coordinates in a CSV; by default known names are looked for.
+        Columns of the coordinates in CSV and Parquet; by default known names are looked for.
     crs : anything pyproj takes, optional
-        CRS of a CSV's coordinates; EPSG:4326 by default for longitude and latitude.
+        CRS of the coordinates where the file does not say it; EPSG:4326 by default for longitude and latitude.
+    layer : str, optional
+        The layer of a GeoPackage that has several.
+    users : iterable of text or integers, optional
+        The users to read; all by default.
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
+    errors : {"raise", "skip"}
+        What becomes of files that cannot be read, and of records without a valid location, time or user: an error
+        that counts them and names the first, or one warning that does and goes on without them.
 
     Returns
     -------
@@ -56,108 +103,187 @@ def read_table(
     Raises
     ------
     FileNotFoundError, ValueError, TypeError, KeyError
-        If the file is not there, is not such a table, or cannot be used; the message names the file.
+        If a file is not there, is not such a table, or cannot be used; the message names the file and holds no
+        value of it.
     """
-    path = Path(source)
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
-    kind = table_kind(path)
-    try:
-        if kind == "parquet":
-            traces = _read_parquet(path, user=user, time=time)
-        elif kind == "csv":
-            traces = _read_csv(path, user=user, time=time, lon=lon, lat=lat, crs=crs)
-        else:
-            frame = pyogrio.read_dataframe(path)
-            traces = Traces.from_frame(frame, user=user, time=time)
-    except (ValueError, TypeError, KeyError, pa.ArrowException, pyogrio.errors.DataSourceError) as error:
-        words = error.args[0] if error.args else type(error).__name__
-        kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
-        raise kept(f"{str(path)!r}: {words}") from error
+    check.choice(errors, name="errors", owner="read_table", options=("raise", "skip"))
+    chosen = _wanted_users(users)
+    wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "skip")
+    paths = find_files(source, endings=ENDINGS, owner="read_table")
+    by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
+    if chosen is not None and by_name:
+        _check_found(chosen, by_name.values())
+        paths = [path for path in paths if by_name[path] in chosen]
+    files, skipped = _read_all(paths, lambda path: _read(path, wanted, user=by_name.get(path)), errors=errors)
+    _tell(files, skipped, errors=errors)
+    traces = _join(files)
+    if chosen is not None:
+        _check_found(chosen, traces.users)
+        traces = traces.select(np.repeat([str(key) in chosen for key in traces.users], traces.counts))
     return traces if as_traces else traces.to_frame()
+
+
+def _wanted_users(users: Iterable[Any] | None) -> set[str] | None:
+    """The keys asked for as text, or None for all: keys that differ only by type never stand in one data set."""
+    if users is None:
+        return None
+    if isinstance(users, str) or not isinstance(users, Iterable):
+        raise TypeError(check.refuse("users", "read_table", "a list of users", users, cure="Put it into [ ]."))
+    keys = {str(user) for user in users}
+    if not keys:
+        raise ValueError("Nothing is to be read: 'users' of read_table is an empty list.")
+    return keys
+
+
+def _check_found(wanted: set[str], found: Iterable[Any]) -> None:
+    missing = len(wanted - {str(user) for user in found})
+    if missing:
+        are = "is" if missing == 1 else "are"
+        raise ValueError(f"{check.counted(missing, 'user')} asked for with 'users' {are} not in the data.")
 
 
 def table_kind(path: Path) -> str:
     """Return "parquet", "geopackage", "geojson" or "csv", from the first bytes."""
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder. Name a file.")
     with path.open("rb") as file:
-        head = file.read(64)
+        head = file.read(1024)
+    if not head:
+        raise ValueError(f"{str(path)!r} is empty.")
+    for magic, words in _NO_TABLES.items():
+        if head.startswith(magic):
+            raise ValueError(f"{str(path)!r} is {words}.")
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"SQLite format 3"):
         return "geopackage"
-    if head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
-        return "geojson"
-    return "csv"
+    start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
+    if start.startswith(b"<"):
+        cure = " Read it with read_gpx." if b"<gpx" in start else ""
+        raise ValueError(f"{str(path)!r} is XML, not a table.{cure}")
+    return "geojson" if start.startswith(b"{") else "csv"
 
 
-def _read_parquet(path: Path, *, user: Name, time: Name) -> Traces:
-    """Read points straight from their bytes; anything but plain WKB points goes by GeoPandas."""
-    file = pq.ParquetFile(path)
-    about = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"{}"))
-    if not about:
-        raise ValueError("the file has no GeoParquet metadata, so its geometry and CRS are unknown.")
-    geometry = about["primary_column"]
-    column = about["columns"][geometry]
-    columns = [name for name in file.schema_arrow.names if name != geometry]
-    names = Names(
-        user=None if user is None else find_column(columns, user, role="user", known=KNOWN_USERS),
-        time=find_column(columns, time, role="time", known=KNOWN_TIMES),
-        geometry=geometry,
+def _read_all(
+    paths: Sequence[Path], read: Callable[[Path], _File], *, errors: str
+) -> tuple[list[_File], list[Skipped]]:
+    """Read files in parallel, in order."""
+
+    def work(path: Path) -> _File | Skipped:
+        try:
+            return read(path)
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            if errors == "raise":
+                raise
+            return Skipped(str(path), str(error.args[0]))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
+        done = list(tqdm(pool.map(work, paths), desc="reading", unit=" files", total=len(paths), delay=1, disable=None))
+    files = [one for one in done if isinstance(one, _File)]
+    skipped = [one for one in done if isinstance(one, Skipped)]
+    if not files:
+        raise ValueError(f"None of {check.counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+    return files, skipped
+
+
+def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
+    """Read a file; what goes wrong names it."""
+    name = str(path)
+    kind = table_kind(path)
+    reader = {"parquet": read_parquet_table, "csv": read_text_table}.get(kind, read_layer)
+    try:
+        columns = reader(path, wanted)
+        return _File(name, columns, user, *_unusable(name, columns))
+    except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
+        raise ValueError(f"{name!r} is cut, damaged or not {_KINDS[kind]}.") from error
+    except (ValueError, TypeError, KeyError) as error:
+        kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
+        raise kept(f"{name!r}: {error.args[0]}") from error
+
+
+def _unusable(name: str, columns: Columns) -> tuple[np.ndarray, list[LeftOut]]:
+    """Which records cannot be used, and why."""
+    x, y = columns.x, columns.y
+    placed = np.isfinite(x) & np.isfinite(y)
+    misplaced, words = choose_space(columns.crs, x[placed], y[placed]).misplaced(x, y)
+    reasons = {
+        "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~placed,
+        words: placed & misplaced,
+        "no time, or one that cannot be read": columns.times.isna().to_numpy(),
+        "no user": np.zeros(len(x), bool) if columns.users is None else columns.users.codes < 0,
+    }
+    found = [
+        LeftOut(words, int(wrong.sum()), f"row {int(wrong.argmax()):,} of {name!r}")
+        for words, wrong in reasons.items()
+        if wrong.any()
+    ]
+    if columns.ragged:
+        found.append(LeftOut("a line with too few or too many values", columns.ragged, repr(name)))
+    return np.logical_or.reduce(list(reasons.values())), found
+
+
+def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) -> None:
+    """Raise or warn of what cannot be used, and say how numbers were taken for times."""
+    left_out = [one for file in files for one in file.left_out]
+    if left_out and errors == "raise":
+        bad, total = sum(int(file.bad.sum()) for file in files), sum(len(file.bad) for file in files)
+        details = "; ".join(f"{one.reason}: {one.count:,}, first in {one.first}" for one in _summed(left_out))
+        alone = f"{files[0].name!r}: " if len(files) == 1 else ""
+        raise ValueError(
+            f"{alone}{check.counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
+            "Mend them, or leave them out with errors='skip'."
+        )
+    nothing = np.empty(0)
+    tell_what_was_left_out([Part("", nothing, nothing, nothing, left_out)], skipped, owner="read_table")
+    records.tell_left_out(records.LeftOut((), any(file.columns.has_z for file in files)))
+    notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
+    if notes:
+        check.tell(f"read_table took {' and '.join(notes)}.")
+
+
+def _summed(left_out: Sequence[LeftOut]) -> list[LeftOut]:
+    """One for each reason, with the first place."""
+    sums: dict[str, LeftOut] = {}
+    for one in left_out:
+        before = sums.get(one.reason)
+        sums[one.reason] = one if before is None else LeftOut(one.reason, before.count + one.count, before.first)
+    return list(sums.values())
+
+
+def _join(files: Sequence[_File]) -> Traces:
+    """Make Traces of the usable records of all files, which count as input in the order of the files."""
+    first = files[0].columns
+    crs = CRS.from_user_input(first.crs)
+    others = sum(not crs.equals(CRS.from_user_input(file.columns.crs), ignore_axis_order=True) for file in files)
+    if others:
+        raise ValueError(f"{check.counted(others, 'file has', 'files have')} another CRS than the first one.")
+    some = [file for file in files if not file.bad.all()] or files[:1]  # what holds nothing has no zone either
+    pairs = [(file, ~file.bad if file.bad.any() else slice(None)) for file in some]
+    checked = records.checked_records(
+        np.concatenate([file.columns.x[rows] for file, rows in pairs]),
+        np.concatenate([file.columns.y[rows] for file, rows in pairs]),
+        times=pd.concat([file.columns.times[rows] for file, rows in pairs], ignore_index=True),
+        users=_join_users(pairs),
+        crs=first.crs,
+        names=first.names if files[0].user is None else replace(first.names, user="user"),
     )
-    wanted = [name for name in (names.user, names.time, geometry) if name is not None]
-    table = file.read(columns=wanted)
-    points = _wkb_points(table.column(geometry)) if column["encoding"] == "WKB" else None
-    if points is None:
-        return Traces.from_frame(gpd.read_parquet(path, columns=wanted), user=names.user, time=names.time)
-    records = checked_records(
-        points["x"].copy(),
-        points["y"].copy(),
-        times=table.column(names.time).to_pandas(),
-        users=None if names.user is None else table.column(names.user).to_pandas(),
-        crs=column.get("crs", "OGC:CRS84"),
-        names=names,
-    )
-    return Traces.from_records(records)
+    return Traces.from_records(checked)
 
 
-def _wkb_points(column: pa.ChunkedArray) -> np.ndarray | None:
-    """The fields of WKB points, or None where the column holds anything else."""
-    size = _WKB_POINT.itemsize
-    if column.null_count or not pc.all(pc.equal(pc.binary_length(column), size), min_count=0).as_py():
+def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
+    """The users of all files as one column; in text files together they are integers or text."""
+    first = pairs[0][0]
+    if first.user is not None:
+        counts = [len(file.columns.x[rows]) for file, rows in pairs]
+        keys = pd.Index([file.user for file, _ in pairs])
+        codes = np.repeat(np.arange(len(pairs)), counts)
+        return pd.Series(pd.Categorical.from_codes(codes, keys) if keys.is_unique else keys.take(codes), name="user")
+    if first.columns.users is None:
         return None
-    chunks = []
-    for chunk in column.chunks:
-        start = chunk.offset
-        width = np.int64 if pa.types.is_large_binary(chunk.type) else np.int32
-        first = np.frombuffer(chunk.buffers()[1], width)[start] if len(chunk) else 0
-        chunks.append(np.frombuffer(chunk.buffers()[2], np.uint8, len(chunk) * size, first) if len(chunk) else b"")
-    points = np.concatenate([np.frombuffer(chunk, _WKB_POINT) for chunk in chunks] or [np.empty(0, _WKB_POINT)])
-    return points if np.all(points["order"] == 1) and np.all(points["kind"] == 1) else None
-
-
-def _read_csv(path: Path, *, user: Name, time: Name, lon: str | None, lat: str | None, crs: Any) -> Traces:
-    table = csv.read_csv(path)
-    columns = list(table.column_names)
-    across = find_column(columns, lon or ..., role="lon", known=KNOWN_LONGITUDES)
-    along = find_column(columns, lat or ..., role="lat", known=KNOWN_LATITUDES)
-    if crs is None:
-        if across == "x" or along == "y":
-            raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631'.")
-        crs = "EPSG:4326"
-    names = Names(
-        user=None if user is None else find_column(columns, user, role="user", known=KNOWN_USERS),
-        time=find_column(columns, time, role="time", known=KNOWN_TIMES),
-    )
-    times = table.column(names.time).to_pandas()
-    if pd.api.types.is_string_dtype(times.dtype):
-        times = pd.to_datetime(times, format="ISO8601")
-    x, y = (pc.cast(table.column(name), pa.float64()).to_numpy() for name in (across, along))
-    records = checked_records(
-        x,
-        y,
-        times=times,
-        users=None if names.user is None else table.column(names.user).to_pandas(),
-        crs=crs,
-        names=names,
-    )
-    return Traces.from_records(records)
+    columns = [file.columns.users[rows] for file, rows in pairs if file.columns.users is not None]
+    if len({column.categories.dtype for column in columns}) == 1:
+        joined = union_categoricals(columns)
+        text = all(file.columns.is_text for file, _ in pairs)
+        return pd.Series(as_integers(joined) if text else joined, name=first.columns.names.user)
+    return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)

@@ -1,0 +1,185 @@
+"""Tables with geometries: Parquet with or without GeoParquet's metadata, GeoPackage and GeoJSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyogrio
+from pyproj import CRS
+
+from promesse_geo import check
+from promesse_geo.columns import Names
+from promesse_geo.datasets.table_columns import (
+    Columns,
+    Wanted,
+    as_times,
+    as_users,
+    find_coordinates,
+    find_user_and_time,
+)
+from promesse_geo.datasets.wkb import read_points
+
+GDAL_ERRORS = (
+    pyogrio.errors.DataSourceError,
+    pyogrio.errors.DataLayerError,
+    pyogrio.errors.FeatureError,
+    pyogrio.errors.GeometryError,
+)
+_KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
+
+
+def read_parquet_table(path: Path, wanted: Wanted) -> Columns:
+    """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
+    file = pq.ParquetFile(path)
+    schema = file.schema_arrow
+    located = None if wanted.lon or wanted.lat else _geometry_column(schema, wanted)
+    if located is None:
+        across, along, crs = _coordinate_columns(schema, wanted)
+        names = find_user_and_time(schema.names, wanted)
+        places = [across, along]
+    else:
+        geometry, crs = located
+        names = find_user_and_time([name for name in schema.names if name != geometry], wanted, geometry=geometry)
+        places = [geometry]
+    table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
+    points = _numbers(table, places) if located is None else _points(table.column(places[0]))
+    return _columns(table, points, names=names, crs=crs)
+
+
+def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, Any]:
+    try:
+        return find_coordinates(schema.names, wanted)
+    except ValueError as error:
+        if b"geo" in (schema.metadata or {}):
+            raise
+        raise ValueError(f"the file has no GeoParquet metadata that would say where records are. {error}") from None
+
+
+def _geometry_column(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
+    """Name and CRS of the geometry; None where the file has none, but may have columns of coordinates."""
+    content = (schema.metadata or {}).get(b"geo")
+    if content is None:
+        return _bare_geometry(schema, wanted)
+    try:
+        about = json.loads(content)
+        name = about["primary_column"]
+        crs = about["columns"][name].get("crs", "OGC:CRS84")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("the file's GeoParquet metadata cannot be read.") from None
+    return name, _known_crs(crs, wanted)
+
+
+def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
+    """A column that GeoArrow's metadata says to be points, or a known name with bytes in it and a CRS given."""
+    for field in schema:
+        about = field.metadata or {}
+        if about.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
+            inner = json.loads(about.get(b"ARROW:extension:metadata") or "{}")
+            return field.name, _known_crs(inner.get("crs"), wanted)
+    bare = [name for name in schema.names if name in _KNOWN_GEOMETRIES and _is_geometry(schema.field(name).type)]
+    if len(bare) != 1:
+        return None
+    if wanted.crs is None:
+        raise ValueError(
+            f"the file has no GeoParquet metadata, so the CRS of {bare[0]!r} is unknown. "
+            "Say which one it is, as in crs='EPSG:4326', or name columns of coordinates with 'lon' and 'lat'."
+        )
+    return bare[0], wanted.crs
+
+
+def _is_geometry(kind: pa.DataType) -> bool:
+    return pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) or _is_bytes(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(is_so(kind) for is_so in some)
+
+
+def _known_crs(crs: Any, wanted: Wanted) -> Any:
+    """The file's CRS, else the one given, which must not contradict."""
+    if crs is None and wanted.crs is None:
+        raise ValueError("the file says that its CRS is unknown. Say which one it is, as in crs='EPSG:4326'.")
+    if crs is None:
+        return wanted.crs
+    if wanted.crs is not None and not CRS.from_user_input(wanted.crs).equals(crs, ignore_axis_order=True):
+        raise ValueError("the file says its CRS itself, and 'crs' says another one. Leave 'crs' out.")
+    return crs
+
+
+def _points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """X and y of WKB, or of GeoArrow's points: structures of x and y, or pairs of numbers; and whether any has a Z."""
+    column = pa.chunked_array([_stored(chunk) for chunk in column.chunks], type=_storage(column.type))
+    if _is_bytes(column.type):
+        return read_points(column)
+    chunk, kind = column.combine_chunks(), column.type
+    if pa.types.is_struct(kind) and {"x", "y"} <= {field.name for field in kind}:
+        x, y = (chunk.field(axis).cast(pa.float64()).to_numpy(zero_copy_only=False) for axis in "xy")
+    elif pa.types.is_fixed_size_list(kind) and kind.list_size >= 2:
+        flat = chunk.values.slice(chunk.offset * kind.list_size, len(chunk) * kind.list_size)
+        x, y = flat.cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, kind.list_size).T[:2]
+    else:
+        raise ValueError("its geometries are neither WKB nor points of GeoArrow.")
+    there = chunk.is_valid().to_numpy(zero_copy_only=False)
+    dimensions = kind.num_fields if pa.types.is_struct(kind) else kind.list_size
+    return np.where(there, x, np.nan), np.where(there, y, np.nan), dimensions > 2
+
+
+def _storage(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def _stored(chunk: pa.Array) -> pa.Array:
+    return chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
+
+
+def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray, bool]:
+    try:
+        x, y = (table.column(name).cast(pa.float64()).to_numpy() for name in places)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise ValueError(f"the columns {check.listed(places)} must hold numbers.") from None
+    return x, y, False
+
+
+def _columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
+    x, y, has_z = points
+    times, notes = as_times(table.column(names.time), names.time)
+    users = None if names.user is None else as_users(table.column(names.user))
+    return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)
+
+
+def read_layer(path: Path, wanted: Wanted) -> Columns:
+    """Read a GeoPackage's layer, or GeoJSON."""
+    layer = _layer(path, wanted.layer)
+    about = pyogrio.read_info(path, layer=layer)
+    names = find_user_and_time(list(about["fields"]), wanted, geometry=about["geometry_name"] or "geometry")
+    # GDAL takes a user such as 2024-01-01 for a date
+    options = {"DATE_AS_STRING": "YES"} if about["driver"] == "GeoJSON" else {}
+    about, table = pyogrio.read_arrow(
+        path,
+        layer=layer,
+        columns=[name for name in (names.user, names.time) if name is not None],
+        datetime_as_string=True,
+        **options,
+    )
+    points = read_points(table.column(about["geometry_name"] or "wkb_geometry"))
+    return _columns(table, points, names=names, crs=_known_crs(about["crs"], wanted))
+
+
+def _layer(path: Path, wanted: str | None) -> str:
+    """The layer asked for, or the only one that has a geometry."""
+    layers = [name for name, geometry in pyogrio.list_layers(path) if geometry is not None]
+    if wanted is not None and wanted in layers:
+        return wanted
+    if not layers:
+        raise ValueError("it holds no layer with a geometry, or is cut or damaged.")
+    if wanted is not None:
+        raise ValueError(f"it has no layer {wanted!r} with a geometry. There are {check.listed(layers)}.")
+    if len(layers) > 1:
+        raise ValueError(
+            f"it holds several layers, and traces are one: {check.listed(layers)}. Name it, as in layer={layers[0]!r}."
+        )
+    return layers[0]

@@ -1,0 +1,190 @@
+"""The columns of a table that hold user, time and location: which they are, and what their values mean."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from promesse_geo.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column
+
+KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
+KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
+BY_NAME = ("file", "folder")
+"""Values of `user` that take the user from the file's name or its folder's instead of from a column."""
+
+MISSING = ("NA", "NaN", "nan", "NULL", "null", "\\N")
+"""What programs write where a number or a time is missing; a user may be called so."""
+
+_WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
+_WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
+_FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
+_UNITS = {
+    "s": ("seconds", 1),
+    "ms": ("milliseconds", 10**3),
+    "us": ("microseconds", 10**6),
+    "ns": ("nanoseconds", 10**9),
+}
+
+
+class Wanted(NamedTuple):
+    """What `read_table` was asked to read."""
+
+    user: Name
+    time: Name
+    lon: str | None
+    lat: str | None
+    crs: Any
+    layer: str | None
+    lenient: bool
+
+
+class Columns(NamedTuple):
+    """What a file holds: coordinates in its CRS (NaN where there is no point), times, and users if it names them.
+
+    Notes say how numbers were taken for times; ragged counts lines that did not fit; text holds no types.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    times: pd.Series
+    users: pd.Categorical | None
+    crs: Any
+    names: Names
+    notes: tuple[str, ...] = ()
+    ragged: int = 0
+    has_z: bool = False
+    is_text: bool = False
+
+
+def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str = "geometry") -> Names:
+    """Say which columns hold the user and the time."""
+    if wanted.user in BY_NAME and wanted.user in columns:
+        raise ValueError(
+            f"user={wanted.user!r} takes the user from the {wanted.user}'s name, but there is a column of that name "
+            "too. Rename the column."
+        )
+    by_name = wanted.user is None or wanted.user in BY_NAME
+    return Names(
+        user=None if by_name else find_known(columns, wanted.user, role="user", known=KNOWN_USERS),
+        time=find_known(columns, wanted.time, role="time", known=KNOWN_TIMES),
+        geometry=geometry,
+    )
+
+
+def find_coordinates(columns: Sequence[str], wanted: Wanted) -> tuple[str, str, Any]:
+    """Say which columns hold x and y, and in which CRS they are."""
+    across = find_known(columns, wanted.lon or ..., role="lon", known=KNOWN_LONGITUDES)
+    along = find_known(columns, wanted.lat or ..., role="lat", known=KNOWN_LATITUDES)
+    if wanted.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
+        raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631'.")
+    return across, along, "EPSG:4326" if wanted.crs is None else wanted.crs
+
+
+def find_known(columns: Sequence[str], name: Name, *, role: str, known: tuple[str, ...]) -> Any:
+    """Return the column that has a role, as `find_column` does; known names may be in capitals or between blanks."""
+    folded = _folded(columns)
+    looked = [
+        low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
+    ]
+    try:
+        found = find_column(looked, name, role=role, known=known)
+    except (ValueError, KeyError) as error:
+        raise type(error)(_for_readers(error.args[0], role)) from None
+    return columns[looked.index(found)]
+
+
+def _folded(columns: Sequence[str]) -> list[str]:
+    return [column.strip().casefold() for column in columns]
+
+
+def _for_readers(words: str, role: str) -> str:
+    """The complaint with a reader's cure."""
+    words = words.replace("gdf.promesse(", "read_table(")
+    return words.replace("If the frame is a single trace", "If it is all one trace") + (
+        " If each file is a user, say user='file'." if "user=None" in words else ""
+    )
+
+
+def as_users(column: pa.ChunkedArray) -> pd.Categorical:
+    """Users as categories, for there are few beside the records."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    chunk = encoded.unify_dictionaries().combine_chunks()
+    codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))
+
+
+def as_integers(users: pd.Categorical) -> pd.Categorical:
+    """Integers instead of text, where every key is written as an integer is: 017 and 1e5 are text."""
+    keys = pa.array(users.categories, pa.string())
+    if not len(keys) or not pc.all(pc.match_substring_regex(keys, _WHOLE)).as_py():
+        return users
+    return pd.Categorical.from_codes(users.codes, pd.Index(keys.cast(pa.int64()).to_numpy()))
+
+
+def as_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[str, ...]]:
+    """Times of a column, NaT where there is none; and what to say about how its numbers were taken."""
+    column = _as_written(column)
+    kind = column.type
+    notes: tuple[str, ...] = ()
+    if column.null_count == len(column) and not pa.types.is_timestamp(kind):
+        times = pd.Series(pd.DatetimeIndex([None] * len(column), tz="UTC"))
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        times = _from_text(column.to_pandas(), name)
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        times, unit = _from_numbers(column, name)
+        notes = (f"the numbers of the time column {name!r} as {unit} since 1970-01-01 UTC",)
+    elif pa.types.is_timestamp(kind):
+        times = column.to_pandas()
+    else:
+        raise TypeError(f"the time column {name!r} must hold datetimes. It holds values of the kind '{kind}'.")
+    times.name = name
+    return times, notes
+
+
+def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text without the words for missing times; whole numbers where there is nothing else."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
+    column = pc.if_else(missing, pa.scalar(None, column.type), column)
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
+    """ISO 8601, in UTC where there are offsets: each text says its own."""
+    zoned = column.dropna().str.contains(_WITH_ZONE)
+    if zoned.any() and not zoned.all():
+        raise ValueError(f"the time column {name!r} mixes times with and without a zone.")
+    times = pd.to_datetime(column, format="ISO8601", utc=bool(zoned.any()), errors="coerce")
+    if len(zoned) and times.isna().all():
+        raise ValueError(
+            f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. "
+            "Read them with pandas.to_datetime and the right 'format' first."
+        )
+    return times
+
+
+def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, str]:
+    """Seconds, milliseconds, microseconds or nanoseconds since 1970, whichever is between 1990 and 2100."""
+    numbers = column.fill_null(0).to_numpy()
+    present = numbers[np.isfinite(numbers) & (numbers != 0)]
+    middle = float(np.median(present)) if len(present) else 0.0
+    unit = next((unit for unit, (_, size) in _UNITS.items() if _FIRST <= middle / size < _LAST), None)
+    if unit is None:
+        raise ValueError(
+            f"the time column {name!r} holds numbers that are no seconds, milliseconds, microseconds or nanoseconds "
+            "since 1970 in the years 1990 to 2099. Make times of them first, with pandas.to_datetime."
+        )
+    word, size = _UNITS[unit]
+    if pa.types.is_floating(column.type) and unit != "ns":  # fractions of a second down to the microsecond
+        numbers, unit, size = np.round(numbers * (10**6 / size)), "us", 10**6
+    good = (numbers >= _FIRST * size) & (numbers < _LAST * size)
+    times = np.where(good, numbers, 0).astype(np.int64).view(f"M8[{unit}]")
+    times[~good] = np.datetime64("NaT")
+    return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), word

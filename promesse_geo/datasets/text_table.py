@@ -1,0 +1,193 @@
+"""Tables in text: CSV with commas, semicolons or tabs, as programs and people write it."""
+
+import csv as lines
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from promesse_geo import check
+from promesse_geo.columns import Names
+from promesse_geo.datasets.table_columns import (
+    MISSING,
+    Columns,
+    Wanted,
+    as_times,
+    as_users,
+    find_coordinates,
+    find_user_and_time,
+)
+
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
+_NUMBER = r"^\s*[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?\s*$"
+_HEAD = 1 << 16
+
+
+class _Layout(NamedTuple):
+    """How the text is written, and the names in its first line."""
+
+    encoding: str
+    delimiter: str
+    columns: list[str]
+
+
+def read_text_table(path: Path, wanted: Wanted) -> Columns:
+    """Read a CSV; with `wanted.lenient` lines with too few or too many values are counted instead of refused."""
+    layout = _layout(path)
+    across, along, crs = find_coordinates(layout.columns, wanted)
+    names = find_user_and_time(layout.columns, wanted)
+    with _without_values(layout):
+        table, ragged = _read(path, layout, numbers=[across, along], names=names, lenient=wanted.lenient)
+    if ragged and not table.num_rows:
+        raise ValueError(
+            _ragged(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}", layout)
+        )
+    times, notes = as_times(table.column(names.time), names.time)
+    return Columns(
+        table.column(across).to_numpy(),
+        table.column(along).to_numpy(),
+        times=times,
+        users=None if names.user is None else as_users(table.column(names.user)),
+        crs=crs,
+        names=names,
+        notes=notes,
+        ragged=len(ragged),
+        is_text=True,
+    )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pa.NativeFile]:
+    """The bytes of a file, unpacked if they are packed, whatever its name says."""
+    with pa.OSFile(str(path), "rb") as file:
+        head = file.read(4)
+        file.seek(0)
+        packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
+        if packing is None:
+            yield file
+            return
+        with pa.CompressedInputStream(file, packing) as unpacked:
+            yield unpacked
+
+
+def _layout(path: Path) -> _Layout:
+    with _opened(path) as file:
+        head = file.read(_HEAD)
+    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
+    if "\0" in text:
+        raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
+    first = re.sub(r'"[^"]*"', "", text).partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
+        raise ValueError("its first line holds values, not the names of columns.")
+    return _Layout(encoding, delimiter, columns)
+
+
+def _read(
+    path: Path, layout: _Layout, *, numbers: Sequence[str], names: Names, lenient: bool
+) -> tuple[pa.Table, list[csv.InvalidRow]]:
+    """Read the wanted columns, trying the ways in which numbers are written until one fits all lines."""
+    text = {} if names.user is None else {str(names.user): pa.string()}
+    ragged: list[csv.InvalidRow] = []
+    parse = partial(_parse, path, layout, time=str(names.time), ragged=ragged if lenient else None)
+    for missing, point in product(([""], ["", *MISSING]), ".,"):
+        types = dict.fromkeys(numbers, pa.float64()) | text
+        try:
+            return parse(types=types, missing=missing, point=point), ragged
+        except pa.ArrowInvalid as error:
+            if "Expected" in str(error):
+                parse(types=types, missing=missing, point=point, threads=False)  # knows the line
+            if "conversion error to double" not in str(error):
+                raise
+    table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=["", *MISSING], point=".")
+    for name in numbers:
+        column = _as_numbers(table.column(name), name, lenient=lenient)
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table, ragged
+
+
+def _parse(
+    path: Path,
+    layout: _Layout,
+    *,
+    types: dict[str, pa.DataType],
+    missing: list[str],
+    point: str,
+    time: str,
+    ragged: list[csv.InvalidRow] | None,
+    threads: bool = True,
+) -> pa.Table:
+    """Read a CSV in one way; lines that do not fit go to `ragged` where there is that list."""
+
+    def skip(row: csv.InvalidRow) -> str:
+        assert ragged is not None
+        ragged.append(row)
+        return "skip"
+
+    if ragged is not None:
+        ragged.clear()
+    with _opened(path) as file:
+        return csv.read_csv(
+            file,
+            read_options=csv.ReadOptions(encoding=layout.encoding, use_threads=threads),
+            parse_options=csv.ParseOptions(
+                delimiter=layout.delimiter,
+                newlines_in_values=True,
+                invalid_row_handler=None if ragged is None else skip,
+            ),
+            convert_options=csv.ConvertOptions(
+                include_columns=[*types, time],
+                column_types=types,
+                null_values=missing,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                decimal_point=point,
+            ),
+        )
+
+
+def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> pa.ChunkedArray:
+    """Numbers of a column that holds something else too, which is then missing, or told."""
+    ways = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
+    sign = max(ways, key=lambda sign: pc.sum(ways[sign], min_count=0).as_py())
+    fits = ways[sign]
+    if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
+        first = pc.index(fits, False).as_py()
+        raise ValueError(f"the column {name!r} holds something that is not a number, first in row {first:,}.")
+    return pc.replace_substring(pc.if_else(fits, column, None), sign, ".").cast(pa.float64())
+
+
+@contextmanager
+def _without_values(layout: _Layout) -> Iterator[None]:
+    """Say what is wrong with a CSV without showing the line, as pyarrow does."""
+    try:
+        yield
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        words = f"its lines cannot be read as values {_separated(layout)}, in {layout.encoding.upper()}."
+        raise ValueError(_ragged(str(error), layout) or words) from None
+
+
+def _ragged(message: str, layout: _Layout) -> str:
+    """What pyarrow says of a line with too few or too many values, in our words; nothing of anything else."""
+    counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+    if not counts:
+        return ""
+    line = f" (line {int(counts[1]):,}, empty ones not counted)" if counts[1] else ""
+    named, held = check.counted(int(counts[2]), "column"), check.counted(int(counts[3]), "value")
+    return f"its first line names {named} {_separated(layout)}, but a line holds {held}{line}."
+
+
+def _separated(layout: _Layout) -> str:
+    return f"separated by {_DELIMITERS[layout.delimiter]}"
