@@ -1,21 +1,43 @@
-"""Any file that the readers know, told by its content."""
+"""Any file or folder that the readers know, told by its content."""
 
+import gzip
+import lzma
 import os
 import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from promesse_geo import check
 from promesse_geo.columns import Name
+from promesse_geo.datasets import gpx, table
 from promesse_geo.datasets.cabspotting import read_cabspotting
+from promesse_geo.datasets.geolife import read_geolife
+from promesse_geo.datasets.gpx import read_gpx
+from promesse_geo.datasets.mdc import read_mdc
+from promesse_geo.datasets.sources import GZIP
 from promesse_geo.datasets.table import read_table
 from promesse_geo.traces import Traces
 
-FORMATS = ("cabspotting", "table")
+FORMATS = ("cabspotting", "geolife", "mdc", "gpx", "table")
+_CURE = f"Name the format with format= (--format): {', '.join(FORMATS)}."
+_MDC = {b"userid", b"time", b"longitude", b"latitude"}
+_GEOLIFE = b"Geolife trajectory"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_HEAD = 4096
 
 
 def read_file(
-    source: str | os.PathLike[str], *, format: str | None = None, user: Name = ..., time: Name = ..., crs: Any = None
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    user: Name = ...,
+    time: Name = ...,
+    crs: Any = None,
+    users: Iterable[Any] | None = None,
+    errors: str = "raise",
 ) -> Traces:
     """Read a file or folder as Traces.
 
@@ -23,27 +45,129 @@ def read_file(
     ----------
     source : path
         The file or folder.
-    format : {"cabspotting", "table"}, optional
+    format : {"cabspotting", "geolife", "mdc", "gpx", "table"}, optional
         By default it is told by the content.
     user, time, crs
-        As in `read_table`; the other formats know theirs.
+        As in `read_table`, and `user` as in `read_gpx`; the other formats know theirs.
+    users : iterable, optional
+        The users to read; all by default.
+    errors : {"raise", "skip"}
+        What becomes of files and records that cannot be read: an error, or a counted warning.
 
     Returns
     -------
     Traces
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder.
+    ValueError
+        If the content fits no format, or several, or is not what the format says.
     """
     path = Path(source)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
     format = guess_format(path) if format is None else format
     check.choice(format, name="format", owner="read_file", options=FORMATS)
-    if format == "cabspotting":
-        return read_cabspotting(path, as_traces=True)
-    return read_table(path, user=user, time=time, crs=crs, as_traces=True)
+    if format == "table":
+        return read_table(path, user=user, time=time, crs=crs, users=users, as_traces=True, errors=errors)
+    if format == "gpx":
+        by: Any = "file" if user is ... else user
+        return read_gpx(path, user=by, users=users, as_traces=True, errors=errors)
+    read = {"cabspotting": read_cabspotting, "geolife": read_geolife, "mdc": read_mdc}[format]
+    return read(path, users=users, as_traces=True, errors=errors)
 
 
 def guess_format(path: Path) -> str:
     """Tell the format of a file or folder by its content."""
-    if path.is_dir() or tarfile.is_tarfile(path) or path.name.startswith("new_"):
+    if path.is_dir():
+        return _format_of_folder(path)
+    if path.match("new_*.txt") or _is_tar(path):
         return "cabspotting"
+    if zipfile.is_zipfile(path):
+        return _format_of_zip(path)
+    return _format_of_file(path)
+
+
+def _format_of_folder(folder: Path) -> str:
+    """The one format whose files lie in a folder."""
+    files = [file for file in sorted(folder.rglob("*")) if not _is_hidden(file.relative_to(folder))]
+    found = {_format_of_name(file.name.lower()) for file in files} - {""}
+    texts = [file for file in files if file.suffix.lower() in (".csv", ".tsv", ".txt") and file.is_file()]
+    if {"gps.csv", "records.csv"} <= {file.name.lower() for file in files} or any(map(_has_mdc_header, texts[:1])):
+        found = found - {"table"} | {"mdc"}
+    if len(found) == 1:
+        return found.pop()
+    what = f"files of several formats ({', '.join(sorted(found))})" if found else "no file of a format that is known"
+    raise ValueError(f"The folder {str(folder)!r} holds {what}. {_CURE}")
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
+
+
+def _format_of_name(name: str) -> str:
+    """The format that a file in a folder has by its name; nothing where it has none."""
+    endings = {"geolife": (".plt",), "gpx": gpx.ENDINGS, "table": table.ENDINGS}
+    if name.startswith("new_") and name.endswith(".txt"):
+        return "cabspotting"
+    return next((format for format, ends in endings.items() if name.endswith(ends)), "")
+
+
+def _format_of_zip(path: Path) -> str:
+    with zipfile.ZipFile(path) as archive:
+        if any(name.lower().endswith(".plt") for name in archive.namelist()):
+            return "geolife"
+    raise ValueError(
+        f"The zip {str(path)!r} holds no file of Geolife (*.plt), and no other zip is read. Unpack it. {_CURE}"
+    )
+
+
+def _format_of_file(path: Path) -> str:
+    if path.suffix.lower() == ".plt" or _head(path).startswith(_GEOLIFE):
+        return "geolife"
+    if _is_gpx(path):
+        return "gpx"
+    beside = {file.lower() for file in os.listdir(path.parent)} if path.name.lower() == "gps.csv" else set()
+    if "records.csv" in beside or _has_mdc_header(path):
+        return "mdc"
+    try:
+        kind = table.table_kind(path)
+    except ValueError as error:
+        raise ValueError(f"{error} {_CURE}") from None
+    head = _head(path)
+    if kind == "csv" and b"\0" in head and head[:2] not in _UTF16:
+        raise ValueError(f"{str(path)!r} is neither text nor of another format that is known. {_CURE}")
     return "table"
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes of a file, unpacked if gzip packed them."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.startswith(GZIP):
+        return head
+    try:
+        with gzip.open(path) as file:
+            return file.read(_HEAD)
+    except (OSError, EOFError, zlib.error):
+        return head
+
+
+def _is_gpx(path: Path) -> bool:
+    """Whether there is the element <gpx>, in any encoding that XML has."""
+    head = _head(path).replace(b"\0", b"")
+    return b"<gpx" in head and head.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
+
+
+def _has_mdc_header(path: Path) -> bool:
+    return _MDC.issubset(_head(path).partition(b"\n")[0].strip().split(b"\t"))
+
+
+def _is_tar(path: Path) -> bool:
+    """Whether it is a tar archive; one whose first bytes cannot be unpacked counts, by its name."""
+    try:
+        return tarfile.is_tarfile(path)
+    except (EOFError, zlib.error, lzma.LZMAError):
+        return ".tar" in path.suffixes or path.suffix == ".tgz"

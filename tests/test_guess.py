@@ -1,0 +1,174 @@
+"""Formats are told by the content of a file or of a folder."""
+
+import gzip
+import io
+import re
+import tarfile
+import zipfile
+
+import pytest
+from conftest import ROOT
+
+import promesse_geo as pg
+from promesse_geo.datasets.guess import FORMATS, guess_format
+
+SAMPLE = ROOT / "data" / "sample"
+CAB = b"37.75134 -122.39488 0 1213084687\n"
+PLT = (
+    b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
+    + (b"39.984702,116.318417,0,492,39744.1201851852,2008-10-23,02:53:04\r\n")
+)
+MDC = b"userid\ttime\ttz\tgps_time\taltitude\tlongitude\tlatitude\n017\t1260000000\t-3600\t1260000000\t400\t6.6\t46.5\n"
+GPX = (
+    b'<?xml version="1.0"?>\n<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8">'
+    b"<time>2024-03-04T08:00:00Z</time></trkpt></trkseg></trk></gpx>\n"
+)
+CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\n"
+
+
+def tarred(members) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def zipped(members) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def made(folder, files):
+    """A file, or a folder of files."""
+    if isinstance(files, bytes):
+        (folder / "data").write_bytes(files)
+        return folder / "data"
+    for name, content in files.items():
+        path = folder / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder / "data"
+
+
+GUESSES = {
+    "cabspotting: an archive": tarred({"cabspottingdata/new_abboip.txt": CAB}),
+    "cabspotting: its folder": {"new_abboip.txt": CAB, "_cabs.txt": b"<cab/>", "README": b"Mobility traces"},
+    "cabspotting: a folder about it": {"cabspottingdata/new_abboip.txt": CAB},
+    "geolife: the zip": zipped({"Geolife Trajectories 1.3/Data/000/Trajectory/20081023025304.plt": PLT}),
+    "geolife: its folder": {"Data/000/Trajectory/20081023025304.plt": PLT, "Data/000/labels.txt": b"Start Time\t"},
+    "geolife: a user's folder": {"Trajectory/20081023025304.plt": PLT},
+    "mdc: a file with its header": MDC,
+    "mdc: a folder of such files": {"gps.csv": MDC},
+    "mdc: the tables": {
+        "gps.csv": b"1\t1260000000\t6.6\t46.5" + b"\t0" * 8 + b"\n",
+        "records.csv": b"1\t017\t1260000000\t-3600\tgps\n",
+    },
+    "gpx: a file": GPX,
+    "gpx: one with a mark": b"\xef\xbb\xbf" + GPX,
+    "gpx: one in UTF-16": GPX.decode().encode("utf-16"),
+    "gpx: one that is packed": gzip.compress(GPX),
+    "gpx: a folder": {"ana/ride.gpx": GPX, "ben/walk.gpx.gz": gzip.compress(GPX), "README.txt": b"Dear reader"},
+    "table: a CSV": CSV,
+    "table: one that is packed": gzip.compress(CSV),
+    "table: one in UTF-16": CSV.decode().encode("utf-16"),
+    "table: a folder": {"a/a.csv": CSV, "b/b.csv.gz": gzip.compress(CSV.replace(b"ana", b"ben"))},
+}
+
+
+@pytest.mark.parametrize("kind", GUESSES)
+def test_the_content_tells_the_format(kind, tmp_path):
+    path = made(tmp_path, GUESSES[kind])
+    assert guess_format(path) == kind.partition(":")[0]
+    assert pg.read_file(path).records >= 1
+
+
+@pytest.mark.parametrize("name", ["new_abboip.txt", "20081023025304.plt"])
+def test_some_names_tell_the_format(name, tmp_path):
+    path = tmp_path / "000" / "Trajectory" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(PLT if name.endswith("plt") else CAB)
+    assert pg.read_file(path).records == 1
+
+
+def test_the_tables_of_mdc_are_told_by_each_other(tmp_path):
+    folder = made(tmp_path, GUESSES["mdc: the tables"])
+    assert guess_format(folder / "gps.csv") == "mdc"
+    assert pg.read_file(folder / "gps.csv").users.tolist() == ["017"]
+
+
+NOTHING_FITS = {
+    "nothing": (b"", "is empty"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "is neither text nor of another format that is known"),
+    "another zip": (
+        zipped({"photo.jpg": b"\xff\xd8"}),
+        r"holds no file of Geolife \(\*\.plt\), and no other zip is read",
+    ),
+    "a web page": (b"<html><body>Not found</body></html>", "is XML, not a table"),
+    "an empty folder": ({"README": b""}, "holds no file of a format that is known"),
+    "a folder of two formats": ({"a.gpx": GPX, "b.csv": CSV}, r"holds files of several formats \(gpx, table\)"),
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING_FITS)
+def test_where_nothing_fits_the_cure_is_named(kind, tmp_path):
+    files, words = NOTHING_FITS[kind]
+    path = made(tmp_path, files)
+    with pytest.raises(ValueError, match=words) as caught:
+        pg.read_file(path)
+    said = str(caught.value)
+    assert repr(str(path)) in said
+    assert said.endswith("Name the format with format= (--format): cabspotting, geolife, mdc, gpx, table.")
+
+
+def test_a_format_that_is_named_is_taken(tmp_path):
+    folder = made(tmp_path, {"a.gpx": GPX, "b.csv": CSV})
+    assert pg.read_file(folder, format="gpx").users.tolist() == ["a"]
+    assert pg.read_file(folder, format="table").users.tolist() == ["ana"]
+    with pytest.raises(ValueError, match=r"'format' parameter of read_file must be one of 'cabspotting', 'geolife'"):
+        pg.read_file(folder, format="csv")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_says_that_a_file_is_not_there(format, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no file or folder '.*nowhere'"):
+        pg.read_file(tmp_path / "nowhere", format=format)
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "user"),
+    [
+        ("gpx: a folder", {"user": "folder", "users": ["ben"]}, "ben"),
+        ("gpx: a folder", {"users": ["ride"]}, "ride"),
+        ("table: a folder", {"user": "file", "users": ["b"]}, "b"),
+        ("table: a folder", {"users": ["ben"]}, "ben"),
+        ("geolife: its folder", {"users": ["000"]}, "000"),
+        ("cabspotting: its folder", {"users": ["abboip"]}, "abboip"),
+        ("mdc: the tables", {"users": ["017"]}, "017"),
+    ],
+)
+def test_users_are_handed_on(kind, named, user, tmp_path):
+    assert pg.read_file(made(tmp_path, GUESSES[kind]), **named).users.tolist() == [user]
+
+
+@pytest.mark.parametrize("kind", ["gpx: a folder", "table: a folder"])
+def test_what_becomes_of_errors_is_handed_on(kind, tmp_path):
+    files = GUESSES[kind] | {f"broken.{'gpx' if kind < 'h' else 'csv'}": b"<gpx>"}
+    with pytest.raises(ValueError, match="broken"):
+        pg.read_file(made(tmp_path, files))
+    with pytest.warns(UserWarning, match=re.compile("left out 1 file .*broken")):
+        assert pg.read_file(tmp_path / "data", errors="skip").records == 2
+
+
+@pytest.mark.parametrize("folder", ["gpx", "cabspotting", "geolife", "mdc/campaign", "mdc/challenge"])
+@pytest.mark.filterwarnings("ignore:read_:UserWarning")
+def test_the_samples_are_told_apart(folder):
+    if not (SAMPLE / folder).is_dir():
+        pytest.skip("there is no such sample")
+    assert guess_format(SAMPLE / folder) == folder.partition("/")[0]
+    assert pg.read_file(SAMPLE / folder).records > 0
