@@ -104,12 +104,19 @@ READ = {
 LOSSES = {
     "a point without a time": (
         track([point(0), point(time=None), point(1)]),
-        "1 record (no time; first at track point 2",
+        "1 record (no time, or one that cannot be read; first at track point 2",
     ),
-    "an empty time": (track([point(0), point(time=""), point(1)]), "1 record (no time; first at track point 2"),
+    "an empty time": (
+        track([point(0), point(time=""), point(1)]),
+        "1 record (no time, or one that cannot be read; first at track point 2",
+    ),
     "times in words": (
         track([point(0), point(1), *[point(time="noon")] * 3]),
-        "3 records (no time; first at track point 3",
+        "3 records (no time, or one that cannot be read; first at track point 3",
+    ),
+    "years beyond counting": (
+        track([point(0), point(1), point(time="0024-03-04T08:00:00Z"), point(time="2300-01-01T00:00:00Z")]),
+        "2 records (no time, or one that cannot be read; first at track point 3",
     ),
     "beyond the pole": (
         track([point(0), point(1), point(2, lat="95")]),
@@ -309,7 +316,10 @@ def test_where_nothing_can_be_read_skipping_is_an_error(tmp_path):
 
 
 def test_the_sample_holds_the_oddities_of_real_files():
-    with pytest.warns(UserWarning, match=r"left out 1 record \(no time; first at track point 5 of '.*watch\.gpx'\)"):
+    with pytest.warns(
+        UserWarning,
+        match=r"left out 1 record \(no time, or one that cannot be read; first at track point 5 of '.*watch\.gpx'\)",
+    ):
         frame = read_gpx(SAMPLE)
     assert frame.groupby("user").size().to_dict() == {"logger": 12, "phone": 12, "watch": 19}
     assert frame["time"].between("2024-03-04", "2024-03-05").all()

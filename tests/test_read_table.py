@@ -202,7 +202,21 @@ def test_other_times_are_refused(texts, words, tmp_path):
     assert "table.csv" in str(caught.value)
 
 
-@pytest.mark.parametrize("word", ["", "NA", "NaN", "null", "NULL", r"\N", "noon", "2024-13-45T99:00:00Z"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "NA",
+        "NaN",
+        "null",
+        "NULL",
+        r"\N",
+        "noon",
+        "2024-13-45T99:00:00Z",
+        "0024-03-04T08:00:00Z",
+        "2300-03-04T08:00:00Z",
+    ],
+)
 def test_a_missing_time_is_counted(word, tmp_path):
     path = written(tmp_path, with_times(ROWS[0][1], word, ROWS[2][1]))
     if word == "noon":  # a text without a zone
@@ -273,6 +287,12 @@ def test_lines_with_too_few_values_are_skipped_and_counted(tmp_path):
         UserWarning, match=r"^read_table left out 1 record \(a line with too few or too many values; first at '"
     ):
         assert_rows(read_table(path, errors="skip"))
+
+
+def test_lines_that_do_not_fit_and_are_no_utf_8_are_an_error(tmp_path):
+    path = written(tmp_path, (TEXT + "zoé,1\n").encode("latin-1"))
+    with pytest.raises(ValueError, match="cannot be read as values separated by commas, in UTF-8"):
+        read_table(path, errors="skip")
 
 
 def test_lines_that_all_differ_from_the_names_are_an_error(tmp_path):

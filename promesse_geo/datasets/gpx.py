@@ -115,10 +115,13 @@ def _parse(name: str, content: bytes, *, owners: dict[str, str], by_track: bool)
     _check_numbers(name, content)
     tracks, times, longitudes, latitudes = _track_points(name, content)
     placed = (np.abs(longitudes) <= 180) & (np.abs(latitudes) <= 90)
-    timed = ~np.asarray(times.isna())
+    timed = (times.year >= 1678) & (times.year <= 2261)  # which nanoseconds can count; NaN where there is none
     if not timed.any():
         raise ValueError(f"{name!r} has no times: none of its {check.counted(len(times), 'track point')} has one.")
-    left_out = [*_without_place(name, content, placed), *_left_out(name, "no time", placed & ~timed)]
+    left_out = [
+        *_without_place(name, content, placed),
+        *_left_out(name, "no time, or one that cannot be read", placed & ~timed),
+    ]
     good = placed & timed
     numbers = np.unique(tracks[good]) if by_track else [None]
     for number in numbers:

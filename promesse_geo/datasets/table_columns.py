@@ -21,6 +21,7 @@ MISSING = ("NA", "NaN", "nan", "NULL", "null", "\\N")
 _WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
 _UNITS = {
     "s": ("seconds", 1),
     "ms": ("milliseconds", 10**3),
@@ -140,6 +141,8 @@ def as_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[
         times = column.to_pandas()
     else:
         raise TypeError(f"the time column {name!r} must hold datetimes. It holds values of the kind '{kind}'.")
+    if not all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in (times.min(), times.max())):  # or there are none
+        times = times.where(times.dt.year.between(_FIRST_YEAR, _LAST_YEAR))
     times.name = name
     return times, notes
 

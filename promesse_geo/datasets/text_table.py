@@ -3,7 +3,7 @@
 import csv as lines
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
@@ -98,24 +98,32 @@ def _layout(path: Path) -> _Layout:
 def _read(
     path: Path, layout: _Layout, *, numbers: Sequence[str], names: Names, lenient: bool
 ) -> tuple[pa.Table, list[csv.InvalidRow]]:
-    """Read the wanted columns, trying the ways in which numbers are written until one fits all lines."""
-    text = {} if names.user is None else {str(names.user): pa.string()}
+    """Read the wanted columns; where lines do not fit, pass over them if lenient, or say which one is the first."""
     ragged: list[csv.InvalidRow] = []
-    parse = partial(_parse, path, layout, time=str(names.time), ragged=ragged if lenient else None)
+    parse = partial(_parse, path, layout, time=str(names.time))
+    fit = partial(_fit, numbers=numbers, user=names.user, lenient=lenient)
+    try:
+        return fit(parse), ragged
+    except pa.ArrowInvalid as error:
+        if "Expected" not in str(error):
+            raise
+    return fit(partial(parse, ragged=ragged if lenient else None, threads=False)), ragged
+
+
+def _fit(parse: Callable[..., pa.Table], *, numbers: Sequence[str], user: Hashable, lenient: bool) -> pa.Table:
+    """Try the ways in which numbers are written until one fits all lines."""
+    text = {} if user is None else {user: pa.string()}
     for missing, point in product(([""], ["", *MISSING]), ".,"):
-        types = dict.fromkeys(numbers, pa.float64()) | text
         try:
-            return parse(types=types, missing=missing, point=point), ragged
+            return parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)
         except pa.ArrowInvalid as error:
-            if "Expected" in str(error):
-                parse(types=types, missing=missing, point=point, threads=False)  # knows the line
             if "conversion error to double" not in str(error):
                 raise
     table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=["", *MISSING], point=".")
     for name in numbers:
         column = _as_numbers(table.column(name), name, lenient=lenient)
         table = table.set_column(table.column_names.index(name), name, column)
-    return table, ragged
+    return table
 
 
 def _parse(
@@ -126,7 +134,7 @@ def _parse(
     missing: list[str],
     point: str,
     time: str,
-    ragged: list[csv.InvalidRow] | None,
+    ragged: list[csv.InvalidRow] | None = None,
     threads: bool = True,
 ) -> pa.Table:
     """Read a CSV in one way; lines that do not fit go to `ragged` where there is that list."""
@@ -136,12 +144,14 @@ def _parse(
         ragged.append(row)
         return "skip"
 
+    encoding = layout.encoding
     if ragged is not None:
         ragged.clear()
+        encoding = encoding.replace("utf-8", "utf-8-sig")  # decoded first, for rows are handed over as text
     with _opened(path) as file:
         return csv.read_csv(
             file,
-            read_options=csv.ReadOptions(encoding=layout.encoding, use_threads=threads),
+            read_options=csv.ReadOptions(encoding=encoding, use_threads=threads),
             parse_options=csv.ParseOptions(
                 delimiter=layout.delimiter,
                 newlines_in_values=True,
