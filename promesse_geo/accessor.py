@@ -13,6 +13,10 @@ from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 
 
+if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning
+    del pd.DataFrame.promesse
+
+
 @pd.api.extensions.register_dataframe_accessor("promesse")
 class PromesseAccessor:
     """Protect and describe the traces of a GeoDataFrame of points.

@@ -1,7 +1,9 @@
 """Any file that the readers know, told by its content."""
 
+import lzma
 import os
 import tarfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,13 @@ def read_file(
 
 def guess_format(path: Path) -> str:
     """Tell the format of a file or folder by its content."""
-    if path.is_dir() or tarfile.is_tarfile(path) or path.name.startswith("new_"):
-        return "cabspotting"
-    return "table"
+    is_cabspotting = path.is_dir() or path.match("new_*.txt") or _is_archive(path)
+    return "cabspotting" if is_cabspotting else "table"
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether it is a tar archive; one whose first bytes cannot be unpacked counts."""
+    try:
+        return tarfile.is_tarfile(path)
+    except (EOFError, zlib.error, lzma.LZMAError):
+        return True
