@@ -12,9 +12,8 @@ from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 
-
 if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning
-    del pd.DataFrame.promesse
+    delattr(pd.DataFrame, "promesse")
 
 
 @pd.api.extensions.register_dataframe_accessor("promesse")

@@ -144,7 +144,7 @@ def _check_frame(frame: gpd.GeoDataFrame) -> None:
 
 
 def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """X and y of points, NaN for whatever is none; and whether any has more (Z or M). Bound: one visit to each geometry."""
+    """X and y of points, NaN for whatever is none; whether any has Z or M. Bound: one visit to each geometry."""
     geometries = np.asarray(geometry, dtype=object)
     x, y = np.empty(len(geometries)), np.empty(len(geometries))
     more = np.empty(len(geometries), bool)
@@ -156,7 +156,8 @@ def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]
             shapely.get_x(some, out=x[block])
             shapely.get_y(some, out=y[block])
         except shapely.errors.GEOSException:  # an empty point among them
-            located = np.where(shapely.is_empty(some), None, some)
+            located = some.copy()
+            located[shapely.is_empty(some)] = None
             shapely.get_x(located, out=x[block])
             shapely.get_y(located, out=y[block])
         more[block] = shapely.get_coordinate_dimension(some) > 2

@@ -268,11 +268,14 @@ def through_doors(
     return result.to_frame(geometry=points.array.take(result.positions))
 
 
-def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name = ...) -> Traces:
-    """Return Traces of a frame or of Traces, for work that gives something else back."""
+def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name = ..., tells: bool = False) -> Traces:
+    """Return Traces of a frame or of Traces, for work that gives something else back; say what is left out or not."""
     if isinstance(data, Traces):
         return _unnamed(data, user=user, time=time)
-    return read_frame(data, user=user, time=time)[0]
+    traces, left_out = read_frame(data, user=user, time=time)
+    if tells:
+        tell_left_out(left_out)
+    return traces
 
 
 def _unnamed(traces: Traces, *, user: Name, time: Name) -> Traces:

@@ -75,7 +75,7 @@ def write(
     ['city.parquet']
     """
     save = check_output(path, force=check.flag(force, name="force", owner="write"))
-    traces = as_traces(data, user=user, time=time)
+    traces = as_traces(data, user=user, time=time, tells=True)
     about = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
     with renamed_when_whole(Path(path)) as temporary:
         save(traces, temporary, about)

@@ -160,7 +160,9 @@ NO_POINT = (
     r"1 record of 7 cannot be used \(rows are counted from 0\): a missing or empty geometry, one that is not a point, "
     r"or a coordinate that is not finite: 1, first in row 2\. Mend them, or leave them out with .*errors='drop'"
 )
-SWAPPED = r"a latitude beyond 90 or a longitude beyond 360 degrees \(are the two swapped\?\): 1, first in row 2\. Mend them"
+SWAPPED = (
+    r"a latitude beyond 90 or a longitude beyond 360 degrees \(are the two swapped\?\): 1, first in row 2\. Mend them"
+)
 EPSILON = r"'epsilon' parameter of Promesse must be a finite number of metres above zero\. Got {} instead"
 RANGE = r"'epsilon' .* must be between 0\.01 and 1,000,000 metres\. Got {} instead\. Is it in metres\?"
 USERS = r"user column 'user' must hold text or integers\. Got values of the kind '{}'\."
@@ -212,7 +214,7 @@ WHAT_COMES = [
         "latitude and longitude swapped",
         lambda: read(make_frame(geometry=gpd.points_from_xy(Y, X + 90))),
         ValueError,
-        r"7 records of 7 .*a latitude beyond 90 or a longitude beyond 360 degrees \(are the two swapped\?\): 7, first in row 0",
+        r"7 records of 7 .*a latitude beyond 90 .* \(are the two swapped\?\): 7, first in row 0",
     ),
     refused(
         "1e300 metres",

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import geopandas as gpd
@@ -55,7 +56,7 @@ def as_points(traces: Traces) -> list[tuple[float, ...]]:
 
 def gaps(points) -> list[float]:
     """Straight distances between consecutive points."""
-    return [naive.distance(a, b) for a, b in zip(points, points[1:], strict=False)]
+    return [naive.distance(a, b) for a, b in pairwise(points)]
 
 
 def blur(traces: Traces, time: int) -> float:
@@ -174,7 +175,10 @@ def test_there_is_room_for_every_sample(walk, variant):
 
 
 @given(
-    begin=st.integers(-(2**61), 2**61), length=st.integers(0, 2**62), count=st.integers(1, 300), others=st.integers(1, 9)
+    begin=st.integers(-(2**61), 2**61),
+    length=st.integers(0, 2**62),
+    count=st.integers(1, 300),
+    others=st.integers(1, 9),
 )
 def test_times_are_spread_as_the_twin_spreads_them(begin, length, count, others):
     offsets = np.array([0, others, others + count])
@@ -199,8 +203,7 @@ def test_a_golden_case_comes_out_as_it_should(case):
     )
     result = protected(traces, Promesse(case["epsilon_m"], variant=case["variant"]))
     assert result.records == len(case["expected"]) == max(case["n_samples"] - 2, 0)
-    x, y = result.coordinates()
-    for x, y, time, (*wanted, then) in zip(x, y, result.times.tolist(), case["expected"], strict=True):
+    for x, y, time, (*wanted, then) in zip(*result.coordinates(), result.times.tolist(), case["expected"], strict=True):
         ours, theirs = ((x, y), wanted) if planar else (naive.on_globe(x, y), naive.on_globe(*wanted[::-1]))
         assert naive.distance(ours, theirs) <= 1e-6
         assert abs(time - then) <= (0 if case["variant"] == "pseudocode" else 1_000)
@@ -266,7 +269,7 @@ def test_published_times_lie_in_the_period_of_the_original(walk, variant):
 def test_published_points_follow_the_original_polyline(walk):
     traces = walk.traces()
     records = as_points(traces)
-    segments = iter(zip(records, records[1:], strict=False))
+    segments = iter(pairwise(records))
     segment = next(segments, None)
     for point in as_points(protected(traces, Promesse(walk.epsilon))):
         while naive.distance_to_segment(point, *segment) > 1e-6:
@@ -362,9 +365,7 @@ def test_any_order_of_users_gives_the_same_bytes(crowd, variant, randomly):
     randomly.shuffle(turns)  # whose record comes next; each user's own order stays
     waiting = {user: iter(np.flatnonzero(frame["user"] == user)) for user in set(turns)}
     mixed = frame.iloc[[next(waiting[user]) for user in turns]]
-    assert_same_bytes(
-        *(protected(Traces.from_frame(each, space=crowd[0].space), mechanism) for each in (frame, mixed))
-    )
+    assert_same_bytes(*(protected(Traces.from_frame(each, space=crowd[0].space), mechanism) for each in (frame, mixed)))
 
 
 @given(crowd=crowds(), variant=variants, randomly=st.randoms(use_true_random=False))
@@ -542,7 +543,7 @@ def test_dropped_traces_are_counted_in_a_warning():
         counts=np.array([2, 2, 2]),
         crs=GRID,
     )
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="could not be protected") as told:
         result = Promesse(100).protect(traces)
     assert [str(warning.message) for warning in told] == [
         "2 of 3 traces could not be protected and were left out (they hold at most two samples 100 m apart)."
@@ -626,7 +627,8 @@ def test_a_min_points_that_is_no_count_is_refused(least, error):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Promesse(200), Promesse(0.1, variant="pseudocode"), Promesse(np.float64(33.3), min_points=np.int64(3))]
+    "mechanism",
+    [Promesse(200), Promesse(0.1, variant="pseudocode"), Promesse(np.float64(33.3), min_points=np.int64(3))],
 )
 def test_the_repr_evaluates_back(mechanism):
     assert eval(repr(mechanism)) == mechanism

@@ -233,9 +233,7 @@ def test_grads_from_paris_are_turned_into_degrees():
 
 def test_feet_become_metres():
     feet = Plane(CRS("EPSG:2227"))
-    np.testing.assert_allclose(
-        feet.points(np.array([3937.0]), np.array([-3937.0])), [[1200.0, -1200.0]], rtol=1e-12
-    )
+    np.testing.assert_allclose(feet.points(np.array([3937.0]), np.array([-3937.0])), [[1200.0, -1200.0]], rtol=1e-12)
 
 
 def test_coordinates_beyond_the_globe_are_said_to_be_misplaced():

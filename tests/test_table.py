@@ -78,7 +78,7 @@ def test_known_names_of_coordinates_are_found(lon, lat, tmp_path):
     assert found.crs == "EPSG:4326"
 
 
-@pytest.mark.parametrize(("user", "time"), zip(USERS, (*TIMES, "time"), strict=True))
+@pytest.mark.parametrize(("user", "time"), list(zip(USERS, (*TIMES, "time"), strict=True)))
 def test_known_names_of_users_and_times_are_found(user, time, tmp_path):
     assert list(pg.read_table(csv_of(tmp_path, f"{user},{time},lon,lat", LINE)).columns) == [user, time, "geometry"]
     for ending in ("parquet", "gpkg", "geojson"):

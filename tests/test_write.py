@@ -507,3 +507,9 @@ def test_the_input_is_not_changed(tmp_path):
     assert frame.equals(before)
     assert np.array_equal(traces.points, kept.points)
     assert np.array_equal(traces.times, kept.times)
+
+
+def test_columns_that_are_not_written_are_named(tmp_path):
+    frame = pg.make_city(users=1, days=1).assign(phone="x")
+    with pytest.warns(UserWarning, match="The column 'phone' was left out"):
+        pg.write(frame, tmp_path / "city.csv")
