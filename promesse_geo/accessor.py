@@ -13,6 +13,9 @@ from promesse_geo.publish import check_published
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 
+if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning
+    delattr(pd.DataFrame, "promesse")
+
 
 @pd.api.extensions.register_dataframe_accessor("promesse")
 class PromesseAccessor:

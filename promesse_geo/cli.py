@@ -1,13 +1,16 @@
 """promesse-geo …: the accessor's verbs for files."""
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 import promesse_geo as pg
 from promesse_geo import check
@@ -33,6 +36,18 @@ To compare files later, prepare first and keep the prepared users while protecti
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     """Keep a shared option for `_read` instead of handing it to the command."""
     context.ensure_object(dict)[parameter.name] = value
+
+
+def _zone(context: click.Context, parameter: click.Parameter, value: str | None) -> tzinfo | None:
+    with _wrong_call():
+        return None if value is None else check.zone(value, name="tz", owner="prepare")
+
+
+def _gap(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+    number = re.fullmatch(r"\d+(\.\d+)?", value)  # seconds; pandas would take nanoseconds
+    with _wrong_call():
+        nanoseconds = check.duration(float(value) if number else value, name="gap", owner="prepare")
+    return pd.Timedelta(nanoseconds, unit="ns")
 
 
 def _reads_input(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,8 +101,16 @@ def main() -> None:
 @_reads_input
 @_writes_output
 @click.option("--epsilon", type=float, required=True, help="Metres between published points; the paper takes 200.")
-@click.option("--variant", type=click.Choice(["polyline", "pseudocode"]), default="polyline", show_default=True)
-@click.option("--min-points", type=int, default=1, show_default=True, help="Drop traces with fewer points left.")
+@click.option(
+    "--variant",
+    type=click.Choice(["polyline", "pseudocode"]),
+    default="polyline",
+    show_default=True,
+    help="Points on the path, or as Algorithm 1 says to the letter.",
+)
+@click.option(
+    "--min-points", type=click.IntRange(min=1), default=1, show_default=True, help="Drop traces with fewer points left."
+)
 @_keep_users
 @_force
 def smooth(
@@ -103,27 +126,40 @@ def smooth(
 
     Stops disappear, the path stays. Users get new names unless --keep-users is given.
     """
-    with _in_plain_words():
+    with _wrong_call():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)
+    with _in_plain_words():
         _protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 @main.command(short_help="Prepare as the paper does: days, parts.")
 @_reads_input
 @_writes_output
-@click.option("--tz", help="Zone in which days begin, such as Europe/Paris; by default that of the times.")
-@click.option("--days", type=int, default=20, show_default=True, help="Days of data to keep of each user.")
-@click.option("--min-days", type=int, help="Leave out users with fewer days of data.")
-@click.option("--gap", default="4h", show_default=True, help="Shortest pause that cuts a trace.")
+@click.option(
+    "--tz",
+    callback=_zone,
+    help="Zone in which days begin, such as Europe/Paris; by default that of the times.",
+)
+@click.option(
+    "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep of each user."
+)
+@click.option("--min-days", type=click.IntRange(min=1), help="Leave out users with fewer days of data.")
+@click.option(
+    "--gap",
+    default="4h",
+    show_default=True,
+    callback=_gap,
+    help="Shortest pause that cuts a trace, such as 90min; a number alone is seconds.",
+)
 @_keep_users
 @_force
 def prepare(
     context: click.Context,
     output: str,
-    tz: str | None,
+    tz: tzinfo | None,
     days: int,
     min_days: int | None,
-    gap: str,
+    gap: timedelta,
     keep_users: bool,
     force: bool,
 ) -> None:
@@ -132,7 +168,7 @@ def prepare(
     Each part gets a virtual user of its own. This protects nothing: places remain as they are.
     """
     with _in_plain_words():
-        check_output(output, force=force)
+        _check_output(output, force=force)
         parts = pg.prepare(_read(context), tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
         _write(parts, output, mechanism=None, force=force)
 
@@ -151,16 +187,23 @@ def info(context: click.Context) -> None:
 @_force
 def demo(out: str, epsilon: float, force: bool) -> None:
     """Make a city, smooth it, and show what happened to it."""
+    with _wrong_call():
+        pg.Promesse(epsilon)
     with _in_plain_words():
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
 
 
 def _protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_users: bool, force: bool) -> None:
-    check_output(output, force=force)
+    _check_output(output, force=force)
     protected = mechanism.protect(_read(context))
     if not keep_users:
         protected = pg.pseudonymize(protected)
     _write(protected, output, mechanism=mechanism, force=force)
+
+
+def _check_output(output: str, *, force: bool) -> None:
+    with _wrong_call():  # an ending that is not known; files that are there or not are none
+        check_output(output, force=force)
 
 
 def _read(context: click.Context) -> Traces:
@@ -185,6 +228,15 @@ def _size(traces: Traces) -> str:
 
 
 @contextmanager
+def _wrong_call() -> Iterator[None]:
+    """Turn a refused parameter into a wrong call."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
 def _in_plain_words() -> Iterator[None]:
     """Turn expected errors and warnings into one line each on stderr."""
     with warnings.catch_warnings():
@@ -194,7 +246,7 @@ def _in_plain_words() -> Iterator[None]:
             yield
         except _EXPECTED as error:
             words = error.args[0] if isinstance(error, KeyError) else str(error)
-            click.echo(f"Error: {words}", err=True)
+            click.echo(f"Error: {' '.join(words.split())}", err=True)
             sys.exit(1)
 
 

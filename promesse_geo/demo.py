@@ -9,9 +9,8 @@ from promesse_geo.mechanisms import Promesse
 from promesse_geo.preprocess import prepare, pseudonymize
 from promesse_geo.view.figures import overview
 from promesse_geo.view.tables import comparison
-from promesse_geo.write import check_output, write
+from promesse_geo.write import check_output, renamed_when_whole, write
 
-_PERSON = 1  # whose week is drawn
 _ZONE = "Europe/Paris"
 
 
@@ -36,6 +35,8 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
     published, picture = folder / "protected.parquet", folder / "overview.png"
     if picture.exists() and not force:
         raise FileExistsError(f"The file {str(picture)!r} is there already. Say --force, or another folder with --out.")
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"{str(folder)!r} is a file. Say another folder with --out.")
     folder.mkdir(parents=True, exist_ok=True)
     check_output(published, force=force)
     city = make_city(users=50, days=7, seed=0, as_traces=True)
@@ -43,8 +44,12 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
         warnings.simplefilter("ignore")  # the table says what was dropped
         parts = prepare(city, tz=_ZONE, keep_user=True)
         protected = mechanism.protect(parts)
+    if len(protected) == 0:
+        raise ValueError(f"Nobody in the city moves far enough for epsilon = {epsilon:g} m. Take a smaller one.")
     write(pseudonymize(protected), published, mechanism=mechanism, force=force)
-    overview(parts, epsilon=epsilon, trace=_PERSON).savefig(picture, dpi=150)
+    drawn = parts.users.get_loc(protected.users[:2][-1])  # the second, if there are two
+    with renamed_when_whole(picture) as temporary:
+        overview(parts, epsilon=epsilon, trace=drawn).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"
     return f"""\

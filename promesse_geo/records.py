@@ -61,7 +61,7 @@ def read_records(
     check.choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "drop"))
     _check_frame(frame)
     names = find_names(frame, user=user, time=time)
-    x, y, has_z = _read_points(frame.geometry.array)
+    x, y, elevation = _read_points(frame.geometry.array)
     records = checked_records(
         x,
         y,
@@ -73,7 +73,7 @@ def read_records(
         errors=errors,
     )
     taken = {names.user, names.geometry} | (set() if names.time_is_index else {names.time})
-    return records, LeftOut(tuple(column for column in frame.columns if column not in taken), has_z)
+    return records, LeftOut(tuple(column for column in frame.columns if column not in taken), elevation)
 
 
 def checked_records(
@@ -144,20 +144,27 @@ def _check_frame(frame: gpd.GeoDataFrame) -> None:
 
 
 def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """X and y of points, NaN for whatever is none; and whether any has a Z. Bound: one visit to each geometry."""
+    """X and y of points, NaN for whatever is none; whether any has Z or M. Bound: one visit to each geometry."""
     geometries = np.asarray(geometry, dtype=object)
     x, y = np.empty(len(geometries)), np.empty(len(geometries))
-    has_z = np.empty(len(geometries), bool)
+    more = np.empty(len(geometries), bool)
 
     def read(start: int) -> None:
         block = slice(start, start + _BLOCK)
-        shapely.get_x(geometries[block], out=x[block])
-        shapely.get_y(geometries[block], out=y[block])
-        shapely.has_z(geometries[block], out=has_z[block])
+        some = geometries[block]
+        try:
+            shapely.get_x(some, out=x[block])
+            shapely.get_y(some, out=y[block])
+        except shapely.errors.GEOSException:  # an empty point among them
+            located = some.copy()
+            located[shapely.is_empty(some)] = None
+            shapely.get_x(located, out=x[block])
+            shapely.get_y(located, out=y[block])
+        more[block] = shapely.get_coordinate_dimension(some) > 2
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(read, range(0, len(geometries), _BLOCK)))
-    return x, y, bool(has_z.any())
+    return x, y, bool(more.any())
 
 
 def make_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -65,9 +65,10 @@ class Sphere:
 
     def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
         """Return which coordinates lie off the globe, and how to say so."""
-        latitudes = self.degrees(x, y)[1]
+        longitudes, latitudes = self.degrees(x, y)
         if _is_geographic(self.crs):
-            return np.abs(latitudes) > 90, "a latitude beyond 90 degrees (are longitude and latitude swapped?)"
+            beyond = (np.abs(latitudes) > 90) | (np.abs(longitudes) > 360)
+            return beyond, "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?)"
         return ~np.isfinite(latitudes), "a location that the CRS cannot place on the globe (is it the right CRS?)"
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:

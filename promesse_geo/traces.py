@@ -262,16 +262,20 @@ def through_doors(
     traces, left_out = read_frame(data, user=user, time=time)
     tell_left_out(left_out)
     result = work(traces)
-    if selects and not left_out.elevation:
-        return result.to_frame(geometry=data.geometry.array.take(result.positions))
-    return result.to_frame()
+    if not selects:
+        return result.to_frame()
+    points = data.geometry.force_2d() if left_out.elevation else data.geometry
+    return result.to_frame(geometry=points.array.take(result.positions))
 
 
-def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name = ...) -> Traces:
-    """Return Traces of a frame or of Traces, for work that gives something else back."""
+def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name = ..., tells: bool = False) -> Traces:
+    """Return Traces of a frame or of Traces, for work that gives something else back; say what is left out or not."""
     if isinstance(data, Traces):
         return _unnamed(data, user=user, time=time)
-    return read_frame(data, user=user, time=time)[0]
+    traces, left_out = read_frame(data, user=user, time=time)
+    if tells:
+        tell_left_out(left_out)
+    return traces
 
 
 def _unnamed(traces: Traces, *, user: Name, time: Name) -> Traces:

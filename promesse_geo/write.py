@@ -1,5 +1,6 @@
 """Write traces to files: user, time, location and the mechanism's public parameters, and nothing else."""
 
+import glob
 import json
 import os
 import secrets
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
@@ -73,9 +75,9 @@ def write(
     ['city.parquet']
     """
     save = check_output(path, force=check.flag(force, name="force", owner="write"))
-    traces = as_traces(data, user=user, time=time)
+    traces = as_traces(data, user=user, time=time, tells=True)
     about = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
-    with _renamed_when_whole(Path(path)) as temporary:
+    with renamed_when_whole(Path(path)) as temporary:
         save(traces, temporary, about)
 
 
@@ -101,13 +103,14 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> Callable[[Trac
 
 
 @contextmanager
-def _renamed_when_whole(path: Path) -> Iterator[Path]:
+def renamed_when_whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside a path, and rename what was written under it when that is whole."""
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.part{path.suffix}")
     try:
         yield temporary
         os.replace(temporary, path)
     finally:
-        for left in path.parent.glob(f"{temporary.name}*"):  # GDAL may leave a journal beside
+        for left in path.parent.glob(f"{glob.escape(temporary.name)}*"):  # GDAL may leave a journal beside
             left.unlink()
 
 
@@ -144,6 +147,10 @@ def _write_geopackage(traces: Traces, path: Path, about: dict[str, str]) -> None
 def _write_geojson(traces: Traces, path: Path, about: dict[str, str]) -> None:
     crs = CRS.from_epsg(4326)
     if traces.space.crs != crs:
+        if traces.space.crs.geodetic_crs is None:
+            raise ValueError(
+                "GeoJSON is in EPSG:4326, and a local grid has no place on the globe. Take another ending."
+            )
         change = Transformer.from_crs(traces.space.crs, crs, always_xy=True)
         space = Sphere(crs)
         traces = replace(traces, points=space.points(*change.transform(*traces.coordinates())), space=space)
@@ -152,12 +159,17 @@ def _write_geojson(traces: Traces, path: Path, about: dict[str, str]) -> None:
 
 def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: dict[str, str]) -> None:
     names = _column_names(traces)
-    tables = list(_tables(traces, _with_wkb))
+    table = pa.concat_tables(_tables(traces, _with_wkb))
+    if traces.names.zone is not None:  # as GeoPackage wants it, and readers lose zones whose offset changes
+        number = table.column_names.index(names["time"])
+        utc = pa.timestamp(traces.names.unit, "UTC")
+        table = table.set_column(number, pa.field(names["time"], utc), table.column(number).cast(utc))
+    options = {"GEOMETRY_NAME": names["geometry"], "FID": _free_name(table.column_names)}
     before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
     pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
     try:
         pyogrio.write_arrow(
-            pa.concat_tables(tables),
+            table,
             path,
             layer="traces",
             driver=driver,
@@ -165,10 +177,18 @@ def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: 
             geometry_type="Point",
             crs=crs.to_wkt(),
             layer_metadata=about or None,
-            layer_options={"GEOMETRY_NAME": names["geometry"]} if driver == "GPKG" else {},
+            layer_options=options if driver == "GPKG" else {},
         )
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
+        raise OSError(f"The file could not be written. GDAL says: {error}") from error
     finally:
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+
+
+def _free_name(taken: list[str]) -> str:
+    """Name for the GeoPackage's own numbers, which no column may have."""
+    lower = [name.lower() for name in taken]
+    return next(name for name in ("fid", "row", "number", "feature") if name not in lower)
 
 
 def _column_names(traces: Traces) -> dict[str, str]:
@@ -181,7 +201,7 @@ def _column_names(traces: Traces) -> dict[str, str]:
 def _tables(traces: Traces, locate: Callable[..., dict[str, pa.Array]]) -> Iterator[pa.Table]:
     """Yield the records as tables; at least one, so that an empty file has its columns."""
     names = _column_names(traces)
-    users = pa.array(traces.users.astype(object), from_pandas=True) if len(traces) else pa.array([], pa.string())
+    users = _keys(traces.users.tolist())
     times = traces.time_index()
     for start in range(0, max(traces.records, 1), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -191,6 +211,12 @@ def _tables(traces: Traces, locate: Callable[..., dict[str, pa.Array]]) -> Itera
             columns[names["user"]] = users.take(pa.array(numbers))
         columns[names["time"]] = pa.array(times[rows])
         yield pa.table(columns | locate(columns[names["time"]], *traces.space.coordinates(traces.points[rows]), traces))
+
+
+def _keys(users: list[Any]) -> pa.Array:
+    """Integers of 64 bits as such; else text, where both kinds mix too."""
+    whole = users and all(not isinstance(user, str) and abs(user) < 2**63 for user in users)
+    return pa.array(users, pa.int64()) if whole else pa.array(map(str, users), pa.string())
 
 
 def _with_wkb(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> dict[str, pa.Array]:

@@ -60,6 +60,11 @@ def users(keys):
     return list(read(make_frame(user=keys)).users)
 
 
+def positions(times):
+    """Where the records of Traces stood in the input."""
+    return read(make_frame(time=times)).positions.tolist()
+
+
 def user_error(keys):
     return lambda: read(make_frame(user=keys))
 
@@ -155,7 +160,9 @@ NO_POINT = (
     r"1 record of 7 cannot be used \(rows are counted from 0\): a missing or empty geometry, one that is not a point, "
     r"or a coordinate that is not finite: 1, first in row 2\. Mend them, or leave them out with .*errors='drop'"
 )
-SWAPPED = r"a latitude beyond 90 degrees \(are longitude and latitude swapped\?\): 1, first in row 2\. Mend them"
+SWAPPED = (
+    r"a latitude beyond 90 or a longitude beyond 360 degrees \(are the two swapped\?\): 1, first in row 2\. Mend them"
+)
 EPSILON = r"'epsilon' parameter of Promesse must be a finite number of metres above zero\. Got {} instead"
 RANGE = r"'epsilon' .* must be between 0\.01 and 1,000,000 metres\. Got {} instead\. Is it in metres\?"
 USERS = r"user column 'user' must hold text or integers\. Got values of the kind '{}'\."
@@ -207,7 +214,7 @@ WHAT_COMES = [
         "latitude and longitude swapped",
         lambda: read(make_frame(geometry=gpd.points_from_xy(Y, X + 90))),
         ValueError,
-        r"7 records of 7 .*a latitude beyond 90 degrees \(are longitude and latitude swapped\?\): 7, first in row 0",
+        r"7 records of 7 .*a latitude beyond 90 .* \(are the two swapped\?\): 7, first in row 0",
     ),
     refused(
         "1e300 metres",
@@ -356,7 +363,7 @@ WHAT_COMES = [
     refused("booleans as times", time_error([True] * COUNT), TypeError, DATETIMES.format("boolean", "Convert")),
     refused("two zones", time_error(objects(TIMES[0], TIMES[0].tz_convert("Asia/Tokyo"))), ValueError, ZONES),
     refused("with and without zone", time_error(objects(TIMES[0], TIMES[0].tz_localize(None))), ValueError, ZONES),
-    refused("NaT", time_error(TIMES.where(TIMES[3] != TIMES)), ValueError, NO_TIME.format(3)),
+    refused("NaT", time_error(TIMES.delete(3).insert(3, pd.NaT)), ValueError, NO_TIME.format(3)),
     refused("no time at all", time_error([None] * COUNT), ValueError, r"7 records of 7 .*no time: 7, first in row 0"),
     refused("the year 1500", time_error(np.full(COUNT, "1500-01-01", "M8[s]")), ValueError, YEARS),
     refused("the year 3000", time_error(objects(datetime.datetime(3000, 1, 1))), ValueError, YEARS),
@@ -388,10 +395,8 @@ WHAT_COMES = [
         ),
         "datetime64[s]",
     ),
-    answered("times in reverse", lambda: read(make_frame(time=TIMES[::-1])).positions.tolist(), [6, 5, 4, 3, 2, 1, 0]),
-    answered(
-        "equal times", lambda: read(make_frame(time=TIMES[[0] * COUNT])).positions.tolist(), [4, 5, 6, 0, 1, 2, 3]
-    ),
+    answered("times in reverse", lambda: positions(TIMES[::-1]), [6, 5, 4, 3, 2, 1, 0]),
+    answered("equal times", lambda: positions(TIMES[[0] * COUNT]), [4, 5, 6, 0, 1, 2, 3]),
     answered("equal times, smoothed", lambda: set(smooth(make_frame(time=TIMES[[0] * COUNT]))["time"]), {TIMES[0]}),
     answered("a change of clocks", lambda: clocks_change() in [("Europe/Paris", 0), ("Europe/Paris", 1)], True),
     # Users

@@ -469,3 +469,8 @@ def test_the_frame_that_came_is_not_changed(name, city):
     before = city.copy(deep=True)
     quietly(VERBS[name], city)
     assert_geodataframe_equal(city, before)
+
+
+def test_digits_without_a_unit_are_seconds():
+    city = pg.make_city(users=2, days=2, as_traces=True)
+    assert len(pg.split_gaps(city, gap="14400", seed=1)) == len(pg.split_gaps(city, gap="4h", seed=1))

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import geopandas as gpd
@@ -15,7 +16,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import EPSILONS, SECOND, Walk, crowds, gathered, walks
 
@@ -55,7 +56,7 @@ def as_points(traces: Traces) -> list[tuple[float, ...]]:
 
 def gaps(points) -> list[float]:
     """Straight distances between consecutive points."""
-    return [naive.distance(a, b) for a, b in zip(points, points[1:], strict=False)]
+    return [naive.distance(a, b) for a, b in pairwise(points)]
 
 
 def blur(traces: Traces, time: int) -> float:
@@ -117,6 +118,8 @@ def test_the_kernel_agrees_with_its_twin_on_long_traces(variant, space, epsilon)
 @pytest.mark.parametrize("variant", VARIANTS)
 @given(walk=walks(space="sphere", epsilon=1e6))
 def test_the_kernel_agrees_with_its_twin_around_the_whole_globe(walk, variant):
+    # An arc to within 500 km of the antipode magnifies the rounding of its ends more than tenfold.
+    assume(max(gaps(as_points(walk.traces())), default=0.0) < 19.5e6)
     assert_as_the_twin_says(walk, variant)
 
 
@@ -161,8 +164,21 @@ def test_each_trace_is_protected_as_if_it_were_alone(crowd, variant):
     assert together.times.tobytes() == b"".join(result.times.tobytes() for result in alone)
 
 
+@given(walk=walks(), variant=variants)
+def test_there_is_room_for_every_sample(walk, variant):
+    traces = walk.traces()
+    sample = naive.polyline_samples if variant == "polyline" else naive.pseudocode_samples
+    samples = sample(as_points(traces), traces.times.tolist(), epsilon=walk.epsilon)
+    epsilon = walk.epsilon / traces.space.scale
+    room = smoothing.room(traces.points, traces.offsets, traces.space.curvature, epsilon)
+    assert room[0] >= len(samples) - 1  # the first one is never written
+
+
 @given(
-    begin=st.integers(-(2**61), 2**61), length=st.integers(0, 2**62), count=st.integers(1, 300), others=st.integers(1, 9)
+    begin=st.integers(-(2**61), 2**61),
+    length=st.integers(0, 2**62),
+    count=st.integers(1, 300),
+    others=st.integers(1, 9),
 )
 def test_times_are_spread_as_the_twin_spreads_them(begin, length, count, others):
     offsets = np.array([0, others, others + count])
@@ -187,8 +203,7 @@ def test_a_golden_case_comes_out_as_it_should(case):
     )
     result = protected(traces, Promesse(case["epsilon_m"], variant=case["variant"]))
     assert result.records == len(case["expected"]) == max(case["n_samples"] - 2, 0)
-    x, y = result.coordinates()
-    for x, y, time, (*wanted, then) in zip(x, y, result.times.tolist(), case["expected"], strict=True):
+    for x, y, time, (*wanted, then) in zip(*result.coordinates(), result.times.tolist(), case["expected"], strict=True):
         ours, theirs = ((x, y), wanted) if planar else (naive.on_globe(x, y), naive.on_globe(*wanted[::-1]))
         assert naive.distance(ours, theirs) <= 1e-6
         assert abs(time - then) <= (0 if case["variant"] == "pseudocode" else 1_000)
@@ -254,7 +269,7 @@ def test_published_times_lie_in_the_period_of_the_original(walk, variant):
 def test_published_points_follow_the_original_polyline(walk):
     traces = walk.traces()
     records = as_points(traces)
-    segments = iter(zip(records, records[1:], strict=False))
+    segments = iter(pairwise(records))
     segment = next(segments, None)
     for point in as_points(protected(traces, Promesse(walk.epsilon))):
         while naive.distance_to_segment(point, *segment) > 1e-6:
@@ -286,6 +301,24 @@ def test_a_straight_kilometre_has_eleven_samples_however_it_is_cut(cuts, bearing
     result = Promesse(walk.epsilon, variant=variant).protect(walk.traces())
     assert result.records == 9
     assert np.ptp(gaps(as_points(result))) < 1e-6
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("space", ["sphere", "plane"])
+@pytest.mark.parametrize("steps", [1, 2, 10])
+def test_a_piece_a_hair_too_short_for_its_last_sample_ends_in_it(steps, space, variant):
+    # At 100 km the tolerance is 0.1 mm; half of that is missing. The sample lies in the corner, the next one 100 km
+    # from there; were it not counted, the next would be 3 m north of the corner; were it not clamped, 50 µm east.
+    epsilon = 1e5
+    east, north = steps * epsilon - 5e-5, 3.5 * epsilon
+    x, y = np.array([0.0, east, east]), np.array([0.0, 0.0, north])
+    if space == "sphere":
+        x, y = np.degrees(x / naive.RADIUS), np.degrees(y / naive.RADIUS)
+    walk = Walk(x, y, np.arange(3) * SECOND, epsilon, space)
+    assert_as_the_twin_says(walk, variant)
+    result = Promesse(epsilon, variant=variant).protect(walk.traces())
+    assert result.records == steps + 2
+    assert naive.distance(as_points(walk.traces())[1], as_points(result)[steps - 1]) <= 1e-6
 
 
 def test_antipodes_are_joined_by_some_great_circle():
@@ -332,9 +365,7 @@ def test_any_order_of_users_gives_the_same_bytes(crowd, variant, randomly):
     randomly.shuffle(turns)  # whose record comes next; each user's own order stays
     waiting = {user: iter(np.flatnonzero(frame["user"] == user)) for user in set(turns)}
     mixed = frame.iloc[[next(waiting[user]) for user in turns]]
-    assert_same_bytes(
-        *(protected(Traces.from_frame(each, space=crowd[0].space), mechanism) for each in (frame, mixed))
-    )
+    assert_same_bytes(*(protected(Traces.from_frame(each, space=crowd[0].space), mechanism) for each in (frame, mixed)))
 
 
 @given(crowd=crowds(), variant=variants, randomly=st.randoms(use_true_random=False))
@@ -434,7 +465,7 @@ def test_a_frame_comes_back_as_a_frame_with_user_time_and_geometry(city):
 
 
 def test_traces_come_back_as_traces(city):
-    traces = Traces.from_frame(city)
+    traces = Traces.from_frame(city.iloc[::-1])
     result = Promesse(200).protect(traces)
     assert isinstance(result, Traces)
     assert result.space == traces.space
@@ -512,7 +543,7 @@ def test_dropped_traces_are_counted_in_a_warning():
         counts=np.array([2, 2, 2]),
         crs=GRID,
     )
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="could not be protected") as told:
         result = Promesse(100).protect(traces)
     assert [str(warning.message) for warning in told] == [
         "2 of 3 traces could not be protected and were left out (they hold at most two samples 100 m apart)."
@@ -596,7 +627,8 @@ def test_a_min_points_that_is_no_count_is_refused(least, error):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Promesse(200), Promesse(0.1, variant="pseudocode"), Promesse(np.float64(33.3), min_points=np.int64(3))]
+    "mechanism",
+    [Promesse(200), Promesse(0.1, variant="pseudocode"), Promesse(np.float64(33.3), min_points=np.int64(3))],
 )
 def test_the_repr_evaluates_back(mechanism):
     assert eval(repr(mechanism)) == mechanism

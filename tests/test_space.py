@@ -45,6 +45,8 @@ def box(crs: str, bounds: tuple[float, float, float, float]) -> tuple[np.ndarray
         pytest.param("EPSG:3395", id="an ellipsoid's Mercator"),
         pytest.param("+proj=merc +lat_ts=48.8 +datum=WGS84 +type=crs", id="Mercator true to scale just there"),
         pytest.param("EPSG:6933", id="equal area, squeezed"),
+        pytest.param("+proj=eqc +datum=WGS84 +type=crs", id="true to scale from north to south only"),
+        pytest.param("+proj=cass +lon_0=-12 +datum=WGS84 +type=crs", id="true to scale from east to west only"),
         pytest.param("EPSG:32610", id="UTM of the other side of the globe"),
     ],
 )
@@ -63,7 +65,8 @@ def test_lengths_are_taken_on_the_sphere(crs):
         pytest.param("EPSG:2227", SAN_FRANCISCO, US_FOOT, id="state plane in US feet"),
         pytest.param("+proj=utm +zone=10 +datum=WGS84 +units=km +type=crs", SAN_FRANCISCO, 1000.0, id="kilometres"),
         pytest.param("EPSG:3035", PARIS, 1.0, id="Europe's equal area near its centre"),
-        pytest.param("EPSG:27572", PARIS, 1.0, id="Lambert from Paris in grads"),
+        pytest.param("EPSG:27572", (2.3, 50.9, 2.4, 51.0), 1.0, id="Lambert from Paris in grads"),
+        pytest.param("EPSG:2056", (7.4, 46.9, 7.5, 47.0), 1.0, id="Swiss oblique Mercator"),
         pytest.param("EPSG:2154", PARIS, 1.0, id="Lambert 93"),
         pytest.param("EPSG:2193", (174.7, -41.3, 174.8, -41.2), 1.0, id="northing before easting"),
         pytest.param("EPSG:2053", (29.0, -26.1, 29.1, -26.0), 1.0, id="westing and southing"),
@@ -230,9 +233,7 @@ def test_grads_from_paris_are_turned_into_degrees():
 
 def test_feet_become_metres():
     feet = Plane(CRS("EPSG:2227"))
-    np.testing.assert_allclose(
-        feet.points(np.array([3937.0]), np.array([-3937.0])), [[1200.0, -1200.0]], rtol=1e-12
-    )
+    np.testing.assert_allclose(feet.points(np.array([3937.0]), np.array([-3937.0])), [[1200.0, -1200.0]], rtol=1e-12)
 
 
 def test_coordinates_beyond_the_globe_are_said_to_be_misplaced():

@@ -23,7 +23,7 @@ def make_frame(users, seconds=None, *, zone="UTC", unit="ns", crs=4326) -> gpd.G
     times = pd.DatetimeIndex(np.array(seconds, dtype="M8[s]").astype("M8[ns]")) + pd.Timedelta(days=19_000)
     if zone is not None:
         times = times.tz_localize("UTC").tz_convert(zone)
-    points = gpd.points_from_xy((480 + np.arange(len(users))) / 100, np.full(len(users), 45.75))
+    points = gpd.points_from_xy((480 + np.arange(len(users))) % 36_000 / 100, np.full(len(users), 45.75))
     return gpd.GeoDataFrame({"user": users, "time": times.as_unit(unit)}, geometry=points, crs=crs)
 
 
@@ -226,7 +226,7 @@ class TestBadRecords:
             "5 records of 7 cannot be used (rows are counted from 0): "
             "a missing or empty geometry, one that is not a point, or a coordinate that is not finite: "
             "2, first in row 3; "
-            "a latitude beyond 90 degrees (are longitude and latitude swapped?): 1, first in row 5; "
+            "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?): 1, first in row 5; "
             "no time: 1, first in row 2; no user: 1, first in row 1. "
             "Mend them, or leave them out with pg.Traces.from_frame(gdf, errors='drop')."
         )

@@ -159,7 +159,7 @@ def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
     wanted = records * dimension * 8
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
     try:
-        if wanted > memory:
+        if wanted > memory / 2:  # times and what the caller makes of it come on top
             raise MemoryError
         return np.empty((records, dimension))
     except MemoryError:

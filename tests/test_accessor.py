@@ -1,0 +1,185 @@
+"""The front door: `gdf.promesse`."""
+
+import importlib
+import inspect
+import warnings
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+from geopandas.testing import assert_geodataframe_equal
+
+import promesse_geo as pg
+from promesse_geo import accessor
+
+
+@pytest.fixture(scope="module")
+def city() -> gpd.GeoDataFrame:
+    return pg.make_city(users=2, days=2).iloc[::5].reset_index(drop=True)
+
+
+# Each verb by its function and by the accessor, given a frame and names of columns.
+VERBS = {
+    "prepare": (
+        lambda frame, **names: pg.prepare(frame, tz="Europe/Paris", days=1, gap="2h", seed=3, keep_user=True, **names),
+        lambda door: door.prepare(tz="Europe/Paris", days=1, gap="2h", seed=3, keep_user=True),
+    ),
+    "collapse_empty_days": (
+        lambda frame, **names: pg.collapse_empty_days(frame, tz="Asia/Tokyo", **names),
+        lambda door: door.collapse_empty_days(tz="Asia/Tokyo"),
+    ),
+    "first_days": (
+        lambda frame, **names: pg.first_days(frame, days=1, min_days=2, tz="Asia/Tokyo", **names),
+        lambda door: door.first_days(1, min_days=2, tz="Asia/Tokyo"),
+    ),
+    "split_gaps": (
+        lambda frame, **names: pg.split_gaps(frame, gap="1h", seed="s", **names),
+        lambda door: door.split_gaps("1h", seed="s"),
+    ),
+    "drop_jumps": (
+        lambda frame, **names: pg.drop_jumps(frame, max_speed=4, **names),
+        lambda door: door.drop_jumps(4),
+    ),
+    "pseudonymize": (
+        lambda frame, **names: pg.pseudonymize(frame, seed=1, **names),
+        lambda door: door.pseudonymize(seed=1),
+    ),
+    "protect": (
+        lambda frame, **names: pg.Promesse(100).protect(frame, **names),
+        lambda door: door.protect(pg.Promesse(100)),
+    ),
+    "smooth": (
+        lambda frame, **names: pg.Promesse(100, variant="pseudocode", min_points=3).protect(frame, **names),
+        lambda door: door.smooth(100, variant="pseudocode", min_points=3),
+    ),
+}
+
+
+def quietly(verb, *arguments, **named):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return verb(*arguments, **named)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_equals_its_function(name, city):
+    function, verb = VERBS[name]
+    assert_geodataframe_equal(quietly(verb, city.promesse), quietly(function, city))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_takes_the_names_of_the_call(name, city):
+    function, verb = VERBS[name]
+    renamed = city.rename(columns={"user": "cab", "time": "stamp"})
+    result = quietly(verb, renamed.promesse(user="cab", time="stamp"))
+    assert_geodataframe_equal(result, quietly(function, renamed, user="cab", time="stamp"))
+    assert list(result.columns) == ["cab", "stamp", "geometry"]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_leaves_the_frame_as_it_was(name, city):
+    before = city.copy(deep=True)
+    quietly(VERBS[name][1], city.promesse)
+    assert_geodataframe_equal(city, before)
+
+
+def test_describe_equals_its_function(city):
+    pd.testing.assert_series_equal(city.promesse.describe(), pg.describe(city))
+
+
+def test_traces_equal_from_frame(city):
+    assert_geodataframe_equal(city.promesse.traces().to_frame(), pg.Traces.from_frame(city).to_frame())
+    assert city.to_crs(2154).promesse.traces(space="sphere").space.name == "sphere"
+    holed = city.copy()
+    holed.loc[3, "user"] = None
+    with pytest.warns(UserWarning, match="1 record of"):
+        assert holed.promesse.traces(errors="drop").records == len(city) - 1
+
+
+def test_verbs_can_be_called_one_after_the_other(city):
+    safe = quietly(lambda: city.promesse.prepare(keep_user=True).promesse.smooth(200))
+    expected = quietly(lambda: pg.Promesse(200).protect(pg.prepare(city, keep_user=True)))
+    assert_geodataframe_equal(safe, expected)
+
+
+def test_user_none_is_one_trace(city):
+    single = city[city["user"] == "user-000"].drop(columns="user")
+    smoothed = single.promesse(user=None).smooth(200)
+    expected = pg.Promesse(200).protect(city[city["user"] == "user-000"]).drop(columns="user")
+    assert_geodataframe_equal(smoothed, expected)
+
+
+def test_user_none_leaves_the_user_column_out(city):
+    with pytest.warns(UserWarning, match="The column 'user' was left out"):
+        assert list(city.promesse(user=None).smooth(200).columns) == ["time", "geometry"]
+
+
+def test_names_hold_for_one_call_only(city):
+    renamed = city.rename(columns={"user": "cab"})
+    assert len(renamed.promesse(user="cab").traces()) == 2
+    with pytest.raises(ValueError, match="No user column was found"):
+        renamed.promesse.traces()
+
+
+def test_a_plain_frame_has_no_door():
+    plain = pd.DataFrame({"user": ["a"]})
+    assert not hasattr(plain, "promesse")
+    with pytest.raises(
+        AttributeError, match=r"needs a GeoDataFrame of points; make one with geopandas\.GeoDataFrame\("
+    ):
+        _ = plain.promesse
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [gpd.GeoDataFrame(), gpd.GeoDataFrame({"a": [1]}), gpd.GeoDataFrame(geometry=[], crs=None)],
+    ids=["empty", "no geometry", "no CRS"],
+)
+def test_a_frame_that_cannot_be_used_yet_has_a_door(frame):
+    assert hasattr(frame, "promesse")
+    assert repr(frame.promesse) == f"<promesse accessor on {len(frame):,} rows; see help(gdf.promesse)>"
+    with pytest.raises(ValueError, match=r"active geometry|no CRS"):
+        frame.promesse.traces()
+
+
+def test_it_is_found_by_tab_completion(city):
+    assert "promesse" in dir(city)
+    assert {"traces", "describe", *VERBS} <= set(dir(city.promesse))
+    for plain in (pd.DataFrame({"user": ["a"]}), gpd.GeoDataFrame({"a": [1]})):
+        for name in dir(plain):
+            quietly(getattr, plain, name, None)
+
+
+def test_a_column_of_that_name_can_be_read_by_its_name():
+    frame = gpd.GeoDataFrame({"promesse": [1]})
+    assert frame["promesse"].tolist() == [1]
+    assert isinstance(frame.promesse, accessor.PromesseAccessor)
+
+
+def test_importing_it_again_warns_of_nothing():
+    assert importlib.import_module("promesse_geo") is pg
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        importlib.reload(accessor)
+
+
+@pytest.mark.parametrize("name", [name for name in VERBS if name not in ("protect", "smooth")])
+def test_defaults_are_those_of_the_function(name):
+    function = inspect.signature(getattr(pg, name)).parameters
+    verb = inspect.signature(getattr(accessor.PromesseAccessor, name)).parameters
+    given = [parameter for parameter in verb if parameter != "self"]
+    assert given == [parameter for parameter in function if parameter not in ("data", "user", "time")]
+    assert [verb[parameter].default for parameter in given] == [function[parameter].default for parameter in given]
+
+
+def test_another_thing_is_no_mechanism(city):
+    with pytest.raises(
+        TypeError, match=r"'mechanism' .* must be a mechanism such as pg\.Promesse\(200\)\. Got a float"
+    ):
+        city.promesse.protect(200.0)
+
+
+def test_warnings_point_at_the_callers_line(city):
+    with pytest.warns(UserWarning, match="left out") as caught:
+        city.assign(speed=1).promesse.smooth(200)
+    assert caught[0].filename == __file__

@@ -1,0 +1,408 @@
+"""The command line: results on stdout, the rest on stderr, exit codes, and never a traceback."""
+
+import io
+import re
+import subprocess
+import sys
+import tarfile
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.cli import main
+
+ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
+every_ending = pytest.mark.parametrize("ending", ENDINGS)
+
+
+def make_frame() -> gpd.GeoDataFrame:
+    """Two people who walk east for 4 km, with a night in between, and one who stays where she is."""
+    steps = np.arange(200)
+    times = pd.Timestamp("2008-05-17 10:00:04", tz="UTC") + pd.to_timedelta(30 * steps + 36_000 * (steps >= 100), "s")
+    walk = {"x": 500_000 + 20.0 * steps, "time": times}
+    still = {"x": np.full(200, 500_000.0), "time": times}
+    people = {"zaphod": walk, "ford": walk, "trillian": still}
+    table = pd.concat([pd.DataFrame({"user": user} | columns) for user, columns in people.items()], ignore_index=True)
+    table["time"] = table["time"].dt.as_unit("ms")
+    points = gpd.points_from_xy(table.pop("x"), np.full(len(table), 5_000_000.0))
+    return gpd.GeoDataFrame(table, geometry=points, crs="EPSG:32631").to_crs("EPSG:4326")
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """The path of a file with three people."""
+    pg.write(make_frame(), tmp_path / "raw.parquet")
+    return tmp_path / "raw.parquet"
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def done(*words):
+    """Run what must work; return what it said."""
+    result = run(*words)
+    assert result.exit_code == 0, result.stderr
+    assert "Error" not in result.stderr
+    return result
+
+
+def failed(*words, code=1) -> str:
+    """Run what must not work; return the one line that says why."""
+    result = run(*words)
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(errors) == 1
+    assert result.stderr.splitlines()[-1] == errors[0]
+    return errors[0]
+
+
+# Help.
+
+
+@pytest.mark.parametrize("command", ["smooth", "prepare", "info", "demo"])
+def test_every_command_has_a_help_without_holes(command):
+    said = done(command, "--help").stdout
+    assert said == done(command, "-h").stdout
+    assert said.startswith(f"Usage: promesse-geo {command}") or said.startswith(f"Usage: main {command}")
+    assert max(map(len, said.splitlines())) <= 100
+    for option in re.findall(r"^  (-.*)$", said, re.MULTILINE):
+        assert re.search(r"\S  +\S", option) or option.rstrip().endswith("]"), f"{option!r} has no explanation"
+
+
+def test_the_first_help_shows_commands_exit_codes_and_how_to_compare():
+    said = done("--help").stdout
+    for words in ("smooth", "prepare", "info", "demo", "Exit status: 0 done; 1 could not be done", "--keep-users"):
+        assert words in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_the_defaults_are_said():
+    said = " ".join(done("prepare", "--help").stdout.split())
+    assert "[default: 20; x>=1]" in said
+    assert "[default: 4h]" in said
+    said = " ".join(done("smooth", "--help").stdout.split())
+    assert "[default: polyline]" in said
+    assert "[required]" in said
+
+
+def test_the_version_is_the_package_s():
+    assert done("--version").stdout == f"promesse-geo, version {pg.__version__}\n"
+
+
+# What works.
+
+
+@every_ending
+def test_every_format_goes_in(ending, tmp_path):
+    source, output = tmp_path / f"raw{ending}", tmp_path / "safe.parquet"
+    pg.write(make_frame(), source)
+    result = done("smooth", source, output, "--epsilon", 200)
+    assert result.stdout == f"{output}: 36 records of 2 traces\n"
+    assert len(gpd.read_parquet(output)) == 36
+
+
+@every_ending
+def test_every_format_comes_out(ending, raw, tmp_path):
+    output = tmp_path / f"safe{ending}"
+    done("smooth", raw, output, "--epsilon", 200)
+    safe = pg.read_table(output)
+    assert (len(safe), safe["user"].nunique()) == (36, 2)
+    assert safe["user"].astype(str).str.fullmatch("[0-9a-f]{16}").all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"raw.parquet", output.name})
+
+
+def test_an_archive_of_cabspotting_goes_in(tmp_path):
+    with tarfile.open(tmp_path / "cabs.tar.gz", "w:gz") as archive:
+        for cab in ("abboip", "udwadla"):
+            lines = [f"{37.7 + 0.001 * step:.3f} -122.4 0 {1_211_018_404 + 60 * step}" for step in range(50)]
+            content = ("\n".join(reversed(lines)) + "\n").encode()
+            member = tarfile.TarInfo(f"cabspottingdata/new_{cab}.txt")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    done("smooth", tmp_path / "cabs.tar.gz", tmp_path / "safe.csv", "--epsilon", 200, "--keep-users")
+    assert set(pg.read_table(tmp_path / "safe.csv")["user"]) == {"abboip", "udwadla"}
+    assert "traces             2" in done("info", tmp_path / "cabs.tar.gz", "--format", "cabspotting").stdout
+
+
+def test_progress_and_warnings_are_on_stderr_and_one_line_each(raw, tmp_path):
+    result = done("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
+    assert len(result.stdout.splitlines()) == 1
+    lines = result.stderr.splitlines()
+    assert lines[:2] == ["reading …", "read 600 records of 3 traces"]
+    assert lines[-1] == "writing …"
+    assert [line for line in lines if line.startswith("Warning: 1 of 3 traces could not be protected")] == lines[2:-1]
+    assert not re.search("zaphod|ford|trillian", result.output)
+
+
+def test_smooth_does_what_the_package_does(raw, tmp_path):
+    output = tmp_path / "safe.parquet"
+    done("smooth", raw, output, "--epsilon", 150, "--variant", "pseudocode", "--min-points", 2, "--keep-users")
+    with pytest.warns(UserWarning, match="could not be protected"):
+        wanted = pg.Promesse(150, variant="pseudocode", min_points=2).protect(make_frame())
+    found = gpd.read_parquet(output)
+    assert found["user"].tolist() == wanted["user"].tolist()
+    assert found["time"].tolist() == wanted["time"].tolist()
+    assert found.geometry.geom_equals_exact(wanted.geometry, 1e-9).all()
+    about = pq.read_schema(output).metadata[b"promesse_geo"].decode()
+    assert '"parameters": {"epsilon": 150.0, "variant": "pseudocode", "min_points": 2}' in about
+
+
+def test_new_names_are_others_each_time(raw, tmp_path):
+    names = []
+    for output in (tmp_path / "first.parquet", tmp_path / "second.parquet"):
+        done("smooth", raw, output, "--epsilon", 200)
+        names.append(set(gpd.read_parquet(output)["user"]))
+    assert names[0].isdisjoint(names[1])
+
+
+def test_prepare_names_parts_anew(raw, tmp_path):
+    done("prepare", raw, tmp_path / "parts.parquet")
+    parts = gpd.read_parquet(tmp_path / "parts.parquet")
+    assert parts["user"].nunique() == 6
+    assert parts["user"].str.fullmatch("[0-9a-f]{16}").all()
+    assert str(parts["time"].min())[:10] == "2000-01-03"
+    assert b"promesse_geo" not in pq.read_schema(tmp_path / "parts.parquet").metadata
+
+
+def test_prepare_keeps_users_with_the_number_of_the_part(raw, tmp_path):
+    done("prepare", raw, tmp_path / "parts.csv", "--keep-users", "--tz", "Europe/Paris")
+    wanted = {f"{user}-{part:05d}" for user in ("zaphod", "ford", "trillian") for part in range(2)}
+    assert set(pg.read_table(tmp_path / "parts.csv")["user"]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("gap", "parts"), [("12h", 3), ("4h", 6), ("36001", 6), ("40000", 3), ("1.5h", 6), ("29", 600)]
+)
+def test_a_gap_is_a_duration_or_a_number_of_seconds(gap, parts, raw, tmp_path):
+    done("prepare", raw, tmp_path / "parts.parquet", "--gap", gap, "--tz", "UTC")
+    assert gpd.read_parquet(tmp_path / "parts.parquet")["user"].nunique() == parts
+
+
+def test_prepare_counts_days(raw, tmp_path):
+    said = done("prepare", raw, tmp_path / "parts.parquet", "--days", 1, "--min-days", 1, "--tz", "Asia/Tokyo").stderr
+    assert "Warning: first_days left out" in said
+    assert len(gpd.read_parquet(tmp_path / "parts.parquet")) < 600
+
+
+def test_prepared_users_can_be_compared_with_the_protected_ones(raw, tmp_path):
+    done("prepare", raw, tmp_path / "prepared.parquet", "--tz", "America/Los_Angeles")
+    done("smooth", tmp_path / "prepared.parquet", tmp_path / "safe.parquet", "--epsilon", 200, "--keep-users")
+    prepared, safe = (set(gpd.read_parquet(tmp_path / f"{name}.parquet")["user"]) for name in ("prepared", "safe"))
+    assert len(prepared) == 6
+    assert len(safe) == 4
+    assert safe < prepared
+
+
+def test_info_is_a_table_of_what_is_there(raw):
+    rows = dict(re.split(r"  +", line, maxsplit=1) for line in done("info", raw).stdout.splitlines())
+    assert list(rows) == [
+        "records",
+        "traces",
+        "mean duration",
+        "longest duration",
+        "sampling interval",
+        "distances",
+        "CRS",
+        "times",
+    ]
+    assert (rows["records"], rows["traces"], rows["times"]) == ("600", "3", "UTC")
+    seconds = 199 * 30 + 36_000
+    assert rows["mean duration"] == rows["longest duration"] == f"{seconds / 3600:.2f} h"
+    assert rows["sampling interval"] == f"{seconds / 199 / 60:.2f} min"
+    assert (rows["distances"], rows["CRS"]) == ("on the sphere", "WGS 84")
+
+
+def test_info_of_nothing_says_none(tmp_path):
+    (tmp_path / "raw.csv").write_text("user,time,lon,lat\n", encoding="utf-8")
+    said = done("info", tmp_path / "raw.csv").stdout
+    assert "records            0\n" in said
+    assert "mean duration      none\n" in said
+
+
+def test_columns_can_be_named(tmp_path):
+    (tmp_path / "raw.csv").write_text(
+        "cab,stamp,x,y,uid\na,2008-05-17T10:00,0,0,1\na,2008-05-17T11:00,3000,0,2\n", encoding="utf-8"
+    )
+    words = (tmp_path / "raw.csv", "--user", "cab", "--time", "stamp", "--crs", "EPSG:32631", "--format", "table")
+    done("smooth", *words[:1], tmp_path / "safe.csv", *words[1:], "--epsilon", 1000, "--keep-users")
+    lines = (tmp_path / "safe.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == '"cab","stamp","x","y"'
+    assert len(lines) == 3
+    assert "times              without zone" in done("info", *words).stdout
+
+
+def test_one_trace_needs_no_user(tmp_path):
+    make_frame().iloc[:200].drop(columns="user").to_parquet(tmp_path / "raw.parquet")
+    assert "No user column was found" in failed("info", tmp_path / "raw.parquet")
+    assert "traces             1\n" in done("info", tmp_path / "raw.parquet", "--one-trace").stdout
+    words = ("smooth", tmp_path / "raw.parquet", "--one-trace", "--epsilon", 200)
+    done(*words, tmp_path / "named.parquet")
+    assert gpd.read_parquet(tmp_path / "named.parquet")["user"].str.fullmatch("[0-9a-f]{16}").all()
+    done(*words, tmp_path / "kept.parquet", "--keep-users")
+    assert list(gpd.read_parquet(tmp_path / "kept.parquet").columns) == ["time", "geometry"]
+
+
+def test_nothing_left_is_an_empty_file_and_a_warning(raw, tmp_path):
+    result = done("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 100_000)
+    assert result.stdout.endswith("0 records of 0 traces\n")
+    assert "Warning: 3 of 3 traces could not be protected" in result.stderr
+    assert list(gpd.read_parquet(tmp_path / "safe.parquet").columns) == ["user", "time", "geometry"]
+
+
+def test_only_force_replaces_a_file(raw, tmp_path):
+    for command in (("smooth", "--epsilon", 200), ("prepare",)):
+        output = tmp_path / "out.parquet"
+        output.write_bytes(b"old")
+        words = (*command, raw, output)
+        assert "is there already. Say force (--force) to replace it." in failed(*words)
+        assert output.read_bytes() == b"old"
+        done(*words, "--force")
+        assert len(gpd.read_parquet(output))
+
+
+def test_a_file_can_replace_itself_by_force(raw):
+    done("smooth", raw, raw, "--epsilon", 200, "--force")
+    assert len(gpd.read_parquet(raw)) == 36
+
+
+def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
+    (tmp_path / "here.csv").write_bytes(b"old")
+    for output in ("here.csv", "nowhere/out.csv"):
+        result = run("smooth", tmp_path / "nothing", tmp_path / output, "--epsilon", 200)
+        assert result.exit_code == 1
+        assert "reading" not in result.stderr
+
+
+# Wrong calls.
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["smooth", "in"], "Missing argument 'OUTPUT'"),
+        (["smooth", "in", "out.csv"], "Missing option '--epsilon'"),
+        (["smooth", "in", "out.csv", "--epsilon", "far"], "'far' is not a valid float"),
+        (["smooth", "in", "out.csv", "--epsilon", "-5"], "must be a finite number of metres above zero"),
+        (["smooth", "in", "out.csv", "--epsilon", "nan"], "must be a finite number of metres above zero"),
+        (["smooth", "in", "out.csv", "--epsilon", "0.001"], "must be between 0.01 and 1,000,000 metres"),
+        (["smooth", "in", "out.csv", "--epsilon", "200", "--variant", "prose"], "'prose' is not one of"),
+        (["smooth", "in", "out.csv", "--epsilon", "200", "--min-points", "0"], "0 is not in the range x>=1"),
+        (["smooth", "in", "out.csv", "--epsilon", "200", "--format", "gpx"], "'gpx' is not one of"),
+        (["smooth", "in", "out.csv", "--epsilon", "200", "--seed", "1"], "No such option"),
+        (["smooth", "in", "out.shp", "--epsilon", "200"], "must end with one of '.parquet'"),
+        (["prepare", "in", "out"], "must end with one of '.parquet'"),
+        (["prepare", "in", "out.csv", "--tz", "Paris"], "must be a time zone such as 'Europe/Paris'"),
+        (["prepare", "in", "out.csv", "--gap", "long"], "must be a duration above zero"),
+        (["prepare", "in", "out.csv", "--gap", "0"], "must be a duration above zero"),
+        (["prepare", "in", "out.csv", "--gap=-4h"], "must be a duration above zero"),
+        (["prepare", "in", "out.csv", "--days", "0"], "0 is not in the range x>=1"),
+        (["prepare", "in", "out.csv", "--days", "many"], "'many' is not a valid integer"),
+        (["prepare", "in", "out.csv", "--min-days", "0"], "0 is not in the range x>=1"),
+        (["info"], "Missing argument 'INPUT'"),
+        (["demo", "--epsilon", "0"], "must be a finite number of metres above zero"),
+        (["publish"], "No such command 'publish'"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong_and_exits_with_2(words, reason):
+    assert reason in failed(*words, code=2)
+
+
+# Files that cannot be used.
+
+
+def test_a_missing_input_is_named(tmp_path):
+    for command in (["info"], ["prepare"], ["smooth", "--epsilon", "200"]):
+        output = [] if command == ["info"] else [tmp_path / "out.csv"]
+        assert "There is no file or folder" in failed(*command, tmp_path / "nothing.csv", *output)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is empty"),
+        (b"PAR1 and nothing more", "is cut, damaged or not GeoParquet"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "nor text in UTF-8"),
+        (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,-122.39,37.75,8\n", "names 4 columns"),
+        (b"user,time,lon,lat\nzaphod,noon,-122.39,37.75\n", "holds texts that are no times"),
+        (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "swapped"),
+        (b"user,time,x,y\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "say in which CRS"),
+        (b"uid,user_id,time,lon,lat\n1,2,2008-05-17T10:00,37.75,-22.39\n", "Several columns could hold the user"),
+        (b"\x1f\x8b\x08\0 not gzip", "neither an archive nor"),
+        (b'{"type": "FeatureCollection", "fea', "is cut or damaged"),
+    ],
+)
+def test_a_bad_input_is_one_line_without_a_value(content, reason, tmp_path):
+    (tmp_path / "raw.csv").write_bytes(content)
+    said = failed("smooth", tmp_path / "raw.csv", tmp_path / "safe.csv", "--epsilon", "200")
+    assert reason in said
+    assert not re.search(r"zaphod|122\.39|37\.75", said)
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.csv"]
+
+
+def test_a_cut_archive_is_one_line(tmp_path):
+    content = b"".join(b"37.7 -122.4 0 %d\n" % (1_211_018_404 + step * step) for step in range(20_000))
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        member = tarfile.TarInfo("cabspottingdata/new_abboip.txt")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    for length in (40, len(stream.getvalue()) // 2):
+        (tmp_path / "cabs.tar.gz").write_bytes(stream.getvalue()[:length])
+        assert "cabs.tar.gz" in failed("smooth", tmp_path / "cabs.tar.gz", tmp_path / "safe.csv", "--epsilon", "200")
+
+
+def test_a_folder_without_cabs_is_an_error(tmp_path):
+    assert "holds no file of Cabspotting" in failed("info", tmp_path)
+
+
+def test_a_column_that_is_not_there_is_named(raw):
+    said = failed("info", raw, "--user", "cab")
+    assert said.endswith("The user column 'cab' is not there. The columns are 'user' and 'time'.")
+
+
+def test_an_unknown_crs_is_named(tmp_path):
+    (tmp_path / "raw.csv").write_text("user,time,x,y\na,2008-05-17T10:00,1,2\n", encoding="utf-8")
+    assert "must be a coordinate reference system" in failed("info", tmp_path / "raw.csv", "--crs", "EPSG:0")
+
+
+def test_a_local_grid_has_no_geojson(raw, tmp_path):
+    frame = make_frame().to_crs("EPSG:32631").set_crs('LOCAL_CS["hall",UNIT["metre",1]]', allow_override=True)
+    pg.write(frame, raw, force=True)
+    said = failed("smooth", raw, tmp_path / "safe.geojson", "--epsilon", "200")
+    assert "no place on the globe" in said
+
+
+# The true thing.
+
+
+def run_true(*words, **named) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "promesse_geo.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8", **named)
+
+
+def test_a_true_process_ends_with_0_1_or_2(raw, tmp_path):
+    good = run_true("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
+    assert (good.returncode, good.stdout) == (0, f"{tmp_path / 'safe.parquet'}: 36 records of 2 traces\n")
+    bad = run_true("info", tmp_path / "nothing")
+    assert (bad.returncode, bad.stdout) == (1, "")
+    assert bad.stderr.splitlines()[-1].startswith("Error: There is no file or folder")
+    wrong = run_true("smooth")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "Traceback" not in good.stderr + bad.stderr + wrong.stderr
+
+
+def test_the_result_can_be_piped_without_the_progress(raw):
+    result = run_true("info", raw)
+    assert result.stdout.startswith("records ")
+    assert "reading" not in result.stdout
+    assert "reading …" in result.stderr

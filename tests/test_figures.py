@@ -1,0 +1,157 @@
+"""Figures by what they hold: panels, words, points."""
+
+import io
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from PIL import Image
+
+import promesse_geo as pg
+from promesse_geo.view import colours
+from promesse_geo.view.figures import overview
+
+METRES = "EPSG:32631"
+
+
+def walk_of(x, y, *, crs=METRES, user="a") -> gpd.GeoDataFrame:
+    times = pd.date_range("2008-05-17 10:00", periods=len(x), freq="30s", tz="UTC")
+    return gpd.GeoDataFrame({"user": user, "time": times}, geometry=gpd.points_from_xy(x, y), crs=METRES).to_crs(crs)
+
+
+def winding(*, crs=METRES, user="a") -> gpd.GeoDataFrame:
+    """A walk of some kilometres that turns, and stands still for a while."""
+    steps = np.concatenate((np.arange(60), np.full(30, 60), np.arange(60, 120)))
+    return walk_of(500_000 + 40.0 * steps, 5_000_000 + 600 * np.sin(steps / 15), crs=crs, user=user)
+
+
+def points_of(axes) -> np.ndarray:
+    """The points of a panel, (n, 2)."""
+    (line,) = (line for line in axes.lines if line.get_marker() == "o")
+    return line.get_xydata()
+
+
+def panels_of(data, **named):
+    figure = overview(data, **named)
+    assert len(figure.axes) == 3
+    return figure.axes
+
+
+@pytest.mark.parametrize("crs", [METRES, "EPSG:4326", "EPSG:3857", "EPSG:2154"])
+def test_three_panels_show_records_samples_and_what_is_published(crs):
+    frame = winding(crs=crs)
+    original, sampled, published = map(points_of, panels_of(frame, epsilon=200))
+    safe = pg.Promesse(200).protect(frame)
+    assert (len(original), len(sampled), len(published)) == (len(frame), len(safe) + 2, len(safe))
+    assert np.array_equal(sampled[1:-1], published)
+
+
+@pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
+@pytest.mark.parametrize("epsilon", [100, 200, 333.3])
+def test_consecutive_points_are_epsilon_apart_in_the_drawing(epsilon, crs):
+    _, sampled, published = map(points_of, panels_of(winding(crs=crs), epsilon=epsilon))
+    for points in (sampled, published):
+        steps = np.hypot(*np.diff(points, axis=0).T)
+        assert steps == pytest.approx(np.full(len(steps), epsilon / 1000), rel=1e-6)
+
+
+@pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
+def test_the_records_are_drawn_in_kilometres_east_and_north(crs):
+    original = points_of(panels_of(winding(crs=crs))[0])
+    metres = winding().get_coordinates().to_numpy()
+    # the globe is no sphere: degrees of longitude differ by 3 m in a kilometre
+    assert original == pytest.approx((metres - metres.mean(axis=0)) / 1000, rel=0.004, abs=0.002)
+
+
+def test_titles_count_and_labels_have_units():
+    frame = winding()
+    axes = panels_of(frame, epsilon=250)
+    published = len(pg.Promesse(250).protect(frame))
+    assert [panel.get_title() for panel in axes] == [
+        f"Original: {len(frame)} records",
+        "Constant speed: one point every 250 m",
+        f"Ends removed: {published} points published",
+    ]
+    assert [panel.get_xlabel() for panel in axes] == ["east (km)"] * 3
+    assert axes[0].get_ylabel() == "north (km)"
+
+
+def test_the_removed_ends_are_marked_and_explained():
+    _, middle, right = panels_of(winding())
+    (crosses,) = (line for line in right.lines if line.get_marker() == "x")
+    assert np.array_equal(crosses.get_xydata(), points_of(middle)[[0, -1]])
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["removed ends"]
+
+
+def test_colours_are_those_of_the_package_and_differ_in_lightness():
+    drawn = [line for axes in panels_of(winding()) for line in axes.lines if line.get_marker() == "o"]
+    wanted = [colours.ORIGINAL, colours.PROTECTED, colours.PROTECTED]
+    assert [to_hex(line.get_color()).upper() for line in drawn] == wanted
+    assert [line.get_alpha() for line in drawn] == [0.3, 1, 1]
+
+
+def test_panels_have_one_scale_and_hold_everything():
+    axes = panels_of(winding())
+    assert len({(panel.get_xlim(), panel.get_ylim()) for panel in axes}) == 1
+    for panel in axes:
+        assert panel.get_aspect() == 1
+        (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+        for line in panel.lines:
+            x, y = line.get_xydata().T
+            assert left < x.min()
+            assert x.max() < right
+            assert low < y.min()
+            assert y.max() < high
+
+
+@pytest.mark.parametrize("way", ["east", "north"])
+def test_a_straight_way_gets_a_panel_that_can_be_read(way):
+    along, still = 5e5 + 40 * np.arange(100.0), np.full(100, 5e5)
+    panel = panels_of(walk_of(along, still) if way == "east" else walk_of(still, along))[0]
+    width, height = np.ptp(panel.get_xlim()), np.ptp(panel.get_ylim())
+    assert max(width, height) == pytest.approx(2.5 * min(width, height))
+
+
+@pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
+def test_the_picture_can_be_made(crs):
+    stream = io.BytesIO()
+    overview(winding(crs=crs)).savefig(stream, dpi=50)
+    with Image.open(stream) as picture:
+        assert picture.width == 600
+
+
+def test_the_trace_is_chosen_by_its_number():
+    frame = pd.concat([winding(user="b"), winding(user="a").iloc[:80]])
+    assert [len(points_of(panels_of(frame, trace=number)[0])) for number in (0, 1)] == [80, 150]
+    traces = pg.Traces.from_frame(frame)
+    assert len(points_of(panels_of(traces, trace=1)[0])) == 150
+    for number in (2, 99):
+        with pytest.raises(ValueError, match=f"There is no trace {number}: 2 traces, counted from 0"):
+            overview(frame, trace=number)
+    with pytest.raises(ValueError, match="'trace' parameter of overview must be a whole number of at least 0"):
+        overview(frame, trace=-1)
+
+
+def test_columns_can_be_named():
+    frame = winding().rename(columns={"user": "cab", "time": "stamp"})
+    assert len(points_of(panels_of(frame, user="cab", time="stamp")[0])) == len(frame)
+
+
+@pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
+def test_a_trace_that_is_too_short_is_an_error_not_a_warning(crs):
+    with pytest.raises(ValueError, match=r"Trace 0 is too short to be protected with epsilon = 50000 m\. Take another"):
+        overview(winding(crs=crs), epsilon=50_000)
+    with pytest.raises(ValueError, match="too short"):
+        overview(winding(crs=crs).iloc[:1])
+
+
+def test_a_data_set_without_traces_has_none_to_draw():
+    with pytest.raises(ValueError, match="There is no trace 0: 0 traces"):
+        overview(winding().iloc[:0])
+
+
+def test_a_single_point_is_drawn_as_well():
+    original, sampled, published = map(points_of, panels_of(walk_of([0.0, 450.0], [5e6, 5e6]), epsilon=200))
+    assert (len(original), len(sampled), len(published)) == (2, 3, 1)

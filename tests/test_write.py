@@ -1,0 +1,515 @@
+"""Files as a stranger reads them: what is in them, what is not, and that none is ever half written."""
+
+import datetime
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pyogrio
+import pytest
+
+import promesse_geo as pg
+
+writing = import_module("promesse_geo.write")  # the package's name `write` is the function
+
+ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
+MILLISECONDS = (".gpkg", ".geojson")  # GDAL keeps no more
+every_ending = pytest.mark.parametrize("ending", ENDINGS)
+LOCAL_GRID = 'LOCAL_CS["building",UNIT["metre",1]]'
+HOSTILE = [
+    "a,b",
+    'say "hi"',
+    "new\nline",
+    "<script>alert(1)</script>",
+    "=1+1",
+    "Zoë 🚕",
+    "'; DROP TABLE traces; --",
+    "\\",
+    " ",
+    "",
+    "NA",
+]
+
+
+def make_frame(users, times=None, *, crs="EPSG:4326", places=None) -> gpd.GeoDataFrame:
+    count = len(users)
+    if times is None:
+        times = pd.date_range("2008-05-17 10:00:04", periods=count, freq="97s", tz="UTC")
+    if places is None:
+        places = [(2 + 0.013 * number, 48 + 0.007 * number) for number in range(count)]
+    x, y = np.array(places, float).reshape(-1, 2).T
+    return gpd.GeoDataFrame({"user": users, "time": times}, geometry=gpd.points_from_xy(x, y), crs=crs)
+
+
+def times_of(*texts, zone=None, unit="us") -> pd.DatetimeIndex:
+    return pd.DatetimeIndex(texts, tz=zone).as_unit(unit)
+
+
+PARIS = pd.date_range("2024-03-30 22:30", periods=4, freq="97min", tz="Europe/Paris")  # clocks change in between
+CASES = {
+    "text users": make_frame(list("bab")),
+    "integer users": make_frame([30, 4, 30]),
+    "hostile users": make_frame(HOSTILE),
+    "users that mix text and integers": make_frame([10, "a", 9]),
+    "users beyond 64 bits": make_frame(np.array([2**63 + 5, 1], np.uint64)),
+    "naive times": make_frame(["a"] * 2, times_of("2008-05-17 10:00:04.5", "2008-05-17 10:01")),
+    "times of a zone": make_frame(["a"] * 4, PARIS),
+    "times of a fixed offset": make_frame(["a"] * 2, times_of("2008-05-17 10:00", "2008-05-17 10:01", zone="+05:30")),
+    "times in seconds": make_frame(["a"] * 2, times_of("2008-05-17 10:00:04", "2008-05-18", unit="s")),
+    "times in milliseconds": make_frame(["a"], times_of("2008-05-17 10:00:04.123", unit="ms")),
+    "times in microseconds": make_frame(["a"], times_of("2008-05-17 10:00:04.123456")),
+    "times in nanoseconds": make_frame(["a"], times_of("2008-05-17 10:00:04.123456789", zone="UTC", unit="ns")),
+    "times before 1970": make_frame(["a"] * 2, times_of("1912-06-23 01:02:03", "1969-12-31 23:59:59")),
+    "UTM": make_frame(list("ab"), crs="EPSG:32631", places=[(500_000.5, 5e6), (500_100, 5_000_001)]),
+    "world Mercator": make_frame(list("ab"), crs="EPSG:3857", places=[(500_000.5, 5e6), (500_100, 5_000_001)]),
+    "US feet": make_frame(list("ab"), crs="EPSG:2227", places=[(6e6, 2.1e6), (6_000_010.25, 2.1e6)]),
+    "another datum": make_frame(list("ab"), crs="EPSG:4267", places=[(-122.4, 37.7), (-122.3, 37.8)]),
+    "a local grid": make_frame(list("ab"), crs=LOCAL_GRID, places=[(3, 4), (5, 6)]),
+    "the antimeridian and the poles": make_frame(list("abc"), places=[(180, 1), (-180, 1), (0, -90)]),
+    "one record": make_frame(["a"]),
+    "no record": make_frame(list("ab")).iloc[:0],
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def as_stranger(path, *, user="user", time="time", crs=None) -> gpd.GeoDataFrame:
+    """Read a file with what everybody has."""
+    if path.suffix == ".parquet":
+        return gpd.read_parquet(path)
+    if path.suffix != ".csv":
+        return gpd.read_file(path)
+    table = pd.read_csv(path, dtype={user: str}, keep_default_na=False)
+    x, y = ("lon", "lat") if "lon" in table else ("x", "y")
+    table[time] = pd.to_datetime(table[time], format="ISO8601")
+    return gpd.GeoDataFrame(table[[user, time]], geometry=gpd.points_from_xy(table[x], table[y]), crs=crs)
+
+
+def instants(times) -> np.ndarray:
+    return pd.DatetimeIndex(times).as_unit("ns").asi8
+
+
+def assert_same_records(found, wanted, *, ending):
+    """The same users (as text), instants (in the format's unit) and places, in the order of traces."""
+    wanted = pg.Traces.from_frame(wanted).to_frame()
+    if ending == ".geojson":
+        wanted = wanted.to_crs("EPSG:4326")
+    assert [str(user) for user in found["user"]] == [str(user) for user in wanted["user"]]
+    unit = 1_000_000 if ending in MILLISECONDS else 1
+    assert (instants(found["time"]) // unit).tolist() == (instants(wanted["time"]) // unit).tolist()
+    assert (pd.DatetimeIndex(found["time"]).tz is None) == (wanted["time"].dt.tz is None)
+    tolerance = 1e-9 if np.abs(wanted.total_bounds).max() <= 360 else 1e-7
+    for axis in "xy":
+        off = getattr(found.geometry, axis).to_numpy() - getattr(wanted.geometry, axis).to_numpy()
+        assert np.abs((off + 180) % 360 - 180 if wanted.crs.is_geographic else off).max() < tolerance
+
+
+@every_ending
+@every_case
+def test_a_stranger_reads_the_records_that_were_written(case, ending, tmp_path):
+    frame, path = CASES[case], tmp_path / f"traces{ending}"
+    if ending == ".geojson" and case == "a local grid":
+        pytest.skip("it has no place on the globe, which has a test of its own")
+    pg.write(frame, path)
+    found = as_stranger(path, crs=frame.crs)
+    if len(frame) == 0:
+        assert len(found) == 0
+        assert ending == ".geojson" or list(found.columns) == ["user", "time", "geometry"]
+    else:
+        assert_same_records(found, frame, ending=ending)
+        assert found.crs == ("EPSG:4326" if ending == ".geojson" else frame.crs)
+        assert list(found.columns) == ["user", "time", "geometry"]
+
+
+@every_ending
+@every_case
+def test_we_read_the_records_that_we_wrote(case, ending, tmp_path):
+    frame, path = CASES[case], tmp_path / f"traces{ending}"
+    if ending == ".geojson" and case in ("a local grid", "no record"):
+        pytest.skip("the one has no place on the globe, the other no columns in GeoJSON")
+    pg.write(frame, path)
+    found = pg.read_table(path, crs=frame.crs if ending == ".csv" else None)
+    if len(frame) == 0:
+        assert list(found.columns) == ["user", "time", "geometry"]
+        assert len(found) == 0
+    else:
+        assert_same_records(found, frame, ending=ending)
+
+
+@every_ending
+@pytest.mark.parametrize("users", [["017", "018"], ["2024-01-01", "2024-01-02"], ["true", "false"], ["1e5", "2e5"]])
+def test_text_users_that_look_like_something_else_stay_text(users, ending, tmp_path):
+    path = tmp_path / f"traces{ending}"
+    pg.write(make_frame(users), path)
+    assert sorted(pg.read_table(path)["user"]) == sorted(users)
+
+
+@every_ending
+def test_a_user_with_line_breaks_is_read_wherever_the_reader_cuts_the_file(ending, tmp_path):
+    path, user = tmp_path / f"traces{ending}", "line\n" * 100
+    pg.write(make_frame([user] * 3_000), path)
+    assert set(pg.read_table(path)["user"]) == {user}
+
+
+@every_ending
+def test_integer_users_come_back_as_integers_in_order_of_value(ending, tmp_path):
+    path = tmp_path / f"traces{ending}"
+    pg.write(make_frame([10, 9, 10]), path)
+    assert pg.read_table(path)["user"].tolist() == [9, 10, 10]
+
+
+@every_ending
+def test_a_single_trace_has_no_user_column(ending, tmp_path):
+    frame, path = make_frame(["a"] * 3).drop(columns="user"), tmp_path / f"traces{ending}"
+    pg.write(frame, path, user=None)
+    assert "user" not in pg.read_table(path, user=None).columns
+    assert len(pg.read_table(path, user=None)) == 3
+
+
+@every_ending
+@pytest.mark.parametrize(("user", "time"), [("cab", "stamp"), ("fid", "when"), ("id", "a.b"), ("a, b", 'the "time"')])
+def test_columns_keep_their_names(user, time, ending, tmp_path):
+    frame, path = make_frame(list("aab")).rename(columns={"user": user, "time": time}), tmp_path / f"traces{ending}"
+    pg.write(frame.rename_geometry("place"), path, user=user, time=time)
+    found = pg.read_table(path, user=user, time=time)
+    place = "place" if ending in (".parquet", ".gpkg") else "geometry"  # CSV and GeoJSON have no name for it
+    assert list(found.columns) == [user, time, place]
+    assert set(as_stranger(path, user=user, time=time).columns) >= {user, time}
+
+
+@every_ending
+@pytest.mark.parametrize("name", [None, "stamp"])
+def test_a_datetime_index_becomes_a_column(name, ending, tmp_path):
+    frame, path = make_frame(list("aab")), tmp_path / f"traces{ending}"
+    pg.write(frame.set_index("time").rename_axis(name), path)
+    found = pg.read_table(path, time=name or "time")
+    assert instants(found[name or "time"]).tolist() == instants(frame["time"]).tolist()
+
+
+def test_zones_and_units_come_back_from_geoparquet(tmp_path):
+    pg.write(CASES["times of a zone"], tmp_path / "paris.parquet")
+    assert str(gpd.read_parquet(tmp_path / "paris.parquet")["time"].dtype) == "datetime64[us, Europe/Paris]"
+    pg.write(CASES["times in nanoseconds"], tmp_path / "fine.parquet")
+    assert str(gpd.read_parquet(tmp_path / "fine.parquet")["time"].dtype) == "datetime64[ns, UTC]"
+
+
+def test_a_csv_is_what_the_documentation_says(tmp_path):
+    pg.write(make_frame(["a"] * 2), tmp_path / "degrees.csv")
+    assert (tmp_path / "degrees.csv").read_text(encoding="utf-8").splitlines()[:2] == [
+        '"user","time","lon","lat"',
+        '"a","2008-05-17T10:00:04.000000Z",2,48',
+    ]
+    pg.write(make_frame(["a"], times_of("2008-05-17 10:00:04", unit="s"), crs="EPSG:32631"), tmp_path / "metres.csv")
+    assert (tmp_path / "metres.csv").read_text(encoding="utf-8").splitlines() == [
+        '"user","time","x","y"',
+        '"a","2008-05-17T10:00:04",2,48',
+    ]
+
+
+def test_geojson_refuses_what_has_no_place_on_the_globe(tmp_path):
+    with pytest.raises(ValueError, match="no place on the globe"):
+        pg.write(CASES["a local grid"], tmp_path / "traces.geojson")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_traces_longer_than_a_block_are_written_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_ROWS", 7)
+    frame = make_frame(list("aabbbccccd") * 3)
+    for ending in ENDINGS:
+        path = tmp_path / f"traces{ending}"
+        pg.write(frame, path)
+        assert_same_records(as_stranger(path, crs=frame.crs), frame, ending=ending)
+
+
+# What is not in a file.
+
+
+@dataclass(frozen=True)
+class Seeded(pg.Mechanism):
+    """A mechanism with a secret."""
+
+    radius: float
+    seed: int = field(default=0, repr=False)
+
+    def _protect(self, traces):
+        return traces
+
+
+def write_protected(tmp_path, ending) -> tuple[bytes, str]:
+    """Bytes of a protected file, and the temporary name under which it was written."""
+    source = tmp_path / "hush-folder"
+    source.mkdir()
+    count = 60
+    frame = make_frame(["hush-user"] * count, places=[(2 + 0.004 * number, 48) for number in range(count)])
+    frame.assign(**{"hush-column": "hush-value"}).to_parquet(source / "hush-file.parquet")
+    safe = pg.Promesse(200).protect(pg.read_table(source / "hush-file.parquet", as_traces=True))
+    path, seen = tmp_path / f"safe{ending}", []
+    original = os.replace
+
+    def spy(old, new):
+        seen.append(os.path.basename(old))
+        original(old, new)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", spy)
+        pg.write(pg.pseudonymize(safe, seed=918273645), path, mechanism=Seeded(25, seed=918273645))
+    return path.read_bytes(), seen[0]
+
+
+@every_ending
+def test_nothing_of_the_input_or_the_run_is_in_the_bytes(ending, tmp_path):
+    content, temporary = write_protected(tmp_path, ending)
+    now = datetime.datetime.now(datetime.UTC)
+    secrets = ("hush", str(tmp_path), "918273645", temporary, temporary.split(".")[1], ".part")
+    dates = (f"{now.year}-", f"{now:%Y/%m/%d}", f"{now:%Y%m%d}", "pandas")
+    for secret in (*secrets, *dates):
+        assert secret.encode() not in content
+        assert secret.encode("utf-16-le") not in content
+
+
+@every_ending
+def test_a_file_holds_user_time_and_geometry_only(ending, tmp_path):
+    write_protected(tmp_path, ending)
+    found = as_stranger(tmp_path / f"safe{ending}")
+    assert list(found.columns) == ["user", "time", "geometry"]
+    assert found["user"].str.fullmatch("[0-9a-f]{16}").all()
+
+
+def test_geoparquet_and_geopackage_name_the_mechanism_and_its_public_parameters(tmp_path):
+    wanted = {"mechanism": "Seeded", "parameters": {"radius": 25}}
+    pg.write(make_frame(["a"]), tmp_path / "a.parquet", mechanism=Seeded(25, seed=7))
+    assert json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"promesse_geo"]) == wanted
+    assert set(pq.read_schema(tmp_path / "a.parquet").metadata) == {b"promesse_geo", b"geo"}
+    pg.write(make_frame(["a"]), tmp_path / "a.gpkg", mechanism=Seeded(25, seed=7))
+    metadata = pyogrio.read_info(tmp_path / "a.gpkg")["layer_metadata"]
+    assert {key: json.loads(value) for key, value in metadata.items()} == {"promesse_geo": wanted}
+    for ending in (".csv", ".geojson"):
+        pg.write(make_frame(["a"]), tmp_path / f"a{ending}", mechanism=Seeded(25, seed=7))
+        assert b"Seeded" not in (tmp_path / f"a{ending}").read_bytes()
+
+
+def test_a_file_without_mechanism_names_none(tmp_path):
+    pg.write(make_frame(["a"]), tmp_path / "a.parquet")
+    assert set(pq.read_schema(tmp_path / "a.parquet").metadata) == {b"geo"}
+    pg.write(make_frame(["a"]), tmp_path / "a.gpkg")
+    assert not pyogrio.read_info(tmp_path / "a.gpkg")["layer_metadata"]
+
+
+def test_geoparquet_metadata_is_what_the_standard_says(tmp_path):
+    pg.write(make_frame(["a"], crs="EPSG:32631").rename_geometry("place"), tmp_path / "a.parquet")
+    about = json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"geo"])
+    assert (about["version"], about["primary_column"], list(about["columns"])) == ("1.1.0", "place", ["place"])
+    column = about["columns"]["place"]
+    assert (column["encoding"], column["geometry_types"]) == ("WKB", ["Point"])
+    assert column["crs"]["id"] == {"authority": "EPSG", "code": 32631}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".geojson"])
+def test_the_same_traces_make_the_same_bytes(ending, tmp_path):
+    for name in ("first", "second"):
+        pg.write(CASES["hostile users"], tmp_path / f"{name}{ending}", mechanism=pg.Promesse(200))
+    assert (tmp_path / f"first{ending}").read_bytes() == (tmp_path / f"second{ending}").read_bytes()
+
+
+def test_the_same_traces_make_the_same_geopackage(tmp_path):
+    contents = []
+    for name in ("first", "second"):
+        pg.write(CASES["hostile users"], tmp_path / f"{name}.gpkg", mechanism=pg.Promesse(200))
+        connection = sqlite3.connect(tmp_path / f"{name}.gpkg")
+        contents.append(list(connection.iterdump()))
+        changed = connection.execute("select last_change from gpkg_contents").fetchall()
+        connection.close()
+        assert [text[:10] for (text,) in changed] == ["1970-01-01"]
+    assert contents[0] == contents[1]
+
+
+def test_gdal_is_left_as_it_was(tmp_path):
+    before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+    pg.write(make_frame(["a"]), tmp_path / "a.gpkg")
+    assert pyogrio.get_gdal_config_option("OGR_CURRENT_DATE") == before
+
+
+# Whole files or none.
+
+
+@every_ending
+def test_only_the_file_itself_is_left_behind(ending, tmp_path):
+    pg.write(make_frame(["a"]), tmp_path / f"a{ending}")
+    assert [path.name for path in tmp_path.iterdir()] == [f"a{ending}"]
+
+
+@every_ending
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", ["a", "week[1] *?"])
+def test_an_error_in_the_middle_leaves_nothing_new(name, error, ending, tmp_path, monkeypatch):
+    def fail(traces, path, about):
+        path.write_bytes(b"half")
+        path.with_name(path.name + "-journal").write_bytes(b"GDAL's")
+        raise error("in the middle")
+
+    path = tmp_path / f"{name}{ending}"
+    path.write_bytes(b"old")
+    monkeypatch.setitem(writing._WRITERS, ending, fail)
+    with pytest.raises(error, match="in the middle"):
+        pg.write(make_frame(["a"]), path, force=True)
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"old"
+
+
+def run_python(code: str, folder) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+
+
+PLANE_TRACES = """
+import numpy as np, promesse_geo as pg
+from pyproj import CRS
+def traces(records):
+    metres = np.random.default_rng(0).uniform(0, 1000, records)
+    return pg.Traces.from_arrays(metres, metres, times=np.arange(records) * 1000, users=["a"], counts=[records],
+                                 crs="EPSG:32631", space=pg.Plane(CRS("EPSG:32631")))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("ending", [".csv", ".gpkg"])
+def test_a_killed_run_leaves_no_half_file(ending, tmp_path):
+    records = 3_000_000 if ending == ".csv" else 600_000
+    child = run_python(f"{PLANE_TRACES}\npg.write(traces({records}), 'safe{ending}')", tmp_path)
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size for path in tmp_path.glob(".safe-*")):
+        assert time.monotonic() < deadline
+        assert child.poll() is None
+        time.sleep(0.002)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    assert not (tmp_path / f"safe{ending}").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are a matter of Unix")
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path):
+    code = f"""
+import resource
+{PLANE_TRACES}
+data = traces(30_000)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, resource.RLIM_INFINITY))
+for ending in {ENDINGS}:
+    try:
+        pg.write(data, "safe" + ending)
+    except OSError:
+        continue
+    raise SystemExit(ending + " was written")
+"""
+    child = run_python(code, tmp_path)
+    _, said = child.communicate()
+    assert child.returncode == 0, said
+    assert list(tmp_path.iterdir()) == []
+
+
+# Where a file can go.
+
+
+@every_ending
+def test_a_file_is_only_replaced_by_force(ending, tmp_path):
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(b"old")
+    with pytest.raises(FileExistsError, match="is there already"):
+        pg.write(make_frame(["a"]), path)
+    assert path.read_bytes() == b"old"
+    pg.write(make_frame(["a"]), path, force=True)
+    assert len(as_stranger(path)) == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("ending", [".PARQUET", ".GeoParquet", ".Gpkg", ".CSV", ".GEOJSON", ".Json"])
+def test_endings_may_be_written_in_capitals(ending, tmp_path):
+    pg.write(make_frame(["a"]), str(tmp_path / f"a{ending}"))
+    assert [path.name for path in tmp_path.iterdir()] == [f"a{ending}"]
+    assert len(pg.read_table(tmp_path / f"a{ending}")) == 1
+
+
+@pytest.mark.parametrize("name", ["a", "a.shp", "a.csv.gz", ".csv", "a.parquet.part"])
+def test_an_unknown_ending_is_refused_by_the_list_of_known_ones(name, tmp_path):
+    with pytest.raises(ValueError, match=r"must end with one of '\.parquet', .* and '\.json'"):
+        pg.write(make_frame(["a"]), tmp_path / name)
+
+
+@every_ending
+def test_a_folder_that_is_not_there_is_named(ending, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere' is not there"):
+        pg.write(make_frame(["a"]), tmp_path / "nowhere" / f"a{ending}")
+
+
+def test_a_folder_is_no_output(tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        pg.write(make_frame(["a"]), tmp_path / "a.csv", force=True)
+
+
+def test_a_path_through_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match="is not there"):
+        pg.write(make_frame(["a"]), tmp_path / "file" / "a.csv")
+
+
+@every_ending
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to_is_an_error_of_the_system(ending, tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(OSError, match=r"ermission|written"):
+            pg.write(make_frame(["a"]), tmp_path / f"a{ending}")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+@pytest.mark.parametrize("force", [1, "yes", None])
+def test_force_is_true_or_false(force, tmp_path):
+    with pytest.raises(TypeError, match="'force' parameter of write must be True or False"):
+        pg.write(make_frame(["a"]), tmp_path / "a.csv", force=force)
+
+
+def test_traces_have_no_columns_to_name(tmp_path):
+    traces = pg.Traces.from_frame(make_frame(["a"]))
+    with pytest.raises(TypeError, match="name columns of a GeoDataFrame"):
+        pg.write(traces, tmp_path / "a.csv", user="user")
+
+
+def test_a_symbolic_link_is_replaced_not_followed(tmp_path):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    pg.write(make_frame(["a"]), link, force=True)
+    assert target.read_bytes() == b"old"
+    assert not link.is_symlink()
+
+
+def test_the_input_is_not_changed(tmp_path):
+    frame = make_frame(list("ba"))
+    before = frame.copy()
+    traces = pg.Traces.from_frame(frame)
+    kept = replace(traces, points=traces.points.copy(), times=traces.times.copy())
+    for ending in ENDINGS:
+        pg.write(traces, tmp_path / f"traces{ending}")
+        pg.write(frame, tmp_path / f"frame{ending}")
+    assert frame.equals(before)
+    assert np.array_equal(traces.points, kept.points)
+    assert np.array_equal(traces.times, kept.times)
+
+
+def test_columns_that_are_not_written_are_named(tmp_path):
+    frame = pg.make_city(users=1, days=1).assign(phone="x")
+    with pytest.warns(UserWarning, match="The column 'phone' was left out"):
+        pg.write(frame, tmp_path / "city.csv")
