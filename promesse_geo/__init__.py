@@ -16,7 +16,15 @@ from importlib import import_module
 from typing import Any
 
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
-from promesse_geo.datasets import make_city, read_cabspotting, read_file, read_table
+from promesse_geo.datasets import (
+    make_city,
+    read_cabspotting,
+    read_file,
+    read_geolife,
+    read_gpx,
+    read_mdc,
+    read_table,
+)
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
@@ -54,6 +62,9 @@ __all__ = [
     "pseudonymize",
     "read_cabspotting",
     "read_file",
+    "read_geolife",
+    "read_gpx",
+    "read_mdc",
     "read_table",
     "run_demo",
     "split_gaps",

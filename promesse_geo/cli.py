@@ -1,30 +1,34 @@
 """promesse-geo …: the accessor's verbs for files."""
 
-import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta, tzinfo
 from pathlib import Path
-from typing import Any
 
 import click
 import pandas as pd
 
 import promesse_geo as pg
-from promesse_geo import check
-from promesse_geo.datasets.guess import FORMATS
-from promesse_geo.mechanisms import Mechanism
-from promesse_geo.traces import Traces
-from promesse_geo.view.tables import description
-from promesse_geo.write import check_output
-
-_EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
+from promesse_geo.cli_options import (
+    as_pause,
+    as_zone,
+    check_target,
+    force_option,
+    in_plain_words,
+    input_options,
+    keep_users_option,
+    output_argument,
+    protect,
+    read,
+    write,
+    wrong_call,
+)
+from promesse_geo.publish import FAILED, check_published, file_epsilon, file_findings
+from promesse_geo.view.tables import description, findings
 
 _EPILOG = """
 \b
-Exit status: 0 done; 1 could not be done, the reason is on stderr; 2 the call was wrong.
+Exit status: 0 done; 1 could not be done, the reason is on stderr; 2 the call was wrong;
+3 `check` found something that fails.
 
 \b
 To compare files later, prepare first and keep the prepared users while protecting:
@@ -33,73 +37,20 @@ To compare files later, prepare first and keep the prepared users while protecti
 """
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Keep a shared option for `_read` instead of handing it to the command."""
-    context.ensure_object(dict)[parameter.name] = value
-
-
-def _zone(context: click.Context, parameter: click.Parameter, value: str | None) -> tzinfo | None:
-    with _wrong_call():
-        return None if value is None else check.zone(value, name="tz", owner="prepare")
-
-
-def _gap(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
-    number = re.fullmatch(r"\d+(\.\d+)?", value)  # seconds; pandas would take nanoseconds
-    with _wrong_call():
-        nanoseconds = check.duration(float(value) if number else value, name="gap", owner="prepare")
-    return pd.Timedelta(nanoseconds, unit="ns")
-
-
-def _reads_input(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument INPUT and the options that say how to read it."""
-    options = (
-        click.argument("source", metavar="INPUT", expose_value=False, callback=_remember),
-        click.option(
-            "--format",
-            "format",
-            type=click.Choice(FORMATS),
-            expose_value=False,
-            callback=_remember,
-            help="Format of INPUT; told by its content.",
-        ),
-        click.option("--user", metavar="NAME", expose_value=False, callback=_remember, help="Column of the user."),
-        click.option(
-            "--one-trace",
-            is_flag=True,
-            expose_value=False,
-            callback=_remember,
-            help="INPUT has no user: it is one trace.",
-        ),
-        click.option("--time", metavar="NAME", expose_value=False, callback=_remember, help="Column of the time."),
-        click.option(
-            "--crs", expose_value=False, callback=_remember, help="CRS of a CSV's coordinates, such as EPSG:32631."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return click.pass_context(command)
-
-
-_writes_output = click.argument("output", metavar="OUTPUT")
-_force = click.option("--force", is_flag=True, help="Replace what is there.")
-_keep_users = click.option(
-    "--keep-users", is_flag=True, help="Keep user names instead of giving new ones. Never publish those of people."
-)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG)
 @click.version_option(pg.__version__, prog_name="promesse-geo")
 def main() -> None:
     """Protect GPS traces before they are published.
 
-    INPUT is cabspottingdata.tar.gz or its folder, GeoParquet, GeoPackage, GeoJSON or CSV, told by its content.
+    INPUT is GeoParquet, GeoPackage, GeoJSON, CSV or GPX, or Cabspotting, Geolife or MDC as they are distributed, told
+    by its content.
     OUTPUT is GeoParquet, GeoPackage, CSV or GeoJSON, told by its ending: .parquet, .gpkg, .csv or .geojson.
     """
 
 
 @main.command(short_help="Protect with Promesse: constant distance and time.")
-@_reads_input
-@_writes_output
+@input_options
+@output_argument
 @click.option("--epsilon", type=float, required=True, help="Metres between published points; the paper takes 200.")
 @click.option(
     "--variant",
@@ -111,8 +62,8 @@ def main() -> None:
 @click.option(
     "--min-points", type=click.IntRange(min=1), default=1, show_default=True, help="Drop traces with fewer points left."
 )
-@_keep_users
-@_force
+@keep_users_option
+@force_option
 def smooth(
     context: click.Context,
     output: str,
@@ -126,18 +77,74 @@ def smooth(
 
     Stops disappear, the path stays. Users get new names unless --keep-users is given.
     """
-    with _wrong_call():
+    with wrong_call():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)
-    with _in_plain_words():
-        _protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+    with in_plain_words():
+        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+
+
+@main.command(short_help="Protect with planar Laplace noise.")
+@input_options
+@output_argument
+@click.option("--epsilon", type=float, help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
+@click.option("--level", type=float, help="In place of --epsilon: factor within --radius, such as 4.")
+@click.option("--radius", type=float, default=200.0, show_default=True, help="Metres, for --level.")
+@click.option("--grid", type=float, help="Round to a grid of so many metres, after the noise.")
+@click.option("--seed", help="Repeatable noise, for experiments only: who guesses the seed takes the noise off again.")
+@keep_users_option
+@force_option
+def geo_indistinguishability(
+    context: click.Context,
+    output: str,
+    epsilon: float | None,
+    level: float | None,
+    radius: float,
+    grid: float | None,
+    seed: str | None,
+    keep_users: bool,
+    force: bool,
+) -> None:
+    """Protect INPUT with geo-indistinguishability: every record moves by noise of its own.
+
+    Times stay. The guarantee is for one record: where somebody stays long, the noise averages out.
+    """
+    if (epsilon is None) == (level is None):
+        raise click.UsageError("Say either --epsilon or --level.")
+    with wrong_call():
+        if epsilon is not None:
+            mechanism = pg.GeoIndistinguishability(epsilon, grid=grid, seed=seed)
+        elif level is not None:
+            mechanism = pg.GeoIndistinguishability.from_level(level, radius=radius, grid=grid, seed=seed)
+    with in_plain_words():
+        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+
+
+@main.command(short_help="Look at protected data before it is published.")
+@input_options
+@click.argument("protected", metavar="PROTECTED")
+@click.option("--epsilon", type=float, help="Metres that Promesse promises; by default as PROTECTED says.")
+def check(context: click.Context, protected: str, epsilon: float | None) -> None:
+    """Look at PROTECTED as a careful friend would, with INPUT, what it was made of, beside it.
+
+    Traces are compared where both have the same users: prepare, then protect the prepared file with --keep-users.
+    """
+    with in_plain_words():
+        before, after = read(context), read(context, source=protected)
+        known = file_epsilon(protected) if epsilon is None else epsilon
+        table = check_published(before, after, epsilon=known)
+        of_file = file_findings(protected, names=after.names)
+        table = pd.concat((table[~table["test"].isin(of_file["test"])], of_file))
+        click.echo(findings(table))
+    if (table["verdict"] == FAILED).any():
+        sys.exit(3)
 
 
 @main.command(short_help="Prepare as the paper does: days, parts.")
-@_reads_input
-@_writes_output
+@input_options
+@output_argument
 @click.option(
     "--tz",
-    callback=_zone,
+    callback=as_zone,
     help="Zone in which days begin, such as Europe/Paris; by default that of the times.",
 )
 @click.option(
@@ -148,11 +155,11 @@ def smooth(
     "--gap",
     default="4h",
     show_default=True,
-    callback=_gap,
+    callback=as_pause,
     help="Shortest pause that cuts a trace, such as 90min; a number alone is seconds.",
 )
-@_keep_users
-@_force
+@keep_users_option
+@force_option
 def prepare(
     context: click.Context,
     output: str,
@@ -167,87 +174,30 @@ def prepare(
 
     Each part gets a virtual user of its own. This protects nothing: places remain as they are.
     """
-    with _in_plain_words():
-        _check_output(output, force=force)
-        parts = pg.prepare(_read(context), tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
-        _write(parts, output, mechanism=None, force=force)
+    with in_plain_words():
+        check_target(output, force=force)
+        parts = pg.prepare(read(context), tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
+        write(parts, output, mechanism=None, force=force)
 
 
 @main.command(short_help="Describe by the figures of the paper's Table I.")
-@_reads_input
+@input_options
 def info(context: click.Context) -> None:
     """Describe INPUT by the figures of the paper's Table I."""
-    with _in_plain_words():
-        click.echo(description(_read(context)))
+    with in_plain_words():
+        click.echo(description(read(context)))
 
 
 @main.command()
 @click.option("--out", default="promesse-demo", show_default=True, help="Folder to write to.")
 @click.option("--epsilon", type=float, default=200.0, show_default=True, help="Metres between published points.")
-@_force
+@force_option
 def demo(out: str, epsilon: float, force: bool) -> None:
     """Make a city, smooth it, and show what happened to it."""
-    with _wrong_call():
+    with wrong_call():
         pg.Promesse(epsilon)
-    with _in_plain_words():
+    with in_plain_words():
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
-
-
-def _protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_users: bool, force: bool) -> None:
-    _check_output(output, force=force)
-    protected = mechanism.protect(_read(context))
-    if not keep_users:
-        protected = pg.pseudonymize(protected)
-    _write(protected, output, mechanism=mechanism, force=force)
-
-
-def _check_output(output: str, *, force: bool) -> None:
-    with _wrong_call():  # an ending that is not known; files that are there or not are none
-        check_output(output, force=force)
-
-
-def _read(context: click.Context) -> Traces:
-    options = context.ensure_object(dict)
-    user = None if options["one_trace"] else options["user"] or ...
-    click.echo("reading …", err=True)
-    traces = pg.read_file(
-        options["source"], format=options["format"], user=user, time=options["time"] or ..., crs=options["crs"]
-    )
-    click.echo(f"read {_size(traces)}", err=True)
-    return traces
-
-
-def _write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:
-    click.echo("writing …", err=True)
-    pg.write(traces, output, mechanism=mechanism, force=force)
-    click.echo(f"{output}: {_size(traces)}")
-
-
-def _size(traces: Traces) -> str:
-    return f"{check.counted(traces.records, 'record')} of {check.counted(len(traces), 'trace')}"
-
-
-@contextmanager
-def _wrong_call() -> Iterator[None]:
-    """Turn a refused parameter into a wrong call."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from error
-
-
-@contextmanager
-def _in_plain_words() -> Iterator[None]:
-    """Turn expected errors and warnings into one line each on stderr."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *rest: click.echo(f"Warning: {message}", err=True)
-        try:
-            yield
-        except _EXPECTED as error:
-            words = error.args[0] if isinstance(error, KeyError) else str(error)
-            click.echo(f"Error: {' '.join(words.split())}", err=True)
-            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pyogrio
 
 from promesse_geo import check
-from promesse_geo.columns import Name, find_names
+from promesse_geo.columns import Name, Names, find_names
 from promesse_geo.pairs import Pairs, align
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.write import METADATA_KEY
@@ -85,14 +85,28 @@ def check_published(
     return pd.DataFrame(findings)
 
 
-def file_findings(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return what a file's own metadata says beside the data, as rows of `check_published`."""
-    path = Path(path)
-    foreign = sorted(str(key) for key in _metadata(path) if key != METADATA_KEY)
+def file_findings(path: str | os.PathLike[str], *, names: Names | None = None) -> pd.DataFrame:
+    """Return what a file holds beside the records, as rows of `check_published`.
+
+    Parameters
+    ----------
+    path : path
+        A file that `write` makes: GeoParquet, GeoPackage, GeoJSON or CSV.
+    names : Names, optional
+        What the file calls user, time and geometry; by default user, time and geometry.
+
+    Returns
+    -------
+    pandas.DataFrame
+        test, verdict and reason, of the columns and of the file's own metadata.
+    """
+    path, names = Path(path), names or Names()
+    own = {names.user, names.time, names.geometry, "lon", "lat", "x", "y"}
+    foreign = [str(key) for key in sorted(_metadata(path)) if key != METADATA_KEY]
+    metadata = Finding("metadata of the file", PASSED, "nothing but the mechanism and its parameters")
     if foreign:
-        reason = f"the file carries metadata of its own: {', '.join(foreign)}"
-        return pd.DataFrame([Finding("metadata of the file", LOOK, reason)])
-    return pd.DataFrame([Finding("metadata of the file", PASSED, "nothing but the mechanism and its parameters")])
+        metadata = Finding(metadata.test, LOOK, f"the file carries metadata of its own: {check.listed(foreign)}")
+    return pd.DataFrame([_no_others([name for name in _fields(path) if name not in own]), metadata])
 
 
 def file_epsilon(path: str | os.PathLike[str]) -> float | None:
@@ -114,6 +128,16 @@ def _metadata(path: Path) -> dict[str, str]:
     return {}
 
 
+def _fields(path: Path) -> list[str]:
+    """Names of a file's columns; the geometry of GDAL's formats is none."""
+    suffix = path.suffix.lower()
+    if suffix in (".parquet", ".geoparquet"):
+        return list(pq.read_schema(path).names)
+    if suffix in (".gpkg", ".geojson", ".json"):
+        return list(pyogrio.read_info(path)["fields"])
+    return list(pd.read_csv(path, nrows=0, sep=None, engine="python").columns)
+
+
 def _users(after: Traces) -> Finding:
     known = sum(not pd.Series([str(user)]).str.fullmatch(_PSEUDONYM).iloc[0] for user in after.users)
     if known:
@@ -123,16 +147,20 @@ def _users(after: Traces) -> Finding:
 
 
 def _columns(protected: gpd.GeoDataFrame | Traces, *, user: Name, time: Name) -> Finding:
-    test = "no other columns"
     if isinstance(protected, Traces):
-        return Finding(test, PASSED, "user, time and location only")
+        return _no_others([])
     names = find_names(protected, user=user, time=time)
     others: list[Any] = [name for name in protected.columns if name not in (names.user, names.time, names.geometry)]
     if protected.geometry.has_z.any():
         others.append("Z")
+    return _no_others(others)
+
+
+def _no_others(others: list[Any]) -> Finding:
     if others:
-        return Finding(test, FAILED, f"there is more than user, time and location: {check.listed(others)}")
-    return Finding(test, PASSED, "user, time and location only")
+        reason = f"there is more than user, time and location: {check.listed(others)}"
+        return Finding("no other columns", FAILED, reason)
+    return Finding("no other columns", PASSED, "user, time and location only")
 
 
 def _compared(pairs: Pairs, epsilon: float | None) -> list[Finding]:

@@ -156,7 +156,7 @@ def test_a_file_names_its_epsilon_and_nothing_else(tmp_path, safe):
         path = tmp_path / f"safe.{ending}"
         pg.write(safe, path, mechanism=pg.Promesse(200))
         assert file_epsilon(path) == 200
-        assert file_findings(path)["verdict"].tolist() == ["passed"]
+        assert file_findings(path)["verdict"].tolist() == ["passed", "passed"]
     pg.write(safe, tmp_path / "noise.parquet", mechanism=pg.GeoIndistinguishability(0.01))
     assert file_epsilon(tmp_path / "noise.parquet") is None
     pg.write(safe, tmp_path / "safe.csv")
@@ -169,6 +169,22 @@ def test_foreign_metadata_is_looked_at(tmp_path, safe):
     table = pq.read_table(path)
     pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"author": b"secret"}), path)
     table = file_findings(path)
-    assert table["verdict"].tolist() == ["look"]
-    assert "author" in table["reason"].iloc[0]
+    assert table["verdict"].tolist() == ["passed", "look"]
+    assert "'author'" in table["reason"].iloc[1]
+    assert "secret" not in table["reason"].iloc[1]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
+def test_other_columns_of_a_file_fail_though_reading_leaves_them_out(tmp_path, safe, ending):
+    path = tmp_path / f"safe.{ending}"
+    extended = safe.assign(phone="secret")
+    if ending == "parquet":
+        extended.to_parquet(path)
+    elif ending == "csv":
+        extended.drop(columns="geometry").assign(lon=safe.geometry.x, lat=safe.geometry.y).to_csv(path, index=False)
+    else:
+        extended.to_file(path)
+    table = file_findings(path)
+    assert table["verdict"].iloc[0] == "failed"
+    assert "'phone'" in table["reason"].iloc[0]
     assert "secret" not in table["reason"].iloc[0]

@@ -33,6 +33,15 @@ def comparison(original: Traces, protected: Traces) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def findings(table: pd.DataFrame) -> str:
+    """Return the findings of the check before publishing as lines of text."""
+    columns = [table[name].tolist() for name in ("verdict", "test", "reason")]
+    first, second = (max(map(len, column)) for column in columns[:2])
+    return "\n".join(
+        f"{verdict:<{first}}  {test:<{second}}  {reason}" for verdict, test, reason in zip(*columns, strict=True)
+    )
+
+
 def span(duration: pd.Timedelta) -> str:
     """Return a duration in the unit that reads best."""
     if pd.isna(duration):

@@ -1,0 +1,151 @@
+"""What the commands share: options, reading, writing, and errors in plain words."""
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta, tzinfo
+from typing import Any
+
+import click
+import pandas as pd
+
+import promesse_geo as pg
+from promesse_geo import check
+from promesse_geo.datasets.guess import FORMATS
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.traces import Traces
+from promesse_geo.write import check_output
+
+_EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
+
+
+def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Keep a shared option for `read` instead of handing it to the command."""
+    context.ensure_object(dict)[parameter.name] = value
+
+
+def as_zone(context: click.Context, parameter: click.Parameter, value: str | None) -> tzinfo | None:
+    """Turn the name of a zone into one."""
+    with wrong_call():
+        return None if value is None else check.zone(value, name="tz", owner="prepare")
+
+
+def as_pause(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+    """Turn a pause in words into one."""
+    number = re.fullmatch(r"\d+(\.\d+)?", value)  # seconds; pandas would take nanoseconds
+    with wrong_call():
+        nanoseconds = check.duration(float(value) if number else value, name="gap", owner="prepare")
+    return pd.Timedelta(nanoseconds, unit="ns")
+
+
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the argument INPUT and the options that say how to read it."""
+    options = (
+        click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
+        click.option(
+            "--format",
+            "format",
+            type=click.Choice(FORMATS),
+            expose_value=False,
+            callback=remember,
+            help="Format of INPUT; told by its content.",
+        ),
+        click.option("--user", metavar="NAME", expose_value=False, callback=remember, help="Column of the user."),
+        click.option(
+            "--one-trace",
+            is_flag=True,
+            expose_value=False,
+            callback=remember,
+            help="INPUT has no user: it is one trace.",
+        ),
+        click.option(
+            "--skip",
+            is_flag=True,
+            expose_value=False,
+            callback=remember,
+            help="Leave out files and records that cannot be read, with a warning, instead of stopping.",
+        ),
+        click.option("--time", metavar="NAME", expose_value=False, callback=remember, help="Column of the time."),
+        click.option(
+            "--crs", expose_value=False, callback=remember, help="CRS of a CSV's coordinates, such as EPSG:32631."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return click.pass_context(command)
+
+
+output_argument = click.argument("output", metavar="OUTPUT")
+force_option = click.option("--force", is_flag=True, help="Replace what is there.")
+keep_users_option = click.option(
+    "--keep-users", is_flag=True, help="Keep user names instead of giving new ones. Never publish those of people."
+)
+
+
+def protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_users: bool, force: bool) -> None:
+    """Read INPUT, protect it, rename its users unless they are kept, and write OUTPUT."""
+    check_target(output, force=force)
+    protected = mechanism.protect(read(context))
+    if not keep_users:
+        protected = pg.pseudonymize(protected)
+    write(protected, output, mechanism=mechanism, force=force)
+
+
+def check_target(output: str, *, force: bool) -> None:
+    """Say before long work that OUTPUT cannot be written."""
+    with wrong_call():  # an ending that is not known; files that are there or not are none
+        check_output(output, force=force)
+
+
+def read(context: click.Context, *, source: str | None = None) -> Traces:
+    """Read INPUT, or another source, as the shared options say."""
+    options = context.ensure_object(dict)
+    user = None if options["one_trace"] else options["user"] or ...
+    click.echo("reading …", err=True)
+    traces = pg.read_file(
+        source or options["source"],
+        format=None if source else options["format"],
+        user=user,
+        time=options["time"] or ...,
+        crs=options["crs"],
+        errors="skip" if options["skip"] else "raise",
+    )
+    click.echo(f"read {size(traces)}", err=True)
+    return traces
+
+
+def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:
+    """Write OUTPUT and say what is in it."""
+    click.echo("writing …", err=True)
+    pg.write(traces, output, mechanism=mechanism, force=force)
+    click.echo(f"{output}: {size(traces)}")
+
+
+def size(traces: Traces) -> str:
+    """Records and traces in words."""
+    return f"{check.counted(traces.records, 'record')} of {check.counted(len(traces), 'trace')}"
+
+
+@contextmanager
+def wrong_call() -> Iterator[None]:
+    """Turn a refused parameter into a wrong call."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def in_plain_words() -> Iterator[None]:
+    """Turn expected errors and warnings into one line each on stderr."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *rest: click.echo(f"Warning: {message}", err=True)
+        try:
+            yield
+        except _EXPECTED as error:
+            words = error.args[0] if isinstance(error, KeyError) else str(error)
+            click.echo(f"Error: {' '.join(words.split())}", err=True)
+            sys.exit(1)
