@@ -15,7 +15,7 @@ FLOORS = (
     ("space", "columns"),
     ("records",),
     ("traces",),
-    ("days", "pseudonyms"),
+    ("days", "pseudonyms", "pairs"),
     ("mechanisms", "preprocess", "pois", "datasets"),
     ("metrics",),
     ("evaluate", "view", "write"),
@@ -23,6 +23,7 @@ FLOORS = (
     ("reproduce",),
     ("accessor",),
     ("__init__",),
+    ("cli_options",),
     ("cli", "dask"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

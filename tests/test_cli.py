@@ -296,7 +296,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
         (["smooth", "in", "out.csv", "--epsilon", "0.001"], "must be between 0.01 and 1,000,000 metres"),
         (["smooth", "in", "out.csv", "--epsilon", "200", "--variant", "prose"], "'prose' is not one of"),
         (["smooth", "in", "out.csv", "--epsilon", "200", "--min-points", "0"], "0 is not in the range x>=1"),
-        (["smooth", "in", "out.csv", "--epsilon", "200", "--format", "gpx"], "'gpx' is not one of"),
+        (["smooth", "in", "out.csv", "--epsilon", "200", "--format", "kml"], "'kml' is not one of"),
         (["smooth", "in", "out.csv", "--epsilon", "200", "--seed", "1"], "No such option"),
         (["smooth", "in", "out.shp", "--epsilon", "200"], "must end with one of '.parquet'"),
         (["prepare", "in", "out"], "must end with one of '.parquet'"),
@@ -331,13 +331,13 @@ def test_a_missing_input_is_named(tmp_path):
     [
         (b"", "is empty"),
         (b"PAR1 and nothing more", "is cut, damaged or not GeoParquet"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "nor text in UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "Name the format"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,-122.39,37.75,8\n", "names 4 columns"),
         (b"user,time,lon,lat\nzaphod,noon,-122.39,37.75\n", "holds texts that are no times"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "swapped"),
         (b"user,time,x,y\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "say in which CRS"),
         (b"uid,user_id,time,lon,lat\n1,2,2008-05-17T10:00,37.75,-22.39\n", "Several columns could hold the user"),
-        (b"\x1f\x8b\x08\0 not gzip", "neither an archive nor"),
+        (b"\x1f\x8b\x08\0 not gzip", "neither text nor of another format"),
         (b'{"type": "FeatureCollection", "fea', "is cut or damaged"),
     ],
 )
@@ -362,7 +362,7 @@ def test_a_cut_archive_is_one_line(tmp_path):
 
 
 def test_a_folder_without_cabs_is_an_error(tmp_path):
-    assert "holds no file of Cabspotting" in failed("info", tmp_path)
+    assert "holds no file of a format that is known" in failed("info", tmp_path)
 
 
 def test_a_column_that_is_not_there_is_named(raw):
