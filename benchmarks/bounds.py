@@ -37,3 +37,17 @@ def stores(outputs, shares):
             points[i, 2] = 3.0
             times[i] = i
     return points, times
+
+
+@njit(parallel=True, cache=True)
+def laplace(records, shares):
+    """A logarithm, two sines with their cosines, a square root and the stores for each record."""
+    points = np.empty((records, 3))
+    for share in prange(shares):
+        for i in range(share * records // shares, (share + 1) * records // shares):
+            value = 1e-9 * (i + 1)
+            radius = -math.log(value)
+            points[i, 0] = math.sin(value) * math.cos(radius)
+            points[i, 1] = math.cos(value) * math.sin(radius)
+            points[i, 2] = math.sqrt(value)
+    return points

@@ -10,6 +10,11 @@ Importing the package registers the accessor `gdf.promesse` on GeoDataFrames::
 
 Every verb of the accessor is a function as well, for GeoDataFrames and for `Traces`, the columnar form that large
 data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protect(data)`.
+
+Which mechanism? `Promesse` hides where people stop and keeps the map exact, at the price of the times; it promises
+nothing formal. `GeoIndistinguishability` promises something formal for single locations, at the price of the map; for a
+trace the promise shrinks with every record, and places where people stay can be found again. Neither makes publication
+safe by itself: look at `gdf.promesse.check(safe)` before anything leaves the house.
 """
 
 from importlib import import_module
