@@ -48,6 +48,11 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HEAVY[name]), name)
 
 
+def __dir__() -> list[str]:
+    """List the public names alone."""
+    return sorted(__all__)
+
+
 __version__ = "0.1.0"
 
 __all__ = [

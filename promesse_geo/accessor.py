@@ -5,8 +5,8 @@ from typing import Any
 import geopandas as gpd
 import pandas as pd
 
+from promesse_geo import check, preprocess
 from promesse_geo import days as local_days
-from promesse_geo import preprocess
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.publish import check_published
@@ -125,6 +125,6 @@ def checked_mechanism(mechanism: Mechanism) -> Mechanism:
     if not isinstance(mechanism, Mechanism):
         raise TypeError(
             "The 'mechanism' parameter of protect must be a mechanism such as pg.Promesse(200). "
-            f"Got a {type(mechanism).__name__} instead."
+            f"Got {check.shown(mechanism)} instead."
         )
     return mechanism

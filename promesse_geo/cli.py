@@ -175,7 +175,7 @@ def prepare(
     Each part gets a virtual user of its own. This protects nothing: places remain as they are.
     """
     with in_plain_words():
-        check_target(output, force=force)
+        check_target(context, output, force=force)
         parts = pg.prepare(read(context), tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
         write(parts, output, mechanism=None, force=force)
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta, tzinfo
+from pathlib import Path
 from typing import Any
 
 import click
@@ -67,6 +68,12 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
             callback=remember,
             help="Leave out files and records that cannot be read, with a warning, instead of stopping.",
         ),
+        click.option(
+            "--lon", metavar="NAME", expose_value=False, callback=remember, help="Column of the longitude or x."
+        ),
+        click.option(
+            "--lat", metavar="NAME", expose_value=False, callback=remember, help="Column of the latitude or y."
+        ),
         click.option("--time", metavar="NAME", expose_value=False, callback=remember, help="Column of the time."),
         click.option(
             "--crs", expose_value=False, callback=remember, help="CRS of a CSV's coordinates, such as EPSG:32631."
@@ -86,15 +93,18 @@ keep_users_option = click.option(
 
 def protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_users: bool, force: bool) -> None:
     """Read INPUT, protect it, rename its users unless they are kept, and write OUTPUT."""
-    check_target(output, force=force)
+    check_target(context, output, force=force)
     protected = mechanism.protect(read(context))
     if not keep_users:
         protected = pg.pseudonymize(protected)
     write(protected, output, mechanism=mechanism, force=force)
 
 
-def check_target(output: str, *, force: bool) -> None:
-    """Say before long work that OUTPUT cannot be written."""
+def check_target(context: click.Context, output: str, *, force: bool) -> None:
+    """Say before long work that OUTPUT cannot be written; never over INPUT, which would be lost."""
+    source = Path(context.ensure_object(dict)["source"])
+    if source.exists() and Path(output).exists() and source.samefile(output):
+        raise click.UsageError("OUTPUT is INPUT itself, which would be lost. Name another file.")
     with wrong_call():  # an ending that is not known; files that are there or not are none
         check_output(output, force=force)
 
@@ -102,6 +112,10 @@ def check_target(output: str, *, force: bool) -> None:
 def read(context: click.Context, *, source: str | None = None) -> Traces:
     """Read INPUT, or another source, as the shared options say."""
     options = context.ensure_object(dict)
+    if options["one_trace"] and options["user"]:
+        raise click.UsageError(
+            "--one-trace says that there is no column of the user, --user names one. Say one of them."
+        )
     user = None if options["one_trace"] else options["user"] or ...
     click.echo("reading …", err=True)
     traces = pg.read_file(
@@ -109,6 +123,8 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
         format=None if source else options["format"],
         user=user,
         time=options["time"] or ...,
+        lon=options["lon"],
+        lat=options["lat"],
         crs=options["crs"],
         errors="skip" if options["skip"] else "raise",
     )

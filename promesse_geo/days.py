@@ -142,6 +142,11 @@ def _jumped_over(midnights: pd.DatetimeIndex, zone: tzinfo) -> np.ndarray:
 
 def _local_days(traces: Traces, zone: tzinfo | None) -> tuple[np.ndarray, np.ndarray]:
     """Each record's local day and time of day (ns of a day of 24 h)."""
+    if zone is not None and traces.names.zone is None:
+        check.tell(
+            "The times have no zone and were taken as UTC to find the days of the zone given with 'tz'. "
+            "If they are local times already, leave 'tz' out."
+        )
     if traces.records == 0:
         return traces.times, traces.times
     starts = _day_starts(traces, zone)

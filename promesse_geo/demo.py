@@ -63,7 +63,9 @@ What happened to a trace: {picture}
 
 Next, on your own data:
   promesse-geo info traces.csv
-  promesse-geo smooth traces.csv protected.parquet --epsilon 200
+  promesse-geo prepare traces.csv parts.parquet
+  promesse-geo smooth  parts.parquet protected.parquet --epsilon 200
 or in Python:
   import geopandas, promesse_geo
-  geopandas.read_parquet("traces.parquet").promesse.smooth(200)"""
+  parts = geopandas.read_parquet("traces.parquet").promesse.prepare()
+  safe = parts.promesse.smooth(200)"""

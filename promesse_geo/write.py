@@ -74,6 +74,9 @@ def write(
     >>> [file.name for file in folder.iterdir()]
     ['city.parquet']
     """
+    if not isinstance(mechanism, (Mechanism, type(None))):
+        rule = "the mechanism that made the data, such as pg.Promesse(200), or None"
+        raise TypeError(check.refuse("mechanism", "write", rule, mechanism))
     save = check_output(path, force=check.flag(force, name="force", owner="write"))
     traces = as_traces(data, user=user, time=time, tells=True)
     about = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
@@ -98,7 +101,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> Callable[[Trac
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file.")
     if path.exists() and not force:
-        raise FileExistsError(f"The file {str(path)!r} is there already. Say force (--force) to replace it.")
+        raise FileExistsError(f"The file {str(path)!r} is there already. Say force=True (--force) to replace it.")
     return _WRITERS[path.suffix.lower()]
 
 

@@ -546,7 +546,7 @@ def test_dropped_traces_are_counted_in_a_warning():
     with pytest.warns(UserWarning, match="could not be protected") as told:
         result = Promesse(100).protect(traces)
     assert [str(warning.message) for warning in told] == [
-        "2 of 3 traces could not be protected and were left out (they hold at most two samples 100 m apart)."
+        "2 of 3 traces could not be protected and were left out (too short a way for points 100 m apart)."
     ]
     assert told[0].filename == __file__
     assert result.users.tolist() == ["a"]

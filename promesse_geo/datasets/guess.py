@@ -35,6 +35,8 @@ def read_file(
     format: str | None = None,
     user: Name = ...,
     time: Name = ...,
+    lon: str | None = None,
+    lat: str | None = None,
     crs: Any = None,
     users: Iterable[Any] | None = None,
     errors: str = "raise",
@@ -47,7 +49,7 @@ def read_file(
         The file or folder.
     format : {"cabspotting", "geolife", "mdc", "gpx", "table"}, optional
         By default it is told by the content.
-    user, time, crs
+    user, time, lon, lat, crs
         As in `read_table`, and `user` as in `read_gpx`; the other formats know theirs.
     users : iterable, optional
         The users to read; all by default.
@@ -71,7 +73,9 @@ def read_file(
     format = guess_format(path) if format is None else format
     check.choice(format, name="format", owner="read_file", options=FORMATS)
     if format == "table":
-        return read_table(path, user=user, time=time, crs=crs, users=users, as_traces=True, errors=errors)
+        return read_table(
+            path, user=user, time=time, lon=lon, lat=lat, crs=crs, users=users, as_traces=True, errors=errors
+        )
     if format == "gpx":
         by: Any = "file" if user is ... else user
         return read_gpx(path, user=by, users=users, as_traces=True, errors=errors)

@@ -77,7 +77,7 @@ class Promesse(Mechanism):
             least = "" if self.min_points == 1 else f"fewer than {self.min_points} points would remain, or "
             check.tell(
                 f"{dropped:,} of {check.counted(len(traces), 'trace')} could not be protected and "
-                f"{'was' if dropped == 1 else 'were'} left out ({least}they hold at most two samples "
+                f"{'was' if dropped == 1 else 'were'} left out ({least}too short a way for points "
                 f"{self.epsilon:g} m apart)."
             )
         offsets = as_offsets(kept[remain])
