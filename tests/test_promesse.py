@@ -16,7 +16,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from strategies import EPSILONS, SECOND, Walk, crowds, gathered, walks
 
@@ -118,8 +118,10 @@ def test_the_kernel_agrees_with_its_twin_on_long_traces(variant, space, epsilon)
 @pytest.mark.parametrize("variant", VARIANTS)
 @given(walk=walks(space="sphere", epsilon=1e6))
 def test_the_kernel_agrees_with_its_twin_around_the_whole_globe(walk, variant):
-    # An arc to within 500 km of the antipode magnifies the rounding of its ends more than tenfold.
-    assume(max(gaps(as_points(walk.traces())), default=0.0) < 19.5e6)
+    # An arc to within 500 km of the antipode magnifies the rounding of its ends more than tenfold; and in the
+    # pseudocode variant, whose samples build on one another, arcs of more than a quarter of the globe add it up.
+    longest = {"polyline": 19.5e6, "pseudocode": 10.0e6}[variant]
+    assume(max(gaps(as_points(walk.traces())), default=0.0) < longest)
     assert_as_the_twin_says(walk, variant)
 
 
@@ -180,6 +182,7 @@ def test_there_is_room_for_every_sample(walk, variant):
     count=st.integers(1, 300),
     others=st.integers(1, 9),
 )
+@example(begin=0, length=1, count=50, others=1)  # 49 · (1/49) is less than 1 in floats
 def test_times_are_spread_as_the_twin_spreads_them(begin, length, count, others):
     offsets = np.array([0, others, others + count])
     times = smoothing.spread(offsets, np.array([0, begin]), np.array([SECOND, begin + length]))
