@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave the cores to the other workers
+
 import numba
 import pytest
 from hypothesis import HealthCheck, settings

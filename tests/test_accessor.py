@@ -173,9 +173,7 @@ def test_defaults_are_those_of_the_function(name):
 
 
 def test_another_thing_is_no_mechanism(city):
-    with pytest.raises(
-        TypeError, match=r"'mechanism' .* must be a mechanism such as pg\.Promesse\(200\)\. Got a float"
-    ):
+    with pytest.raises(TypeError, match=r"'mechanism' .* must be a mechanism such as pg\.Promesse\(200\)\. Got 200"):
         city.promesse.protect(200.0)
 
 

@@ -263,15 +263,20 @@ def test_only_force_replaces_a_file(raw, tmp_path):
         output = tmp_path / "out.parquet"
         output.write_bytes(b"old")
         words = (*command, raw, output)
-        assert "is there already. Say force (--force) to replace it." in failed(*words)
+        assert "is there already. Say force=True (--force) to replace it." in failed(*words)
         assert output.read_bytes() == b"old"
         done(*words, "--force")
         assert len(gpd.read_parquet(output))
 
 
-def test_a_file_can_replace_itself_by_force(raw):
-    done("smooth", raw, raw, "--epsilon", 200, "--force")
-    assert len(gpd.read_parquet(raw)) == 36
+def test_a_file_is_never_written_over_the_input(raw):
+    before = raw.read_bytes()
+    assert "which would be lost" in failed("smooth", "--epsilon", 200, raw, raw, "--force", code=2)
+    assert raw.read_bytes() == before
+
+
+def test_one_trace_and_a_column_of_users_contradict_each_other(raw, tmp_path):
+    assert "Say one of them" in failed("info", raw, "--one-trace", "--user", "user", code=2)
 
 
 def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):

@@ -197,7 +197,7 @@ WHAT_COMES = [
         "a word for a mechanism",
         lambda: make_frame().promesse.protect("promesse"),
         TypeError,
-        r"'mechanism' .* must be a mechanism such as pg\.Promesse\(200\)\. Got a str instead",
+        r"'mechanism' .* must be a mechanism such as pg\.Promesse\(200\)\. Got 'promesse' instead",
     ),
     # Geometries
     refused("a missing geometry", lambda: read(one_place(None)), ValueError, NO_POINT),
@@ -260,13 +260,13 @@ WHAT_COMES = [
         "no user column",
         lambda: smooth(without("user")),
         ValueError,
-        r"No user column was found\. Looked for 'uid'.*; the columns are 'time'\. .*gdf\.promesse\(user=.*user=None",
+        r"No user column was found\. Looked for 'uid'.*; the columns are 'time'\. .*user='…'.*user=None",
     ),
     refused(
         "no time column",
         lambda: smooth(without("time")),
         ValueError,
-        r"No time column was found\. Looked for 'datetime'.*; the columns are 'user'\. .*gdf\.promesse\(time=",
+        r"No time column was found\. Looked for 'datetime'.*; the columns are 'user'\. .*time='…'",
     ),
     refused(
         "a named user column that is not there",

@@ -474,3 +474,10 @@ def test_the_frame_that_came_is_not_changed(name, city):
 def test_digits_without_a_unit_are_seconds():
     city = pg.make_city(users=2, days=2, as_traces=True)
     assert len(pg.split_gaps(city, gap="14400", seed=1)) == len(pg.split_gaps(city, gap="4h", seed=1))
+
+
+def test_a_zone_for_times_that_have_none_is_named():
+    city = pg.make_city(users=1, days=1)
+    city["time"] = city["time"].dt.tz_localize(None)
+    with pytest.warns(UserWarning, match="have no zone and were taken as UTC"):
+        pg.collapse_empty_days(city, tz="Europe/Paris")

@@ -93,7 +93,7 @@ def find_known(columns: Sequence[str], name: Name, *, role: str, known: tuple[st
     try:
         found = find_column(looked, name, role=role, known=known)
     except (ValueError, KeyError) as error:
-        raise type(error)(_for_readers(error.args[0], role)) from None
+        raise type(error)(_for_readers(error.args[0])) from None
     return columns[looked.index(found)]
 
 
@@ -101,12 +101,9 @@ def _folded(columns: Sequence[str]) -> list[str]:
     return [column.strip().casefold() for column in columns]
 
 
-def _for_readers(words: str, role: str) -> str:
+def _for_readers(words: str) -> str:
     """The complaint with a reader's cure."""
-    words = words.replace("gdf.promesse(", "read_table(")
-    return words.replace("If the frame is a single trace", "If it is all one trace") + (
-        " If each file is a user, say user='file'." if "user=None" in words else ""
-    )
+    return words + (" If each file is a user, say user='file'." if "user=None" in words else "")
 
 
 def as_users(column: pa.ChunkedArray) -> pd.Categorical:

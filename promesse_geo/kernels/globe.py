@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-# Degrees come back rounded to 13 decimals (11 nanometres): a coordinate with up to 13 decimals returns to the digit.
+# Degrees come back rounded to 13 decimals (11 nanometres): one with up to 12 decimals returns to the digit.
 _DECIMALS = 1e13
 
 
