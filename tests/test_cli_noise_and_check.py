@@ -1,0 +1,95 @@
+"""The command line: noise, and the check before publishing."""
+
+from pathlib import Path
+
+import geopandas as gpd
+import pytest
+from test_cli import done, failed, make_frame, run
+
+import promesse_geo as pg
+
+SAMPLES = Path(__file__).parents[1] / "data" / "sample"
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """The path of prepared data."""
+    pg.write(make_frame(), tmp_path / "raw.parquet")
+    done("prepare", tmp_path / "raw.parquet", tmp_path / "prepared.parquet")
+    return tmp_path / "prepared.parquet"
+
+
+def smoothed(prepared, *words):
+    done("smooth", prepared, prepared.with_name("safe.parquet"), "--epsilon", 200, *words)
+    return prepared.with_name("safe.parquet")
+
+
+def test_noise_keeps_times_and_counts_and_renames_users(prepared, tmp_path):
+    said = done("geo-indistinguishability", prepared, tmp_path / "noisy.gpkg", "--level", 4, "--radius", 100)
+    assert said.stdout.endswith("noisy.gpkg: 600 records of 6 traces\n")
+    noisy, before = gpd.read_file(tmp_path / "noisy.gpkg"), gpd.read_parquet(prepared)
+    assert sorted(noisy["time"]) == sorted(before["time"])
+    assert set(noisy["user"]).isdisjoint(before["user"])
+
+
+def test_a_seed_repeats_the_noise_and_shows_nowhere(prepared, tmp_path):
+    for name in ("one.csv", "two.csv"):
+        done(
+            "geo-indistinguishability", prepared, tmp_path / name, "--epsilon", 0.01, "--seed", 31415926, "--keep-users"
+        )
+    one, two = ((tmp_path / name).read_bytes() for name in ("one.csv", "two.csv"))
+    assert one == two
+    assert b"31415926" not in one
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "Say either --epsilon or --level"),
+        (["--epsilon", 0.01, "--level", 4], "Say either --epsilon or --level"),
+        (["--epsilon", -1], "'epsilon' parameter"),
+        (["--level", 0.5], "'level' parameter"),
+        (["--level", 4, "--grid", 0], "'grid' parameter"),
+    ],
+)
+def test_a_wrong_level_is_a_wrong_call(words, reason, prepared, tmp_path):
+    said = failed("geo-indistinguishability", prepared, tmp_path / "noisy.csv", *words, code=2)
+    assert reason in said
+
+
+def test_the_check_knows_epsilon_from_the_file_and_passes(prepared):
+    said = done("check", prepared, smoothed(prepared, "--keep-users")).stdout
+    assert "passed  first points are away     all are at least 200 m away" in said
+    assert "failed" not in said
+
+
+def test_the_check_fails_with_3_on_data_as_it_was(prepared, tmp_path):
+    copy = tmp_path / "copy.csv"
+    pg.write(gpd.read_parquet(prepared), copy)
+    result = run("check", prepared, copy)
+    assert result.exit_code == 3
+    assert "failed  points are new" in result.stdout
+
+
+def test_the_check_sees_a_column_that_reading_leaves_out(prepared, tmp_path):
+    safe = gpd.read_parquet(smoothed(prepared, "--keep-users")).assign(phone="secret")
+    safe.to_parquet(tmp_path / "more.parquet")
+    result = run("check", prepared, tmp_path / "more.parquet")
+    assert result.exit_code == 3
+    assert "'phone'" in result.stdout
+    assert "secret" not in result.stdout
+
+
+def test_renamed_users_are_not_comparable(prepared):
+    said = done("check", prepared, smoothed(prepared)).stdout
+    assert said.count("not comparable") == 4
+
+
+@pytest.mark.parametrize(
+    "sample", ["cabspotting", "geolife", "mdc/challenge", "mdc/campaign", "gpx/watch.gpx", "table/semicolons.csv"]
+)
+def test_every_sample_is_told_by_its_content(sample):
+    path = SAMPLES / sample
+    if not path.exists():
+        pytest.fail(f"there is no sample {sample}: {sorted(path.parent.iterdir())}")
+    assert "records" in done("info", path).stdout
