@@ -64,7 +64,8 @@ What happened to a trace: {picture}
 Next, on your own data:
   promesse-geo info traces.csv
   promesse-geo prepare traces.csv parts.parquet
-  promesse-geo smooth  parts.parquet protected.parquet --epsilon 200
+  promesse-geo smooth  parts.parquet protected.parquet --epsilon 200 --keep-users
+  promesse-geo check   parts.parquet protected.parquet
 or in Python:
   import geopandas, promesse_geo
   parts = geopandas.read_parquet("traces.parquet").promesse.prepare()

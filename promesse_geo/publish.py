@@ -13,6 +13,8 @@ import pyogrio
 
 from promesse_geo import check
 from promesse_geo.columns import Name, Names, find_names
+from promesse_geo.datasets.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES
+from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.pairs import Pairs, align
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.write import METADATA_KEY
@@ -78,7 +80,7 @@ def check_published(
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
     findings = [_users(after), _columns(protected, user=user, time=time)]
     pairs = align(before, after)
-    findings += _compared(pairs, epsilon) if len(pairs.originals) else _not_compared()
+    findings += _compared(pairs, epsilon) if len(pairs.originals) else _not_compared(after)
     findings.append(_digits(after))
     if isinstance(protected, gpd.GeoDataFrame):
         findings.append(_attributes(protected))
@@ -101,7 +103,7 @@ def file_findings(path: str | os.PathLike[str], *, names: Names | None = None) -
         test, verdict and reason, of the columns and of the file's own metadata.
     """
     path, names = Path(path), names or Names()
-    own = {names.user, names.time, names.geometry, "lon", "lat", "x", "y"}
+    own = {names.user, names.time, names.geometry, *KNOWN_LONGITUDES, *KNOWN_LATITUDES}
     foreign = [str(key) for key in sorted(_metadata(path)) if key != METADATA_KEY]
     metadata = Finding("metadata of the file", PASSED, "nothing but the mechanism and its parameters")
     if foreign:
@@ -109,10 +111,25 @@ def file_findings(path: str | os.PathLike[str], *, names: Names | None = None) -
     return pd.DataFrame([_no_others([name for name in _fields(path) if name not in own]), metadata])
 
 
+def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
+    """Return the mechanism that a file's metadata names, without its seed; None where it names none that we know."""
+    path = Path(path)
+    about = _metadata(path).get(METADATA_KEY) if path.is_file() else None
+    if about is None:
+        return None
+    try:
+        named = json.loads(about)
+        kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
+        return kinds[named["mechanism"]](**named["parameters"])
+    except (KeyError, TypeError, ValueError):
+        check.tell(f"The metadata of {str(path)!r} names a mechanism that cannot be read; it is passed over.")
+        return None
+
+
 def file_epsilon(path: str | os.PathLike[str]) -> float | None:
     """Return the epsilon of Promesse that a file's metadata names, if it does."""
-    about = json.loads(_metadata(Path(path)).get(METADATA_KEY, "{}"))
-    return about["parameters"]["epsilon"] if about.get("mechanism") == "Promesse" else None
+    mechanism = file_mechanism(path)
+    return mechanism.epsilon if isinstance(mechanism, Promesse) else None
 
 
 def _metadata(path: Path) -> dict[str, str]:
@@ -139,6 +156,8 @@ def _fields(path: Path) -> list[str]:
 
 
 def _users(after: Traces) -> Finding:
+    if not len(after):
+        return Finding("user keys are pseudonyms", NOT_COMPARABLE, "there is nothing in the protected data")
     known = sum(not pd.Series([str(user)]).str.fullmatch(_PSEUDONYM).iloc[0] for user in after.users)
     if known:
         reason = f"{known:,} of {check.counted(len(after), 'user key')} do not look like the names of pseudonymize()"
@@ -172,9 +191,9 @@ def _compared(pairs: Pairs, epsilon: float | None) -> list[Finding]:
     ]
 
 
-def _not_compared() -> list[Finding]:
+def _not_compared(after: Traces) -> list[Finding]:
     tests = ("first points are away", "last points are away", "times are new", "points are new")
-    reason = "the two have no user in common; compare before renaming"
+    reason = "the two have no user in common; compare before renaming" if len(after) else "there is nothing to compare"
     return [Finding(test, NOT_COMPARABLE, reason) for test in tests]
 
 
@@ -184,7 +203,7 @@ def _end(pairs: Pairs, epsilon: float | None, *, first: bool) -> Finding:
     distances = pairs.end_distances(first=first)
     nearest = f"the nearest is {distances.min():,.1f} m away, the median {np.median(distances):,.1f} m"
     if epsilon is None:
-        return Finding(test, LOOK, f"no epsilon is known; {nearest}")
+        return Finding(test, LOOK, f"no epsilon is known (say epsilon=, --epsilon); {nearest}")
     close = int((distances < epsilon - (1e-9 * epsilon + 1e-8)).sum())
     if not close:
         return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
@@ -224,7 +243,9 @@ def _digits(after: Traces) -> Finding:
     decimals = FINE_DECIMALS if after.space.crs.is_geographic else 2
     fine = int(np.sum((np.round(x, decimals) != x) | (np.round(y, decimals) != y)))
     if fine:
-        reason = f"{fine:,} points have more than {decimals} decimals, finer than a centimetre; round them"
+        reason = (
+            f"{fine:,} points are finer than a centimetre, as computed ones are; for noise, grid= makes them coarse"
+        )
         return Finding(test, LOOK, reason)
     return Finding(test, PASSED, f"no more than {decimals} decimals")
 

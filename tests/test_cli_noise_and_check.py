@@ -4,9 +4,11 @@ from pathlib import Path
 
 import geopandas as gpd
 import pytest
+from shapely import Point
 from test_cli import done, failed, make_frame, run
 
 import promesse_geo as pg
+from promesse_geo.publish import file_epsilon
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sample"
 
@@ -45,8 +47,10 @@ def test_a_seed_repeats_the_noise_and_shows_nowhere(prepared, tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "Say either --epsilon or --level"),
-        (["--epsilon", 0.01, "--level", 4], "Say either --epsilon or --level"),
+        ([], "Say either --epsilon, or --level"),
+        (["--epsilon", 0.01, "--level", 4], "Say either --epsilon, or --level"),
+        (["--epsilon", 0.01, "--radius", 100], "Say either --epsilon, or --level"),
+        (["--epsilon", 200], "Is it in 1/metre?"),
         (["--epsilon", -1], "'epsilon' parameter"),
         (["--level", 0.5], "'level' parameter"),
         (["--level", 4, "--grid", 0], "'grid' parameter"),
@@ -81,8 +85,27 @@ def test_the_check_sees_a_column_that_reading_leaves_out(prepared, tmp_path):
 
 
 def test_renamed_users_are_not_comparable(prepared):
-    said = done("check", prepared, smoothed(prepared)).stdout
-    assert said.count("not comparable") == 4
+    result = run("check", prepared, smoothed(prepared))
+    assert result.exit_code == 3
+    assert result.stdout.count("not comparable") == 4
+
+
+def test_what_was_checked_is_renamed_for_publication(prepared, tmp_path):
+    safe = smoothed(prepared, "--keep-users")
+    done("pseudonymize", safe, tmp_path / "published.parquet")
+    published, before = gpd.read_parquet(tmp_path / "published.parquet"), gpd.read_parquet(safe)
+    assert set(published["user"]).isdisjoint(before["user"])
+    assert sorted(published["time"]) == sorted(before["time"])
+    assert file_epsilon(tmp_path / "published.parquet") == 200
+
+
+def test_impossible_jumps_are_removed_when_asked(tmp_path):
+    frame = make_frame()
+    frame.loc[5, "geometry"] = Point(10, 50)
+    pg.write(frame, tmp_path / "raw.parquet")
+    said = done("prepare", tmp_path / "raw.parquet", tmp_path / "parts.csv", "--max-speed", 50)
+    assert "drop_jumps removed 1 of 600 records" in said.stderr
+    assert "599 records" in said.stdout
 
 
 @pytest.mark.parametrize(

@@ -679,3 +679,13 @@ def test_a_million_records_are_read_within_seconds(tmp_path):
     traces = read_table(tmp_path / "table.csv", as_traces=True)
     assert (len(traces), traces.records) == (100, count)
     assert time.perf_counter() - start < 10  # a second or less on a quiet machine
+
+
+def test_one_time_that_cannot_be_read_is_one_record_without_a_time(tmp_path):
+    path = tmp_path / "table.csv"
+    rows = ["ana,2024-05-01T08:00:00Z,4.8,45.7", "ana,notatime,4.8,45.7", "ana,2024-05-01T08:00:10Z,4.8,45.7"]
+    path.write_text("\n".join(["user,time,lon,lat", *rows]), encoding="utf-8")
+    with pytest.raises(ValueError, match="no time: 1"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=r"1 record .*no time"):
+        assert len(read_table(path, errors="skip")) == 2

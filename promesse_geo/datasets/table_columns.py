@@ -158,16 +158,16 @@ def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
     """ISO 8601, in UTC where there are offsets: each text says its own."""
-    zoned = column.dropna().str.contains(_WITH_ZONE)
+    times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
+    zoned = column[times.notna()].str.contains(_WITH_ZONE)
     if zoned.any() and not zoned.all():
         raise ValueError(f"the time column {name!r} mixes times with and without a zone.")
-    times = pd.to_datetime(column, format="ISO8601", utc=bool(zoned.any()), errors="coerce")
-    if len(zoned) and times.isna().all():
+    if column.notna().any() and times.isna().all():
         raise ValueError(
             f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. "
             "Read them with pandas.to_datetime and the right 'format' first."
         )
-    return times
+    return times if zoned.any() else times.dt.tz_localize(None)
 
 
 def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, str]:

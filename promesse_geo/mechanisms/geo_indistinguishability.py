@@ -32,7 +32,7 @@ class GeoIndistinguishability(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Level in 1/metre, from 1e-7 to 1000; smaller is noisier. The paper takes ln(10)/100, ln(6)/200, ln(4)/200
+        Level in 1/metre, from 1e-7 to 10; smaller is noisier. The paper takes ln(10)/100, ln(6)/200, ln(4)/200
         and ln(2)/200; see `from_level`.
     grid : float, optional
         Round published locations to a grid of about this many metres, after the noise. Locations are floating-point
@@ -76,7 +76,7 @@ class GeoIndistinguishability(Mechanism):
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = "GeoIndistinguishability"
-        epsilon = check.number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=1e-7, high=1e3)
+        epsilon = check.number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=1e-7, high=10)
         object.__setattr__(self, "epsilon", epsilon)
         if self.grid is not None:
             grid = check.number(self.grid, name="grid", owner=owner, unit="metres", low=1e-3, high=1e6)
