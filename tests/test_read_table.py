@@ -685,7 +685,7 @@ def test_one_time_that_cannot_be_read_is_one_record_without_a_time(tmp_path):
     path = tmp_path / "table.csv"
     rows = ["ana,2024-05-01T08:00:00Z,4.8,45.7", "ana,notatime,4.8,45.7", "ana,2024-05-01T08:00:10Z,4.8,45.7"]
     path.write_text("\n".join(["user,time,lon,lat", *rows]), encoding="utf-8")
-    with pytest.raises(ValueError, match="no time: 1"):
+    with pytest.raises(ValueError, match="no time, or one that cannot be read: 1"):
         read_table(path)
-    with pytest.warns(UserWarning, match=r"1 record .*no time"):
+    with pytest.warns(UserWarning, match=r"1 record .*no time, or one that cannot be read"):
         assert len(read_table(path, errors="skip")) == 2

@@ -87,7 +87,7 @@ class Promesse(Mechanism):
             times=smoothing.spread(offsets, begin[remain], end[remain]),
             offsets=offsets,
             users=traces.users[remain],
-            positions=np.arange(len(points)),
+            positions=smoothing.numbers(len(points)),
             names=replace(traces.names, unit="ns"),
         )
 
