@@ -89,8 +89,10 @@ def duration(value: Any, *, name: str, owner: str) -> int:
     rule = "a duration above zero such as '15min', a timedelta or a number of seconds"
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(refuse(name, owner, rule, value))
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)  # pandas would take digits without a unit for nanoseconds
+    if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal():
+        value = float(value)  # pandas would take digits without a unit for nanoseconds
+    if isinstance(value, str) and not any(letter.isalpha() or letter == ":" for letter in value):
+        raise ValueError(refuse(name, owner, rule, value))  # pandas would take it for nanoseconds
     try:
         delta = pd.Timedelta(value, unit="s") if is_number(value) else pd.Timedelta(value)
         nanoseconds = delta.as_unit("ns").value

@@ -148,9 +148,13 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
     ValueError
         If the CRS has no such space: a plane of degrees, a sphere of a local grid, geocentric coordinates.
     """
-    if isinstance(space, (Sphere, Plane)):
-        return space
     crs = _readable(crs)
+    if isinstance(space, (Sphere, Plane)):
+        if space.crs != crs:
+            raise ValueError(
+                "The 'space' parameter of Traces is of another CRS than the data. Give gdf.to_crs(space.crs)."
+            )
+        return space
     if space is not None:
         space = check.choice(space, name="space", owner="Traces", options=("sphere", "plane"))
     if _is_geographic(crs):

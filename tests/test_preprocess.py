@@ -481,3 +481,9 @@ def test_a_zone_for_times_that_have_none_is_named():
     city["time"] = city["time"].dt.tz_localize(None)
     with pytest.warns(UserWarning, match="have no zone and were taken as UTC"):
         pg.collapse_empty_days(city, tz="Europe/Paris")
+
+
+@pytest.mark.parametrize("gap", ["14,400", "1 000", "+5", ""])
+def test_a_gap_without_a_unit_that_is_no_number_is_refused(gap):
+    with pytest.raises(ValueError, match="'gap' parameter of split_gaps"):
+        pg.split_gaps(pg.make_city(users=1, days=1, as_traces=True), gap=gap)

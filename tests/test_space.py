@@ -318,3 +318,8 @@ def test_the_extent_is_in_metres():
     assert height == pytest.approx(0.0, abs=1e-6)
     feet = Plane(CRS("EPSG:2227"))
     assert feet.extent(feet.points(np.array([0.0, 3937.0]), np.array([0.0, 7874.0]))) == pytest.approx((1200, 2400))
+
+
+def test_a_space_of_another_crs_is_refused():
+    with pytest.raises(ValueError, match="of another CRS"):
+        choose_space(4326, np.zeros(1), np.zeros(1), space=Plane(CRS.from_epsg(2154)))
