@@ -1,53 +1,59 @@
-"""Loops that nothing can beat, to hold the real ones against."""
+"""Loops that nothing can beat, to hold the real ones against: in the same threads, into memory of the same kind."""
 
 import math
 
 import numpy as np
-from numba import njit, prange
+
+from promesse_geo import threads
+from promesse_geo.kernels import loop
 
 
-@njit(parallel=True, cache=True)
-def chain(outputs, shares):
+@loop
+def _chain(first, last, points, times):
+    value = 1.0 + first
+    for i in range(first, last):
+        root = math.sqrt(value)
+        one = 1.7 / root
+        other = root / (one + 1.1)
+        value = other + 1.3
+        points[i, 0] = root
+        points[i, 1] = one
+        points[i, 2] = other
+        times[i] = i
+
+
+@loop
+def _stores(first, last, points, times):
+    for i in range(first, last):
+        points[i, 0] = 1.0
+        points[i, 1] = 2.0
+        points[i, 2] = 3.0
+        times[i] = i
+
+
+@loop
+def _laplace(first, last, points):
+    for i in range(first, last):
+        value = 1e-9 * (i + 1)
+        radius = -math.log(value)
+        points[i, 0] = math.sin(value) * math.cos(radius)
+        points[i, 1] = math.cos(value) * math.sin(radius)
+        points[i, 2] = math.sqrt(value)
+
+
+def chain(outputs: int) -> None:
     """One square root, two divisions and the stores for each output, each waiting for the one before, as in a walk."""
-    points = np.empty((outputs, 3))
-    times = np.empty(outputs, np.int64)
-    for share in prange(shares):
-        value = 1.0 + share
-        for i in range(share * outputs // shares, (share + 1) * outputs // shares):
-            root = math.sqrt(value)
-            first = 1.7 / root
-            second = root / (first + 1.1)
-            value = second + 1.3
-            points[i, 0] = root
-            points[i, 1] = first
-            points[i, 2] = second
-            times[i] = i
-    return points, times
+    points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
+    threads.run(lambda first, last: _chain(first, last, points, times), threads.even(outputs))
 
 
-@njit(parallel=True, cache=True)
-def stores(outputs, shares):
+def stores(outputs: int) -> None:
     """The stores alone: first touch of the memory."""
-    points = np.empty((outputs, 3))
-    times = np.empty(outputs, np.int64)
-    for share in prange(shares):
-        for i in range(share * outputs // shares, (share + 1) * outputs // shares):
-            points[i, 0] = 1.0
-            points[i, 1] = 2.0
-            points[i, 2] = 3.0
-            times[i] = i
-    return points, times
+    points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
+    threads.run(lambda first, last: _stores(first, last, points, times), threads.even(outputs))
 
 
-@njit(parallel=True, cache=True)
-def laplace(records, shares):
+def laplace(records: int) -> None:
     """A logarithm, two sines with their cosines, a square root and the stores for each record."""
     points = np.empty((records, 3))
-    for share in prange(shares):
-        for i in range(share * records // shares, (share + 1) * records // shares):
-            value = 1e-9 * (i + 1)
-            radius = -math.log(value)
-            points[i, 0] = math.sin(value) * math.cos(radius)
-            points[i, 1] = math.cos(value) * math.sin(radius)
-            points[i, 2] = math.sqrt(value)
-    return points
+    threads.run(lambda first, last: _laplace(first, last, points), threads.even(records))

@@ -10,13 +10,12 @@ import warnings
 from pathlib import Path
 
 import bounds
-import numba
 import numpy as np
 import shapely
 from measure import in_turn, machine, table
 
 import promesse_geo as pg
-from promesse_geo.kernels import smoothing
+from promesse_geo.mechanisms.promesse import _equal_steps
 from promesse_geo.records import as_offsets
 
 START = 1_700_000_000_000_000_000
@@ -38,16 +37,16 @@ def dense(records: int, *, traces: int, seed: int = 0) -> pg.Traces:
     )
 
 
-def points_and_times(mechanism: pg.Promesse, parts: pg.Traces) -> tuple[np.ndarray, np.ndarray]:
-    """What the bound makes too: `protect` without numbering the records and naming the traces."""
-    points, kept, begin, end = mechanism._sample(parts)
+def points_and_times(mechanism: pg.Promesse, parts: pg.Traces) -> None:
+    """What the bound makes too: `protect` without naming the traces."""
+    _, kept, begin, end = mechanism._sample(parts)
     remain = kept > 0
-    return points, smoothing.spread(as_offsets(kept[remain]), begin[remain], end[remain])
+    _equal_steps(as_offsets(kept[remain]), begin[remain], end[remain])
 
 
 def kernel(parts: pg.Traces, *, title: str) -> str:
     """Promesse with allocation beside the loop that bounds it."""
-    rows, threads = [], numba.get_num_threads()
+    rows = []
     for variant in ("polyline", "pseudocode"):
         mechanism = pg.Promesse(200, variant=variant)
         outputs = mechanism.protect(parts).records
@@ -55,8 +54,8 @@ def kernel(parts: pg.Traces, *, title: str) -> str:
             {
                 "promesse": lambda m=mechanism: m.protect(parts),
                 "kernel": lambda m=mechanism: points_and_times(m, parts),
-                "bound": lambda n=outputs: bounds.chain(n, threads),
-                "stores": lambda n=outputs: bounds.stores(n, threads),
+                "bound": lambda n=outputs: bounds.chain(n),
+                "stores": lambda n=outputs: bounds.stores(n),
             }
         )
         rows.append(

@@ -7,7 +7,6 @@ import warnings
 from pathlib import Path
 
 import bounds
-import numba
 import numpy as np
 import shapely
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -33,12 +32,11 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     traces = dense(options.records, traces=options.records // 20_000)
-    threads = numba.get_num_threads()
     seconds = in_turn(
         {
             "GeoIndistinguishability": lambda: MECHANISM.protect(traces),
             "the blocks alone": lambda: stream(traces.records),
-            "the arithmetic alone": lambda: bounds.laplace(traces.records, threads),
+            "the arithmetic alone": lambda: bounds.laplace(traces.records),
         }
     )
     rows = [(name, f"{took:.3f}", f"{traces.records / took / 1e6:.0f}") for name, took in seconds.items()]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from promesse_geo import check
+from promesse_geo import check, threads
 from promesse_geo.columns import Name
 from promesse_geo.days import checked_days, collapse, keep_first, report
 from promesse_geo.kernels import jumps
@@ -197,7 +197,14 @@ def drop_jumps(data: Data, *, max_speed: float = 50.0, user: Name = ..., time: N
 
     def work(traces: Traces) -> Traces:
         space = traces.space
-        keep = jumps.reachable(traces.points, traces.times, traces.offsets, space.curvature, space.scale, speed)
+        way = speed / space.scale
+        keep = np.empty(traces.records, bool)
+        threads.run(
+            lambda first, last: jumps.reachable(
+                traces.points, traces.times, traces.offsets, space.curvature, way, first, last, keep
+            ),
+            threads.fair(traces.counts),
+        )
         removed = len(keep) - int(keep.sum())
         if removed:
             check.tell(

@@ -8,7 +8,7 @@ import numpy as np
 from pyproj import CRS, Proj, Transformer
 from pyproj.exceptions import CRSError, ProjError
 
-from promesse_geo import check
+from promesse_geo import check, threads
 from promesse_geo.kernels import globe
 
 EARTH_RADIUS = 6_371_008.8
@@ -41,7 +41,13 @@ class Sphere:
 
     def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return (n, 3) unit vectors of CRS coordinates; NaN where a coordinate has no place on the globe."""
-        return globe.to_vectors(*self.degrees(x, y))
+        longitudes, latitudes = self.degrees(x, y)
+        vectors = np.empty((len(longitudes), 3))
+        threads.run(
+            lambda first, last: globe.to_vectors(longitudes, latitudes, first, last, vectors),
+            threads.even(len(vectors)),
+        )
+        return vectors
 
     def degrees(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return longitudes and latitudes in degrees of CRS coordinates."""
@@ -54,7 +60,8 @@ class Sphere:
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return x and y in the CRS of (n, 3) unit vectors."""
-        x, y = globe.to_degrees(points)
+        x, y = np.empty(len(points)), np.empty(len(points))
+        threads.run(lambda first, last: globe.to_degrees(points, first, last, x, y), threads.even(len(points)))
         base = _geographic(self.crs)
         degrees = _degrees_per_unit(base)
         if degrees != 1.0:

@@ -6,12 +6,13 @@ Bound: for each record a logarithm, two sines with their cosines, and a square r
 import math
 
 import numpy as np
-from numba import njit, prange
+
+from promesse_geo.kernels import loop
 
 _FINE = 2.0**-42  # random numbers have 42 bits: three of them from one block of 128
 
 
-@njit(cache=True)
+@loop
 def _draw(words, i):
     """Direction in [0, 2π), and minus the logarithm of two uniform numbers in (0, 1), from the record's block.
 
@@ -26,13 +27,13 @@ def _draw(words, i):
     return 2.0 * math.pi * turn, -math.log(first * second)
 
 
-@njit(cache=True, parallel=True)
+@loop
 def move_on_sphere(points, words, mean_step, out):
     """Move unit vectors along the great circle in the drawn bearing; mean_step = 1/ε in radians.
 
     p = a cos δ + (north cos β + east sin β) sin δ, where east = (−y, x, 0)/ρ and north = (−zx, −zy, ρ²)/ρ.
     """
-    for i in prange(points.shape[0]):
+    for i in range(points.shape[0]):
         bearing, radius = _draw(words, i)
         x = points[i, 0]
         y = points[i, 1]
@@ -56,16 +57,16 @@ def move_on_sphere(points, words, mean_step, out):
         out[i, 2] = z * stay + rho * northward
 
 
-@njit(cache=True, parallel=True)
+@loop
 def move_in_plane(points, words, mean_step, out):
     """Move points of the plane in the drawn direction; mean_step = 1/ε in metres."""
-    for i in prange(points.shape[0]):
+    for i in range(points.shape[0]):
         bearing, radius = _draw(words, i)
         out[i, 0] = points[i, 0] + radius * mean_step * math.sin(bearing)
         out[i, 1] = points[i, 1] + radius * mean_step * math.cos(bearing)
 
 
-@njit(cache=True)
+@loop
 def label(names, offsets, first, last, blocks):
     """Blocks of records first … last − 1: the three words of the trace's name, and the record's number in it."""
     trace = np.searchsorted(offsets, first, side="right") - 1

@@ -10,15 +10,16 @@ Bound: for each output sample one square root and two divisions in a chain, and 
 import math
 
 import numpy as np
-from numba import njit, prange
+
+from promesse_geo.kernels import loop
 
 
-@njit(cache=True)
+@loop
 def _read(points, i):
     return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
 
 
-@njit(cache=True)
+@loop
 def _write(points, i, x, y, z):
     points[i, 0] = x
     points[i, 1] = y
@@ -26,7 +27,7 @@ def _write(points, i, x, y, z):
         points[i, 2] = z
 
 
-@njit(cache=True)
+@loop
 def _squared(ax, ay, az, bx, by, bz):
     """Squared chord of two points."""
     x = bx - ax
@@ -35,7 +36,7 @@ def _squared(ax, ay, az, bx, by, bz):
     return x * x + y * y + z * z
 
 
-@njit(cache=True)
+@loop
 def _leaving(ax, ay, az, bx, by, bz, curvature):
     """V along the segment at a, and |v|² as a sum: |d|²(1 − κ|d|²/4) cancels near antipodes, which any arc joins."""
     x = bx - ax
@@ -43,9 +44,19 @@ def _leaving(ax, ay, az, bx, by, bz, curvature):
     z = bz - az
     square = x * x + y * y + z * z
     half = 0.5 * curvature * square
+    if half > 1.0:  # beyond 90 degrees: from the antipode, where nothing cancels
+        x = bx + ax
+        y = by + ay
+        z = bz + az
+        half = -0.5 * (x * x + y * y + z * z)
     x += half * ax
     y += half * ay
     z += half * az
+    if half < 0.0:
+        off = x * ax + y * ay + z * az
+        x -= off * ax
+        y -= off * ay
+        z -= off * az
     length = x * x + y * y + z * z
     if curvature != 0.0 and length < 1e-24 * square:
         if abs(az) < 0.9:
@@ -54,12 +65,12 @@ def _leaving(ax, ay, az, bx, by, bz, curvature):
     return x, y, z, length
 
 
-@njit(cache=True)
+@loop
 def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
     """σ and 1/(1 + τ²) of the first point p of the segment whose squared chord to s is chord2; a lies inside that ball.
 
     (A + C) τ² − 2 B τ + (C − A) = 0 for τ = tan(φ/2), φ the angle from a; here σ = τ/|v|, so that one square root
-    and two divisions do. p = a + 2σ/(1 + τ²) · (v − κσ|v|² a).
+    and two divisions do, one of which need not wait for the root. p = a + 2σ/(1 + τ²) · (v − κσ|v|² a).
     """
     wx = ax - sx
     wy = ay - sy
@@ -68,11 +79,11 @@ def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
     vw = vx * wx + vy * wy + vz * wz
     plus = (2.0 - 0.5 * curvature * (w2 + chord2)) * length
     minus = 0.5 * (w2 - chord2)
-    sigma = (math.sqrt(max(vw * vw - plus * minus, 0.0)) - vw) / plus
+    sigma = (math.sqrt(max(vw * vw - plus * minus, 0.0)) - vw) * (1.0 / plus)
     return sigma, 1.0 / (1.0 + curvature * sigma * sigma * length)
 
 
-@njit(cache=True)
+@loop
 def _arc(square, curvature):
     """Length of the arc over a squared chord (radians on the sphere, metres in the plane)."""
     chord = math.sqrt(square)
@@ -81,7 +92,7 @@ def _arc(square, curvature):
     return chord if curvature == 0.0 else 2.0 * math.asin(min(0.5 * chord, 1.0))
 
 
-@njit(cache=True)
+@loop
 def _time_at(points, times, k, x, y, z, curvature):
     """Time at which the point (x, y, z) of the segment from record k to k + 1 is passed."""
     ax, ay, az = _read(points, k)
@@ -93,14 +104,26 @@ def _time_at(points, times, k, x, y, z, curvature):
     return times[k] + min(max(passed, 0), span)
 
 
-@njit(cache=True)
-def _walk(points, times, first, last, out, start, rule, cosines, sines):
+@loop
+def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
+    """How many steps of ε fit between two points, in general."""
+    rest = _arc(rest2, curvature)
+    if curvature * rest2 > 2.0:
+        rest = 2.0 * math.atan2(math.sqrt(rest2), math.sqrt(_squared(-sx, -sy, -sz, bx, by, bz)))
+    return int((rest / epsilon) * (1.0 + 1e-9) + tolerance), rest
+
+
+@loop
+def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
     """Place the samples of records first … last − 1 into out[start:], but the first one.
 
-    rule = (polyline, curvature, chord², chord² less the tolerance, chord² of two steps less it, ε, tolerance), in
-    kernel units. Returns the number of samples, and the times of the second and of the last but one.
+    rule = (polyline, curvature, chord², ε, tolerance), in kernel units; the tables hold cosine and sine of m steps,
+    and their squared chord less the tolerance. Returns the number of samples, and the times of the second and of the
+    last but one.
     """
-    polyline, curvature, chord2, near2, two2, epsilon, tolerance = rule
+    polyline, curvature, chord2, epsilon, tolerance = rule
+    near2 = nears[1]
+    table = nears.shape[0]
     sx, sy, sz = _read(points, first)
     ax, ay, az = sx, sy, sz
     placed = 0
@@ -113,62 +136,63 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines):
         if rest2 >= near2:
             if polyline:
                 vx, vy, vz, length = _leaving(ax, ay, az, bx, by, bz, curvature)
-                sigma, shrink = _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2)
-                step = curvature * sigma * length
-                factor = 2.0 * sigma * shrink
-                sx = ax + factor * (vx - step * ax)
-                sy = ay + factor * (vy - step * ay)
-                sz = az + factor * (vz - step * az)
-                if _squared(ax, ay, az, sx, sy, sz) > _squared(ax, ay, az, bx, by, bz):
+                if rest2 <= chord2:  # within the tolerance
                     sx, sy, sz = bx, by, bz
+                    rest2 = 0.0
+                else:
+                    inverse = 1.0 / math.sqrt(length)
+                    sigma, shrink = _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2)
+                    step = curvature * sigma * length
+                    factor = 2.0 * sigma * shrink
+                    sx = ax + factor * (vx - step * ax)
+                    sy = ay + factor * (vy - step * ay)
+                    sz = az + factor * (vz - step * az)
+                    rest2 = _squared(sx, sy, sz, bx, by, bz)
+                    # unit tangent at p: (v/|v|) cos φ − κ a sin φ
+                    cosine = (1.0 - sigma * step) * shrink * inverse
+                    sine = curvature * factor * length * inverse
+                    vx = vx * cosine - ax * sine
+                    vy = vy * cosine - ay * sine
+                    vz = vz * cosine - az * sine
                 _write(out, start + placed, sx, sy, sz)
                 placed += 1
                 before = latest
                 latest = k - 1
                 if placed == 1:
                     second = _time_at(points, times, k - 1, sx, sy, sz, curvature)
-                rest2 = _squared(sx, sy, sz, bx, by, bz)
-                many = rest2 >= near2
-                if many:  # unit tangent at p: (v/|v|) cos φ − κ a sin φ
-                    root = math.sqrt(length)
-                    cosine = (1.0 - sigma * step) * shrink / root
-                    sine = curvature * factor * root
-                    vx = vx * cosine - ax * sine
-                    vy = vy * cosine - ay * sine
-                    vz = vz * cosine - az * sine
             else:
-                many = True
                 vx, vy, vz, length = _leaving(sx, sy, sz, bx, by, bz, curvature)
-                unit = 1.0 / math.sqrt(length)
-                vx *= unit
-                vy *= unit
-                vz *= unit
-            if many:
-                count = 1
-                if rest2 >= two2:
-                    rest = _arc(rest2, curvature)
-                    count = max(1, int((rest / epsilon) * (1.0 + 1e-9) + tolerance))
-                x, y, z = sx, sy, sz
-                for m in range(1, count + 1):
-                    if m < cosines.shape[0]:
-                        cosine = cosines[m]
-                        sine = sines[m]
-                    elif curvature == 0.0:
-                        cosine = 1.0
-                        sine = m * epsilon
-                    else:
-                        cosine = math.cos(m * epsilon)
-                        sine = math.sin(m * epsilon)
+                inverse = 1.0 / math.sqrt(length)
+                vx *= inverse
+                vy *= inverse
+                vz *= inverse
+            m = 0
+            beyond = False
+            while m + 1 < table and rest2 >= nears[m + 1]:
+                m += 1
+                x = sx * cosines[m] + vx * sines[m]
+                y = sy * cosines[m] + vy * sines[m]
+                z = sz * cosines[m] + vz * sines[m]
+                _write(out, start + placed, x, y, z)
+                placed += 1
+            if m + 1 == table:
+                count, rest = _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance)
+                beyond = count * epsilon > rest
+                for m in range(table, count + 1):
+                    cosine = math.cos(m * epsilon) if curvature != 0.0 else 1.0
+                    sine = math.sin(m * epsilon) if curvature != 0.0 else m * epsilon
                     x = sx * cosine + vx * sine
                     y = sy * cosine + vy * sine
                     z = sz * cosine + vz * sine
-                    if m == count and _squared(sx, sy, sz, x, y, z) > rest2:
-                        x, y, z = bx, by, bz
                     _write(out, start + placed, x, y, z)
                     placed += 1
-                    if placed == 1:
-                        second = _time_at(points, times, k - 1, x, y, z, curvature) if polyline else times[k]
-                before = latest if count == 1 else k - 1
+            if m > 0:
+                if beyond or (m < table and _squared(sx, sy, sz, x, y, z) > rest2):  # by no more than the tolerance
+                    x, y, z = bx, by, bz
+                    _write(out, start + placed - 1, x, y, z)
+                if placed == m:
+                    second = times[k]
+                before = latest if m == 1 else k - 1
                 latest = k - 1
                 sx, sy, sz = x, y, z
         ax, ay, az = bx, by, bz
@@ -182,11 +206,10 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines):
     return placed + 1, second, final
 
 
-@njit(cache=True, parallel=True)
-def room(points, offsets, curvature, epsilon):
-    """An upper bound of each trace's samples: path length / ε, and two."""
-    bounds = np.empty(offsets.shape[0] - 1)
-    for i in prange(bounds.shape[0]):
+@loop
+def room(points, offsets, curvature, epsilon, first, last, bounds):
+    """Write an upper bound of the samples of traces first … last − 1: path length / ε, and two."""
+    for i in range(first, last):
         path = 0.0
         for k in range(offsets[i] + 1, offsets[i + 1]):
             ax, ay, az = _read(points, k - 1)
@@ -195,41 +218,34 @@ def room(points, offsets, curvature, epsilon):
             chord = math.sqrt(square)
             path += chord * (1.0 + curvature * square / 6.0)  # no arc is longer: 2 · 5/3 > π at the antipode
         bounds[i] = path / epsilon * (1.0 + 1e-5) + 2.0  # the tolerance makes steps shorter by 1e-6 at most
-    return bounds
 
 
-@njit(cache=True, parallel=True)
-def fill(points, times, offsets, shares, begins, out, rule, cosines, sines, least, last):
-    """Sample each share of consecutive traces into out from begins[share] on, but the first and the `last` last ones.
+@loop
+def fill(points, times, offsets, first, last, cursor, out, rule, tables, least, final, kept, begin, end):
+    """Sample traces first … last − 1 into out from `cursor` on, but their first point and the `final` last ones.
 
-    Traces with fewer than `least` samples left are dropped. Returns per trace the number of records that remain and
+    Traces with fewer than `least` samples left are dropped. Writes per trace the number of records that remain and
     their first and last time.
     """
-    traces = offsets.shape[0] - 1
-    kept = np.zeros(traces, np.int64)
-    begin = np.zeros(traces, np.int64)
-    end = np.zeros(traces, np.int64)
-    for share in prange(shares.shape[0] - 1):
-        cursor = begins[share]
-        for i in range(shares[share], shares[share + 1]):
-            samples, second, final = _walk(points, times, offsets[i], offsets[i + 1], out, cursor, rule, cosines, sines)
-            if samples - 2 >= least:
-                kept[i] = samples - 1 - last
-                begin[i] = second
-                end[i] = final
-                cursor += kept[i]
-    return kept, begin, end
+    for i in range(first, last):
+        samples, second, latest = _walk(points, times, offsets[i], offsets[i + 1], out, cursor, rule, *tables)
+        kept[i] = 0
+        if samples - 2 >= least:
+            kept[i] = samples - 1 - final
+            begin[i] = second
+            end[i] = latest
+            cursor += kept[i]
 
 
-@njit(cache=True, parallel=True)
-def spread(offsets, begin, end):
-    """Times from begin to end in equal steps, to the nanosecond: begin + ⌊j · (end − begin)/(n − 1)⌋.
+@loop
+def spread(offsets, begin, end, first, last, times, positions):
+    """Write the times of traces first … last − 1 and number their records.
 
-    With q, r = divmod(end − begin, n − 1) that is begin + j · q + ⌊j · r/(n − 1)⌋; the last term counts how often the
+    Times go from begin to end in equal steps, to the nanosecond: begin + ⌊j · (end − begin)/(n − 1)⌋. With
+    q, r = divmod(end − begin, n − 1) that is begin + j · q + ⌊j · r/(n − 1)⌋; the last term counts how often the
     remainders j · r have passed n − 1, in integers, which saves a division for each time.
     """
-    times = np.empty(offsets[-1], np.int64)
-    for i in prange(offsets.shape[0] - 1):
+    for i in range(first, last):
         gaps = offsets[i + 1] - offsets[i] - 1
         quotient = (end[i] - begin[i]) // max(gaps, 1)
         remainder = (end[i] - begin[i]) - quotient * gaps
@@ -237,17 +253,8 @@ def spread(offsets, begin, end):
         rest = 0
         for j in range(offsets[i], offsets[i + 1]):
             times[j] = whole
+            positions[j] = j
             rest += remainder
             carry = rest >= gaps
             whole += quotient + carry
             rest -= gaps * carry
-    return times
-
-
-@njit(cache=True, parallel=True)
-def numbers(records):
-    """0, 1, 2, …: the positions of records that have no others; in parallel, for first touch of memory bounds it."""
-    positions = np.empty(records, np.int64)
-    for i in prange(records):
-        positions[i] = i
-    return positions

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from promesse_geo import check
+from promesse_geo import check, threads
 from promesse_geo.kernels import laplace
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.space import EARTH_RADIUS
@@ -115,19 +115,24 @@ class GeoIndistinguishability(Mechanism):
         return cls(math.log(level) / radius, grid=grid, seed=seed)
 
     def _protect(self, traces: Traces) -> Traces:
-        encryptor = Cipher(algorithms.AES256(self._key()), modes.ECB()).encryptor()  # of distinct blocks
+        cipher = Cipher(algorithms.AES256(self._key()), modes.ECB())  # of distinct blocks
         names = np.array([self._name(user, first) for user, first in _firsts(traces)], np.uint32).reshape(-1, 3)
         move = laplace.move_on_sphere if traces.space.curvature else laplace.move_in_plane
         step = 1.0 / (self.epsilon * traces.space.scale)
         out = np.empty_like(traces.points)
-        blocks = np.empty((min(_BLOCKS, traces.records), 4), np.uint32)
-        room = bytearray(blocks.nbytes + 15)
-        for first in range(0, traces.records, _BLOCKS):
-            last = min(first + _BLOCKS, traces.records)
-            laplace.label(names, traces.offsets, first, last, blocks)
-            size = encryptor.update_into(blocks[: last - first].data.cast("B"), room)
-            words = np.frombuffer(room, np.uint64, size // 8).reshape(-1, 2)
-            move(traces.points[first:last], words, step, out[first:last])
+
+        def move_all(begin: int, end: int) -> None:
+            encryptor = cipher.encryptor()
+            blocks = np.empty((min(_BLOCKS, end - begin), 4), np.uint32)
+            room = bytearray(blocks.nbytes + 15)
+            for first in range(begin, end, _BLOCKS):
+                last = min(first + _BLOCKS, end)
+                laplace.label(names, traces.offsets, first, last, blocks)
+                size = encryptor.update_into(blocks[: last - first].data.cast("B"), room)
+                words = np.frombuffer(room, np.uint64, size // 8).reshape(-1, 2)
+                move(traces.points[first:last], words, step, out[first:last])
+
+        threads.run(move_all, threads.even(traces.records))
         moved = replace(traces, points=out, positions=np.arange(traces.records))
         return moved if self.grid is None else _rounded(moved, self.grid)
 

@@ -4,10 +4,9 @@ import math
 import os
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
-from promesse_geo import check
+from promesse_geo import check, threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.records import as_offsets
@@ -81,13 +80,14 @@ class Promesse(Mechanism):
                 f"{self.epsilon:g} m apart)."
             )
         offsets = as_offsets(kept[remain])
+        times, positions = _equal_steps(offsets, begin[remain], end[remain])
         return replace(
             traces,
             points=points,
-            times=smoothing.spread(offsets, begin[remain], end[remain]),
+            times=times,
             offsets=offsets,
             users=traces.users[remain],
-            positions=smoothing.numbers(len(points)),
+            positions=positions,
             names=replace(traces.names, unit="ns"),
         )
 
@@ -113,45 +113,47 @@ class Promesse(Mechanism):
     def _sample(self, traces: Traces, *, last: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Points without the first and the `last` last, and each trace's number of them, first and last time."""
         space = traces.space
-        bounds = smoothing.room(traces.points, traces.offsets, space.curvature, self.epsilon / space.scale)
-        shares = _equal_shares(bounds, numba.get_num_threads())
+        points, times, offsets = traces.points, traces.times, traces.offsets
+        bounds, kept, begin, end = np.empty(len(traces)), *np.empty((3, len(traces)), np.int64)
+        step = self.epsilon / space.scale
+        threads.run(
+            lambda first, last: smoothing.room(points, offsets, space.curvature, step, first, last, bounds),
+            threads.fair(traces.counts),
+        )
+        shares = threads.fair(bounds)
         begins = np.array([math.ceil(bounds[:share].sum()) + int(share) for share in shares])
         out = _allocate(int(begins[-1]), space.dimension, epsilon=self.epsilon)
-        kept, begin, end = smoothing.fill(
-            traces.points, traces.times, traces.offsets, shares, begins, out, *self._rule(space), self.min_points, last
+        rule = (*self._rule(space), self.min_points, last)
+        threads.run(
+            lambda first, last: smoothing.fill(
+                points, times, offsets, first, last, begins[shares.searchsorted(first)], out, *rule, kept, begin, end
+            ),
+            shares,
         )
         return _closed_up(out, begins, as_offsets(kept)[shares]), kept, begin, end
 
-    def _rule(self, space: Space) -> tuple[tuple[float, ...], np.ndarray, np.ndarray]:
-        """The distances that the kernel compares with, in its units, and sines and cosines of multiples of ε."""
+    def _rule(self, space: Space) -> tuple[tuple[float, ...], tuple[np.ndarray, ...]]:
+        """What the kernel compares with, in its units, and its tables of m steps; on the sphere up to 90 degrees."""
         relative, absolute = _TOLERANCE
         epsilon = self.epsilon / space.scale
-        near = self.epsilon * (1 - relative) - absolute
-        two = (2 * self.epsilon - absolute) / (1 + relative) * (1 - 1e-12)
-
-        def squared_chord(metres: float) -> float:
-            length = metres / space.scale
-            return (2 * math.sin(length / 2)) ** 2 if space.curvature else length**2
-
-        steps = np.arange(_TABLE) * epsilon
-        tables = (np.cos(steps), np.sin(steps)) if space.curvature else (np.ones(_TABLE), steps)
-        rule = (
-            self.variant == "polyline",
-            space.curvature,
-            squared_chord(self.epsilon),
-            squared_chord(near),
-            squared_chord(two),
-            epsilon,
-            absolute / self.epsilon,
-        )
-        return rule, *tables
+        steps = np.arange(min(_TABLE, int(math.pi / 2 / epsilon) + 1) if space.curvature else _TABLE) * epsilon
+        nears = (steps - absolute / space.scale) / (1 + relative)
+        nears[1] = (self.epsilon * (1 - relative) - absolute) / space.scale
+        chord = 2 * math.sin(epsilon / 2) if space.curvature else epsilon
+        rule = (self.variant == "polyline", space.curvature, chord**2, epsilon, absolute / self.epsilon)
+        if space.curvature:
+            return rule, (np.cos(steps), np.sin(steps), (2 * np.sin(nears / 2)) ** 2)
+        return rule, (np.ones_like(steps), steps, nears**2)
 
 
-def _equal_shares(work: np.ndarray, number: int) -> np.ndarray:
-    """Bounds of `number` runs of consecutive traces with about the same work."""
-    done = np.cumsum(work)
-    wanted = np.arange(1, number) / number * (done[-1] if len(done) else 0)
-    return np.concatenate(([0], np.searchsorted(done, wanted), [len(work)])).astype(np.int64)
+def _equal_steps(offsets: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times in equal steps from each trace's first to its last, and the positions of records that have no others."""
+    times, positions = np.empty((2, offsets[-1]), np.int64)
+    threads.run(
+        lambda first, last: smoothing.spread(offsets, begin, end, first, last, times, positions),
+        threads.fair(np.diff(offsets)),
+    )
+    return times, positions
 
 
 def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:

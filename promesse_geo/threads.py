@@ -1,0 +1,44 @@
+"""Work in shares of consecutive traces or records, each in a thread of its own; loops run without Python's lock.
+
+Threads end with the work: none outlives it, so that a process may fork afterwards, and any thread may call.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numba
+import numpy as np
+
+_LEAST = 50_000  # records or so in a share: less is done before a thread has started
+
+
+def number() -> int:
+    """Return how many threads work at once: the processors this process may use, or NUMBA_NUM_THREADS."""
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def even(things: int) -> np.ndarray:
+    """Return the bounds of shares of as many things each."""
+    shares = max(1, min(number(), things // _LEAST))
+    return np.linspace(0, things, shares + 1).astype(np.int64)
+
+
+def fair(work: np.ndarray) -> np.ndarray:
+    """Return the bounds of shares of consecutive things that take about the same work, given in records or so."""
+    done = np.cumsum(work)
+    whole = done[-1] if len(done) else 0
+    shares = max(1, min(number(), int(min(whole, 1e18)) // _LEAST))
+    inner = np.searchsorted(done, np.arange(1, shares) / shares * whole)
+    return np.concatenate(([0], inner, [len(work)])).astype(np.int64)
+
+
+def run(work: Callable[[int, int], object], shares: np.ndarray) -> None:
+    """Call `work(first, last)` for each share."""
+    bounds = list(pairwise(shares.tolist()))
+    if len(bounds) == 1:
+        work(*bounds[0])
+        return
+    with ThreadPoolExecutor(len(bounds)) as pool:
+        for outcome in [pool.submit(work, first, last) for first, last in bounds]:
+            outcome.result()
