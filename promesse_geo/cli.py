@@ -1,6 +1,10 @@
 """promesse-geo …: the accessor's verbs for files."""
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta, tzinfo
 from pathlib import Path
 
@@ -44,15 +48,33 @@ To compare files later, prepare first and keep the prepared users while protecti
 """
 
 
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as an error does, which removes what is half written."""
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        signals = []  # only the main thread may change handlers
+    taken = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for number in taken:
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG)
 @click.version_option(pg.__version__, prog_name="promesse-geo")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Protect GPS traces before they are published.
 
     INPUT is GeoParquet, GeoPackage, GeoJSON, CSV or GPX, or Cabspotting, Geolife or MDC as they are distributed, told
     by its content.
     OUTPUT is GeoParquet, GeoPackage, CSV or GeoJSON, told by its ending: .parquet, .gpkg, .csv or .geojson.
     """
+    context.with_resource(_ended_by_signals())
 
 
 @main.command(short_help="Protect with Promesse: constant distance and time.")

@@ -24,6 +24,8 @@ _EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
 
 def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     """Keep a shared option for `read` instead of handing it to the command."""
+    if value == "":
+        raise click.BadParameter("must not be empty. Leave it out, or say a name.")
     context.ensure_object(dict)[parameter.name] = value
 
 
@@ -116,13 +118,13 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
         raise click.UsageError(
             "--one-trace says that there is no column of the user, --user names one. Say one of them."
         )
-    user = None if options["one_trace"] else options["user"] or ...
+    user = None if options["one_trace"] else ... if options["user"] is None else options["user"]
     click.echo("reading …", err=True)
     traces = pg.read_file(
         source or options["source"],
         format=None if source else options["format"],
         user=user,
-        time=options["time"] or ...,
+        time=... if options["time"] is None else options["time"],
         lon=options["lon"],
         lat=options["lat"],
         crs=options["crs"],
@@ -136,7 +138,7 @@ def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bo
     """Write OUTPUT and say what is in it."""
     click.echo("writing …", err=True)
     pg.write(traces, output, mechanism=mechanism, force=force)
-    click.echo(f"{output}: {size(traces)}")
+    click.echo(f"{click.format_filename(output)}: {size(traces)}")
 
 
 def size(traces: Traces) -> str:

@@ -19,6 +19,7 @@ Unit = Literal["s", "ms", "us", "ns"]
 
 KNOWN_USERS = ("uid", "user", "user_id", "traj_id", "track_id", "individual-local-identifier")
 _YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
+_LONGEST_SPAN = 2**63 - 10**9  # nanoseconds; shares of a longer one may round to 2**63, which is no int64
 KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
 
 
@@ -231,7 +232,7 @@ def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.nda
         earliest, latest = int(present.min()), int(present.max())
         if earliest < _YEAR_1678 or latest >= _YEAR_2262:
             raise ValueError(_out_of_bounds(name))
-        if latest - earliest > np.iinfo(np.int64).max:
+        if latest - earliest > _LONGEST_SPAN:
             raise ValueError(
                 f"The time column {name!r} spans more than 292 years, which nanoseconds cannot count. "
                 "Leave out the records with wrong dates."

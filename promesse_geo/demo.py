@@ -6,10 +6,11 @@ from pathlib import Path
 from promesse_geo import check
 from promesse_geo.datasets import make_city
 from promesse_geo.mechanisms import Promesse
+from promesse_geo.output import renamed_when_whole
 from promesse_geo.preprocess import prepare, pseudonymize
 from promesse_geo.view.figures import overview
 from promesse_geo.view.tables import comparison
-from promesse_geo.write import check_output, renamed_when_whole, write
+from promesse_geo.write import check_output, write
 
 _ZONE = "Europe/Paris"
 
@@ -48,7 +49,7 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
         raise ValueError(f"Nobody in the city moves far enough for epsilon = {epsilon:g} m. Take a smaller one.")
     write(pseudonymize(protected), published, mechanism=mechanism, force=force)
     drawn = parts.users.get_loc(protected.users[:2][-1])  # the second, if there are two
-    with renamed_when_whole(picture) as temporary:
+    with renamed_when_whole(picture, force=force) as temporary:
         overview(parts, epsilon=epsilon, trace=drawn).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from promesse_geo.columns import KNOWN_USERS
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces
 
@@ -36,7 +37,10 @@ def renamed(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
     counts = np.diff(offsets)[order]
     target = as_offsets(counts)
     rows = np.arange(target[-1]) + np.repeat(offsets[:-1][order] - target[:-1], counts)
-    labels = traces.names if traces.names.user is not None else replace(traces.names, user="user")
+    labels = traces.names
+    if labels.user is None:
+        taken = (labels.time, labels.geometry)
+        labels = replace(labels, user=next(name for name in KNOWN_USERS[1:] if name not in taken))
     return replace(
         traces,
         points=traces.points[rows],

@@ -155,7 +155,7 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
     ValueError
         If the CRS has no such space: a plane of degrees, a sphere of a local grid, geocentric coordinates.
     """
-    crs = _readable(crs)
+    crs = read_crs(crs)
     if isinstance(space, (Sphere, Plane)):
         if space.crs != crs:
             raise ValueError(
@@ -185,7 +185,8 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
     return Plane(crs) if space == "plane" else Sphere(crs)
 
 
-def _readable(crs: Any) -> CRS:
+def read_crs(crs: Any) -> CRS:
+    """Return the CRS that is meant, or say that it is none."""
     try:
         return CRS.from_user_input(crs)
     except CRSError as error:

@@ -1,12 +1,11 @@
 """Write traces to files: user, time, location and the mechanism's public parameters, and nothing else."""
 
-import glob
 import json
 import os
-import secrets
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,18 @@ from pyproj import CRS, Transformer
 from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Mechanism
+from promesse_geo.output import check_gdal_reaches, check_place, renamed_when_whole
 from promesse_geo.space import Sphere
 from promesse_geo.traces import Traces, as_traces
 
 METADATA_KEY = "promesse_geo"
 """Under this key GeoParquet and GeoPackage files hold the mechanism's name and public parameters, as JSON."""
 
+_WGS84 = CRS.from_epsg(4326)
 _ROWS = 1_000_000  # records made into a table at a time
 _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+_TEXT_LIMIT = 2**31  # bytes of text that arrow holds in one array
+_GDAL_SETTINGS = threading.Lock()  # they are global
 _GDAL_EPOCH = "1970-01-01T00:00:00.000Z"  # written where GDAL would write the moment of the run
 
 
@@ -50,8 +53,10 @@ def write(
     data : geopandas.GeoDataFrame or Traces
         The data.
     path : path
-        `.parquet` or `.geoparquet` (GeoParquet), `.gpkg` (GeoPackage), `.csv` (user, ISO time, lon and lat or x and
-        y), `.geojson` or `.json` (GeoJSON, always EPSG:4326). The last three keep milliseconds at least.
+        `.parquet` or `.geoparquet` (GeoParquet), `.gpkg` (GeoPackage), `.csv` (user, ISO time, and lon and lat in
+        EPSG:4326 or x and y in any other CRS), `.geojson` or `.json` (GeoJSON, always EPSG:4326). The last three
+        keep milliseconds at least. Only GeoParquet keeps zones; those that have no name that others know, or are
+        odd seconds off UTC, become UTC there too.
     mechanism : Mechanism, optional
         Its name and public parameters go into GeoParquet and GeoPackage files.
     force : bool
@@ -62,9 +67,10 @@ def write(
     Raises
     ------
     FileExistsError
-        If the file is there and `force` is not given.
+        If the file is there, or came while this was written, and `force` is not given.
     FileNotFoundError, ValueError
-        If the folder is not there, or the ending is not known.
+        If the folder is not there, the ending is not known, or the format cannot keep the names of two columns
+        apart or a user's key.
 
     Examples
     --------
@@ -78,9 +84,9 @@ def write(
         rule = "the mechanism that made the data, such as pg.Promesse(200), or None"
         raise TypeError(check.refuse("mechanism", "write", rule, mechanism))
     save = check_output(path, force=check.flag(force, name="force", owner="write"))
-    traces = as_traces(data, user=user, time=time, tells=True)
+    traces = _with_known_zone(as_traces(data, user=user, time=time, tells=True))
     about = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
-    with renamed_when_whole(Path(path)) as temporary:
+    with renamed_when_whole(Path(path), force=force) as temporary:
         save(traces, temporary, about)
 
 
@@ -96,25 +102,11 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> Callable[[Trac
         raise ValueError(
             f"The output {path.name!r} must end with one of {check.listed(list(_WRITERS))}, which says the format."
         )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {str(path.parent)!r} is not there. Make it first.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file.")
-    if path.exists() and not force:
-        raise FileExistsError(f"The file {str(path)!r} is there already. Say force=True (--force) to replace it.")
-    return _WRITERS[path.suffix.lower()]
-
-
-@contextmanager
-def renamed_when_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside a path, and rename what was written under it when that is whole."""
-    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.part{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        for left in path.parent.glob(f"{glob.escape(temporary.name)}*"):  # GDAL may leave a journal beside
-            left.unlink()
+    check_place(path, force=force)
+    save = _WRITERS[path.suffix.lower()]
+    if save in (_write_geopackage, _write_geojson):
+        check_gdal_reaches(path.absolute().parent)
+    return save
 
 
 def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
@@ -123,22 +115,27 @@ def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
     geo = {"version": "1.1.0", "primary_column": names["geometry"], "columns": {names["geometry"]: column}}
     schema = next(_tables(traces, _with_wkb)).schema.with_metadata({"geo": json.dumps(geo), **about})
     repeated = [names["user"]] if "user" in names else False
-    with pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=repeated,
-        column_encoding={names["time"]: "DELTA_BINARY_PACKED"},
-        write_statistics=repeated,
-    ) as writer:
+    with (
+        path.open("wb") as file,  # arrow opens no name that is not UTF-8
+        pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=repeated,
+            column_encoding={names["time"]: "DELTA_BINARY_PACKED"},
+            write_statistics=repeated,
+        ) as writer,
+    ):
         for table in _tables(traces, _with_wkb):
             writer.write_table(table.cast(schema))
 
 
 def _write_csv(traces: Traces, path: Path, about: dict[str, str]) -> None:
+    _check_keys(traces)
     schema = next(_tables(traces, _with_text)).schema
-    with csv.CSVWriter(path, schema, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+    options = csv.WriteOptions(quoting_style="needed")
+    with path.open("wb") as file, csv.CSVWriter(file, schema, write_options=options) as writer:
         for table in _tables(traces, _with_text):
             writer.write_table(table)
 
@@ -148,44 +145,50 @@ def _write_geopackage(traces: Traces, path: Path, about: dict[str, str]) -> None
 
 
 def _write_geojson(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    crs = CRS.from_epsg(4326)
-    if traces.space.crs != crs:
+    if traces.space.crs != _WGS84:
         if traces.space.crs.geodetic_crs is None:
             raise ValueError(
                 "GeoJSON is in EPSG:4326, and a local grid has no place on the globe. Take another ending."
             )
-        change = Transformer.from_crs(traces.space.crs, crs, always_xy=True)
-        space = Sphere(crs)
+        change = Transformer.from_crs(traces.space.crs, _WGS84, always_xy=True)
+        space = Sphere(_WGS84)
         traces = replace(traces, points=space.points(*change.transform(*traces.coordinates())), space=space)
-    _write_by_gdal(traces, path, driver="GeoJSON", crs=crs, about={})
+    _write_by_gdal(traces, path, driver="GeoJSON", crs=_WGS84, about={})
 
 
 def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: dict[str, str]) -> None:
+    _check_keys(traces)
     names = _column_names(traces)
+    own = ["OGC_FID"] if driver == "GeoJSON" else []  # GDAL's numbers, which in GeoPackage get a free name
+    _check_names([*names.values(), *own], fold=str.lower)
     table = pa.concat_tables(_tables(traces, _with_wkb))
     if traces.names.zone is not None:  # as GeoPackage wants it, and readers lose zones whose offset changes
         number = table.column_names.index(names["time"])
         utc = pa.timestamp(traces.names.unit, "UTC")
         table = table.set_column(number, pa.field(names["time"], utc), table.column(number).cast(utc))
-    options = {"GEOMETRY_NAME": names["geometry"], "FID": _free_name(table.column_names)}
-    before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
-    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
-    try:
-        pyogrio.write_arrow(
-            table,
-            path,
-            layer="traces",
-            driver=driver,
-            geometry_name=names["geometry"],
-            geometry_type="Point",
-            crs=crs.to_wkt(),
-            layer_metadata=about or None,
-            layer_options=options if driver == "GPKG" else {},
-        )
-    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-        raise OSError(f"The file could not be written. GDAL says: {error}") from error
-    finally:
-        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+    options = {
+        "GPKG": {"GEOMETRY_NAME": names["geometry"], "FID": _free_name(table.column_names)},
+        "GeoJSON": {"AUTODETECT_JSON_STRINGS": "NO"},  # else a user called "[1]" becomes a list
+    }
+    with _GDAL_SETTINGS:
+        before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
+        try:
+            pyogrio.write_arrow(
+                table,
+                path,
+                layer="traces",
+                driver=driver,
+                geometry_name=names["geometry"],
+                geometry_type="Point",
+                crs=crs.to_json(),  # GDAL loses units of WKT that has no authority's code
+                layer_metadata=about or None,
+                layer_options=options[driver],
+            )
+        except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
+            raise OSError(f"The file could not be written. GDAL says: {error}") from error
+        finally:
+            pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
 
 
 def _free_name(taken: list[str]) -> str:
@@ -201,40 +204,76 @@ def _column_names(traces: Traces) -> dict[str, str]:
     return named | {"time": "time" if names.time is None else str(names.time), "geometry": str(names.geometry)}
 
 
-def _tables(traces: Traces, locate: Callable[..., dict[str, pa.Array]]) -> Iterator[pa.Table]:
+def _check_names(names: list[str], *, fold: Callable[[str], str] = str) -> None:
+    """Refuse names that a file would not keep, or not apart."""
+    if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in "".join(names)):
+        raise ValueError("The name of a column holds a NUL or a lone surrogate, which files cannot keep. Rename it.")
+    if len({fold(name) for name in names}) < len(names):
+        raise ValueError(
+            f"The file would have the columns {check.listed(names)}, two of one name. Rename one of them in the frame"
+            f"{'; capitals do not tell them apart in this format' if fold is str.lower else ''}."
+        )
+
+
+def _check_keys(traces: Traces) -> None:
+    """Refuse users whose keys would end early."""
+    bad = sum("\0" in str(user) for user in traces.users)
+    if bad:
+        raise ValueError(
+            f"{check.counted(bad, 'user key holds', 'user keys hold')} a NUL character, which CSV, GeoPackage and "
+            "GeoJSON cannot keep. Rename these users, or write GeoParquet."
+        )
+
+
+def _with_known_zone(traces: Traces) -> Traces:
+    """The traces in UTC where arrow has no name for their zone, or one that nobody else could find."""
+    try:
+        pa.lib.string_to_tzinfo(pa.lib.tzinfo_to_string(traces.names.zone or UTC))
+    except (pa.ArrowException, TypeError, ValueError, LookupError):
+        return replace(traces, names=replace(traces.names, zone=UTC))
+    return traces
+
+
+def _tables(traces: Traces, locate: Callable[..., list[tuple[str, pa.Array]]]) -> Iterator[pa.Table]:
     """Yield the records as tables; at least one, so that an empty file has its columns."""
     names = _column_names(traces)
-    users = _keys(traces.users.tolist())
+    users, step = _keys(traces.users.tolist())
+    kind = pa.string() if pa.types.is_large_string(users.type) else users.type
     times = traces.time_index()
-    for start in range(0, max(traces.records, 1), _ROWS):
-        rows = slice(start, start + _ROWS)
-        columns: dict[str, pa.Array] = {}
+    for start in range(0, max(traces.records, 1), step):
+        rows = slice(start, start + step)
+        columns = locate(pa.array(times[rows]), *traces.space.coordinates(traces.points[rows]), traces)
         if "user" in names:
             numbers = np.searchsorted(traces.offsets, np.arange(*rows.indices(traces.records)), side="right") - 1
-            columns[names["user"]] = users.take(pa.array(numbers))
-        columns[names["time"]] = pa.array(times[rows])
-        yield pa.table(columns | locate(columns[names["time"]], *traces.space.coordinates(traces.points[rows]), traces))
+            columns.insert(0, (names["user"], users.take(pa.array(numbers)).cast(kind)))
+        _check_names([name for name, _ in columns])
+        yield pa.table(dict(columns))
 
 
-def _keys(users: list[Any]) -> pa.Array:
-    """Integers of 64 bits as such; else text, where both kinds mix too."""
-    whole = users and all(not isinstance(user, str) and abs(user) < 2**63 for user in users)
-    return pa.array(users, pa.int64()) if whole else pa.array(map(str, users), pa.string())
+def _keys(users: list[Any]) -> tuple[pa.Array, int]:
+    """Integers of 64 bits as such, else text, where both kinds mix too; and how many records a table can hold."""
+    if users and all(not isinstance(user, str) and abs(user) < 2**63 for user in users):
+        return pa.array(users, pa.int64()), _ROWS
+    sizes = [len(str(user).encode()) for user in users]
+    kind = pa.string() if sum(sizes) < _TEXT_LIMIT else pa.large_string()
+    return pa.array(map(str, users), kind), max(min(_ROWS, (_TEXT_LIMIT - 1) // max([1, *sizes])), 1)
 
 
-def _with_wkb(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> dict[str, pa.Array]:
+def _with_wkb(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> list[tuple[str, pa.Array]]:
     """Points as well-known binary, made from the coordinates at once."""
     points = np.empty(len(x), _WKB_POINT)
     points["order"], points["kind"], points["x"], points["y"] = 1, 1, x, y
     offsets = np.arange(len(x) + 1, dtype=np.int32) * _WKB_POINT.itemsize
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(points)]
-    return {_column_names(traces)["geometry"]: pa.BinaryArray.from_buffers(pa.binary(), len(x), buffers)}
+    names = _column_names(traces)
+    return [(names["time"], times), (names["geometry"], pa.BinaryArray.from_buffers(pa.binary(), len(x), buffers))]
 
 
-def _with_text(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> dict[str, pa.Array]:
+def _with_text(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> list[tuple[str, pa.Array]]:
     """Coordinates as numbers, and the times as ISO 8601."""
-    across, along = ("lon", "lat") if traces.space.crs.is_geographic else ("x", "y")
-    return {_column_names(traces)["time"]: _iso(times), across: pa.array(x), along: pa.array(y)}
+    degrees = traces.space.crs.to_2d().equals(_WGS84, ignore_axis_order=True)  # as everybody takes lon and lat
+    across, along = ("lon", "lat") if degrees else ("x", "y")
+    return [(_column_names(traces)["time"], _iso(times)), (across, pa.array(x)), (along, pa.array(y))]
 
 
 def _iso(times: pa.Array) -> pa.Array:

@@ -1,10 +1,13 @@
 """The command line: results on stdout, the rest on stderr, exit codes, and never a traceback."""
 
 import io
+import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 
 import geopandas as gpd
 import numpy as np
@@ -387,6 +390,32 @@ def test_a_local_grid_has_no_geojson(raw, tmp_path):
     assert "no place on the globe" in said
 
 
+@pytest.mark.parametrize("option", ["--user", "--time", "--lon", "--lat", "--crs"])
+def test_an_empty_name_is_a_wrong_call(option, raw):
+    assert f"Invalid value for '{option}': must not be empty" in failed("info", raw, option, "", code=2)
+
+
+GPX = """<gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1" creator="us"><trk><trkseg>
+<trkpt lat="48" lon="2"><time>2008-05-17T10:00:00Z</time></trkpt></trkseg></trk></gpx>"""
+
+
+def test_another_crs_than_the_format_s_own_is_refused(raw, tmp_path):
+    (tmp_path / "a.gpx").write_text(GPX, encoding="utf-8")
+    said = failed("info", tmp_path / "a.gpx", "--crs", "EPSG:32631")
+    assert "The format 'gpx' is in EPSG:4326, and 'crs' (--crs) says another one" in said
+    done("info", tmp_path / "a.gpx", "--crs", "EPSG:4326")
+    assert "'crs' says another one" in failed("info", raw, "--crs", "EPSG:32631")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a matter of Unix")
+@pytest.mark.parametrize("options", [(), ("--format", "table"), ("--format", "geolife")])
+def test_a_pipe_is_no_input(options, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "is a pipe or a device. Save what it gives" in failed("info", tmp_path / "pipe.csv", *options)
+    with pytest.raises(ValueError, match="is a pipe or a device"):
+        pg.read_table(tmp_path / "pipe.csv")
+
+
 # The true thing.
 
 
@@ -411,3 +440,52 @@ def test_the_result_can_be_piped_without_the_progress(raw):
     assert result.stdout.startswith("records ")
     assert "reading" not in result.stdout
     assert "reading …" in result.stderr
+
+
+def test_standard_input_is_no_input():
+    result = run_true("info", "/dev/stdin", input="user,time,lon,lat\na,2008-05-17T10:00,1,2\n")
+    assert result.returncode == 1
+    assert "is a pipe or a device" in result.stderr
+
+
+def test_a_name_that_is_not_utf_8_is_written_and_said(raw, tmp_path):
+    result = run_true("pseudonymize", raw, tmp_path / "a\udcff.parquet")
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "a\udcff.parquet").exists()
+
+
+SLOW = """
+import signal, time, importlib, promesse_geo.cli as cli
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
+writing = importlib.import_module("promesse_geo.write")
+def slowly(traces, path, about):
+    path.write_bytes(b"half")
+    time.sleep(60)
+writing._WRITERS[".csv"] = slowly
+cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_run_leaves_no_half_file(number, raw, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    words = [sys.executable, "-c", SLOW, "pseudonymize", str(raw), str(folder / "safe.csv")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as child:
+        deadline = time.monotonic() + 60
+        while not any(path.stat().st_size for path in folder.iterdir()):
+            assert time.monotonic() < deadline
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.send_signal(number)
+        _, said = child.communicate(timeout=30)
+    assert child.returncode == 128 + number
+    assert b"Traceback" not in said
+    assert list(folder.iterdir()) == []
+
+
+def test_signals_are_as_they_were_after_a_command(raw):
+    before = signal.getsignal(signal.SIGTERM)
+    done("info", raw)
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -341,6 +341,17 @@ def test_the_frame_that_came_is_not_changed():
     assert_geodataframe_equal(frame, before)
 
 
+@pytest.mark.parametrize("less", [0, 5, 1023, 10**9 - 2])
+def test_times_as_far_apart_as_int64_reaches_are_too_far(less):
+    frame = make_frame(["a", "a"], zone=None)
+    first = pd.Timestamp("1678-01-01").value
+    frame["time"] = np.array([first, first + 2**63 - 1 - less], "M8[ns]")
+    with pytest.raises(ValueError, match="spans more than 292 years"):
+        from_frame(frame)
+    frame["time"] = np.array([first, first + 2**63 - 10**9], "M8[ns]")
+    assert np.ptp(from_frame(frame).times) == 2**63 - 10**9
+
+
 def test_a_record_after_292_years_is_too_far_for_nanoseconds():
     frame = make_frame(["a", "b"], zone=None)
     frame["time"] = pd.DatetimeIndex(["1700-01-01", "2200-01-01"])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 
@@ -254,14 +255,14 @@ def write_protected(tmp_path, ending) -> tuple[bytes, str]:
     frame.assign(**{"hush-column": "hush-value"}).to_parquet(source / "hush-file.parquet")
     safe = pg.Promesse(200).protect(pg.read_table(source / "hush-file.parquet", as_traces=True))
     path, seen = tmp_path / f"safe{ending}", []
-    original = os.replace
+    original = os.link
 
     def spy(old, new):
         seen.append(os.path.basename(old))
         original(old, new)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "replace", spy)
+        patch.setattr(os, "link", spy)
         pg.write(pg.pseudonymize(safe, seed=918273645), path, mechanism=Seeded(25, seed=918273645))
     return path.read_bytes(), seen[0]
 
@@ -388,7 +389,7 @@ def test_a_killed_run_leaves_no_half_file(ending, tmp_path):
     records = 3_000_000 if ending == ".csv" else 600_000
     child = run_python(f"{PLANE_TRACES}\npg.write(traces({records}), 'safe{ending}')", tmp_path)
     deadline = time.monotonic() + 60
-    while not any(path.stat().st_size for path in tmp_path.glob(".safe-*")):
+    while not any(path.stat().st_size for path in tmp_path.glob(".*.part*")):
         assert time.monotonic() < deadline
         assert child.poll() is None
         time.sleep(0.002)
@@ -513,3 +514,197 @@ def test_columns_that_are_not_written_are_named(tmp_path):
     frame = pg.make_city(users=1, days=1).assign(phone="x")
     with pytest.warns(UserWarning, match="The column 'phone' was left out"):
         pg.write(frame, tmp_path / "city.csv")
+
+
+# What a format cannot keep is refused; the rest comes back as it was.
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4807", "EPSG:4301", "EPSG:4267", "+proj=longlat +pm=paris"])
+def test_a_csv_says_lon_and_lat_of_epsg_4326_only(crs, tmp_path):
+    frame, path = make_frame(list("ab")).to_crs(crs), tmp_path / "traces.csv"
+    pg.write(frame, path)
+    assert path.read_text(encoding="utf-8").startswith('"user","time","x","y"\n')
+    with pytest.raises(ValueError, match="say in which CRS"):
+        pg.read_table(path)
+    found = pg.read_table(path, crs=crs)
+    assert np.allclose(found.geometry.x, frame.geometry.x, atol=1e-9)
+
+
+@pytest.mark.parametrize("crs", ["OGC:CRS84", "EPSG:4979", "+proj=longlat +datum=WGS84"])
+def test_a_csv_says_lon_and_lat_of_wgs_84_in_all_its_names(crs, tmp_path):
+    pg.write(make_frame(["a"], crs=crs), tmp_path / "traces.csv")
+    assert (tmp_path / "traces.csv").read_text(encoding="utf-8").startswith('"user","time","lon","lat"\n')
+
+
+UNITS = ["+proj=utm +zone=31 +units=us-ft", "+proj=utm +zone=31 +units=ft", "+proj=laea +lat_0=45 +lon_0=5 +units=km"]
+
+
+@pytest.mark.parametrize("crs", [*UNITS, "EPSG:4807", "ESRI:102001", "+proj=eqearth +units=ft"])
+@pytest.mark.parametrize("ending", [".parquet", ".gpkg"])
+def test_the_crs_and_its_unit_come_back(crs, ending, tmp_path):
+    frame, path = make_frame(list("ab")).to_crs(crs), tmp_path / f"traces{ending}"
+    pg.write(frame, path)
+    found = as_stranger(path)
+    assert found.crs.equals(frame.crs, ignore_axis_order=True)
+    back = found.to_crs("EPSG:4326").geometry
+    assert np.allclose([back.x, back.y], [[2, 2.013], [48, 48.007]], atol=1e-7)
+
+
+@pytest.mark.parametrize("ending", [".gpkg", ".csv", ".geojson"])
+@pytest.mark.parametrize(
+    ("users", "count"), [(["hush\0b", "hush\0c"], "2 user keys hold"), (["hush\0", "hush"], "1 user key holds")]
+)
+def test_a_nul_in_a_key_is_refused_by_formats_that_would_end_there(users, count, ending, tmp_path):
+    with pytest.raises(ValueError, match=f"^{count} a NUL") as caught:
+        pg.write(make_frame(users), tmp_path / f"traces{ending}")
+    assert "hush" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    pg.write(make_frame(users), tmp_path / "traces.parquet")
+    assert sorted(gpd.read_parquet(tmp_path / "traces.parquet")["user"]) == sorted(users)
+
+
+@every_ending
+def test_users_that_look_like_json_stay_text(ending, tmp_path):
+    users = ['{"a": 1}', '{"a":1}', "[1]", "[ 1 ]", "{}", "[]", '"a"', "null", "1.0"]
+    pg.write(make_frame(users), tmp_path / f"traces{ending}")
+    assert sorted(as_stranger(tmp_path / f"traces{ending}")["user"]) == sorted(users)
+    assert sorted(pg.read_table(tmp_path / f"traces{ending}")["user"]) == sorted(users)
+
+
+def renamed_frame(user, time="time", place="geometry") -> gpd.GeoDataFrame:
+    renamed = make_frame(list("ab")).rename(columns={"user": user, "time": time, "geometry": place})
+    return renamed.set_geometry(place)
+
+
+@pytest.mark.parametrize(
+    ("frame", "endings"),
+    [
+        (renamed_frame(0, "0"), ENDINGS),
+        (renamed_frame(1, place="1"), (".parquet", ".gpkg", ".geojson")),
+        (renamed_frame("GEOM", place="geom"), (".gpkg", ".geojson")),
+        (renamed_frame("Time"), (".gpkg", ".geojson")),
+        (renamed_frame("ogc_fid"), (".geojson",)),
+        (renamed_frame("lon"), (".csv",)),
+        (renamed_frame("cab", "lat"), (".csv",)),
+        (renamed_frame("x").set_crs(32631, allow_override=True), (".csv",)),
+    ],
+)
+def test_two_columns_of_one_name_are_refused(frame, endings, tmp_path):
+    user, time = frame.columns[:2]
+    for ending in endings:
+        with pytest.raises(ValueError, match="two of one name"):
+            pg.write(frame, tmp_path / f"traces{ending}", user=user, time=time)
+    assert list(tmp_path.iterdir()) == []
+
+
+@every_ending
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_column_s_name_that_no_file_keeps_is_refused(name, ending, tmp_path):
+    traces = pg.Traces.from_frame(make_frame(["a"]))
+    with pytest.raises(ValueError, match="NUL or a lone surrogate"):
+        pg.write(replace(traces, names=replace(traces.names, user=name)), tmp_path / f"traces{ending}")
+
+
+@pytest.mark.parametrize("names", [{"time": "user"}, {"geometry": "user"}])
+def test_new_names_stand_in_a_column_of_their_own(names, tmp_path):
+    frame = make_frame(list("aa")).drop(columns="user").rename(columns=names)
+    frame = frame.set_geometry(names.get("geometry", "geometry"))
+    found = pg.pseudonymize(frame, user=None, time=names.get("time", "time"))
+    assert list(found.columns) == ["user_id", *frame.columns]
+    assert found["user_id"].str.fullmatch("[0-9a-f]{16}").all()
+
+
+class Keyless(datetime.tzinfo):
+    """Two hours off UTC, under a name that nobody knows."""
+
+    def utcoffset(self, moment):
+        return datetime.timedelta(hours=2)
+
+    def dst(self, moment):
+        return datetime.timedelta(0)
+
+    def tzname(self, moment):
+        return "MY"
+
+
+@every_ending
+@pytest.mark.parametrize("zone", [Keyless(), datetime.timezone(datetime.timedelta(seconds=-1234))], ids=["name", "odd"])
+def test_a_zone_without_a_name_becomes_utc(zone, ending, tmp_path):
+    frame = make_frame(list("aa"))
+    pg.write(frame.assign(time=frame["time"].dt.tz_convert(zone)), tmp_path / f"traces{ending}")
+    found = pg.read_table(tmp_path / f"traces{ending}")
+    assert instants(found["time"]).tolist() == instants(frame["time"]).tolist()
+    assert str(found["time"].dt.tz) == "UTC"
+
+
+@every_ending
+@pytest.mark.parametrize("total", [10, 40])
+def test_more_text_than_an_array_holds_is_written_in_several(total, ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_TEXT_LIMIT", total)  # a record at a time; all keys together in large text or not
+    frame = make_frame(["zaphod-1", "zaphod-2", "zaphod-1"])
+    pg.write(frame, tmp_path / f"traces{ending}")
+    assert_same_records(as_stranger(tmp_path / f"traces{ending}"), frame, ending=ending)
+
+
+# Names of files and folders.
+
+
+@every_ending
+@pytest.mark.parametrize("name", ["a!b", "a;b", "a\nb", "GPKG:x", "week?", "é" * 120, "a\udcff"])
+def test_a_file_may_have_any_name(name, ending, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pg.write(make_frame(["a"]), f"{name}{ending}")
+    assert os.listdir(tmp_path) == [f"{name}{ending}"]
+    os.rename(f"{name}{ending}", f"plain{ending}")
+    assert len(as_stranger(tmp_path / f"plain{ending}")) == 1
+
+
+@every_ending
+@pytest.mark.parametrize("name", ["a!b", "a\nb", "a\udcff"])
+def test_folders_that_gdal_cannot_reach_are_refused_before_the_work(name, ending, tmp_path):
+    folder = tmp_path / name
+    folder.mkdir()
+    if ending in (".gpkg", ".geojson"):
+        with pytest.raises(ValueError, match="which GDAL cannot reach"):
+            writing.check_output(folder / f"a{ending}", force=False)
+    else:
+        pg.write(make_frame(["a"]), folder / f"a{ending}")
+        assert os.listdir(folder) == [f"a{ending}"]
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
+    path, save = tmp_path / "a.csv", writing._WRITERS[".csv"]
+
+    def slowly(traces, temporary, about):
+        save(traces, temporary, about)
+        path.write_bytes(b"of another program")
+
+    def refuse(old, new):
+        raise PermissionError("the file system knows no links")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setitem(writing._WRITERS, ".csv", slowly)
+    with pytest.raises(FileExistsError, match="is there already"):
+        pg.write(make_frame(["a"]), path)
+    assert path.read_bytes() == b"of another program"
+    assert os.listdir(tmp_path) == ["a.csv"]
+    monkeypatch.setitem(writing._WRITERS, ".csv", save)
+    pg.write(make_frame(["a"]), tmp_path / "b.csv")
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
+
+
+def test_a_link_that_leads_nowhere_is_a_file_that_is_there(tmp_path):
+    (tmp_path / "a.csv").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match="is there already"):
+        pg.write(make_frame(["a"]), tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").is_symlink()
+
+
+def test_gdal_is_left_as_it_was_by_threads_too(tmp_path):
+    before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+    frame = make_frame(list("ab") * 200)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: pg.write(frame, tmp_path / f"{number}.gpkg"), range(16)))
+    assert pyogrio.get_gdal_config_option("OGR_CURRENT_DATE") == before

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pyproj import CRS
+
 from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.datasets import gpx, table
@@ -17,8 +19,9 @@ from promesse_geo.datasets.cabspotting import read_cabspotting
 from promesse_geo.datasets.geolife import read_geolife
 from promesse_geo.datasets.gpx import read_gpx
 from promesse_geo.datasets.mdc import read_mdc
-from promesse_geo.datasets.sources import GZIP
+from promesse_geo.datasets.sources import GZIP, check_no_pipe
 from promesse_geo.datasets.table import read_table
+from promesse_geo.space import read_crs
 from promesse_geo.traces import Traces
 
 FORMATS = ("cabspotting", "geolife", "mdc", "gpx", "table")
@@ -70,12 +73,15 @@ def read_file(
     path = Path(source)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
+    check_no_pipe(path)
     format = guess_format(path) if format is None else format
     check.choice(format, name="format", owner="read_file", options=FORMATS)
     if format == "table":
         return read_table(
             path, user=user, time=time, lon=lon, lat=lat, crs=crs, users=users, as_traces=True, errors=errors
         )
+    if crs is not None and read_crs(crs) != CRS.from_epsg(4326):
+        raise ValueError(f"The format '{format}' is in EPSG:4326, and 'crs' (--crs) says another one. Leave it out.")
     if format == "gpx":
         by: Any = "file" if user is ... else user
         return read_gpx(path, user=by, users=users, as_traces=True, errors=errors)

@@ -54,6 +54,7 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
             raise FileNotFoundError(f"The folder {path!r} holds no file that ends with {_either(endings)}.")
         return files
     if os.path.exists(path):
+        check_no_pipe(Path(path))
         return [Path(path)]
     if not glob.has_magic(path):
         raise FileNotFoundError(f"There is no file or folder {path!r}.")
@@ -61,6 +62,12 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
     if not files:
         raise FileNotFoundError(f"There is no file that fits the pattern {path!r}.")
     return files
+
+
+def check_no_pipe(path: Path) -> None:
+    """Refuse what cannot be read twice, first to tell its format."""
+    if not path.is_file() and not path.is_dir():
+        raise ValueError(f"{str(path)!r} is a pipe or a device. Save what it gives to a file first.")
 
 
 def _has_ending(file: Path, endings: Sequence[str]) -> bool:

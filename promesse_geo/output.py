@@ -1,0 +1,69 @@
+"""Where a file can be written, and how it gets there whole or not at all."""
+
+import glob
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def check_place(path: Path, *, force: bool) -> None:
+    """Say why nothing can be written to a path: no folder, a folder itself, or a file that is there."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"The folder {str(path.parent)!r} is not there. Make it first.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file.")
+    if _is_there(path) and not force:
+        raise FileExistsError(_there_already(path))
+
+
+def check_gdal_reaches(folder: Path) -> None:
+    """Refuse the folders whose paths GDAL takes for something else."""
+    text = str(folder)
+    if not text.isprintable() or "!" in text:
+        raise ValueError(
+            f"The folder {text!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "
+            "reach. Write GeoPackage and GeoJSON to another folder."
+        )
+
+
+@contextmanager
+def renamed_when_whole(path: Path, *, force: bool) -> Iterator[Path]:
+    """Give a temporary name beside a path, and rename what was written under it when that is whole.
+
+    Without `force`, what came to the path meanwhile stays, and is an error.
+    """
+    temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part{path.suffix}")
+    try:
+        yield temporary
+        if force:
+            os.replace(temporary, path)
+        else:
+            _place(temporary, path)
+    finally:
+        for left in temporary.parent.glob(f"{glob.escape(temporary.name)}*"):  # GDAL may leave a journal beside
+            left.unlink()
+
+
+def _place(temporary: Path, path: Path) -> None:
+    """Give a file its name, by a link: renaming would replace what has the name."""
+    try:
+        os.link(temporary, path)
+    except OSError:
+        if _is_there(path):
+            raise FileExistsError(_there_already(path)) from None
+        os.replace(temporary, path)  # the file system knows no links
+
+
+def _is_there(path: Path) -> bool:
+    """Whether anything has the name, be it a link that leads nowhere."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _there_already(path: Path) -> str:
+    return f"The file {str(path)!r} is there already. Say force=True (--force) to replace it."
