@@ -19,7 +19,8 @@ from tqdm.auto import tqdm
 from promesse_geo import check, records
 from promesse_geo.columns import Name
 from promesse_geo.datasets.batch import LeftOut, Part, Skipped, tell_what_was_left_out
-from promesse_geo.datasets.geo_table import GDAL_ERRORS, read_layer, read_parquet_table
+from promesse_geo.datasets.geo_table import read_parquet_table
+from promesse_geo.datasets.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.datasets.sources import Source, find_files, name_users
 from promesse_geo.datasets.table_columns import BY_NAME, Columns, Wanted, as_integers
 from promesse_geo.datasets.text_table import read_text_table
@@ -32,6 +33,12 @@ _KINDS = {
     "geopackage": "a GeoPackage",
     "geojson": "GeoJSON",
     "csv": "CSV in UTF-8 or UTF-16",
+}
+_READERS: dict[str, Callable[[Path, Wanted], Columns]] = {
+    "parquet": read_parquet_table,
+    "geopackage": read_geopackage,
+    "geojson": read_geojson,
+    "csv": read_text_table,
 }
 _NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a workbook of Excel. Unpack it, or save the sheet as CSV",
@@ -161,7 +168,7 @@ def table_kind(path: Path) -> str:
     if start.startswith(b"<"):
         cure = " Read it with read_gpx." if b"<gpx" in start else ""
         raise ValueError(f"{str(path)!r} is XML, not a table.{cure}")
-    return "geojson" if start.startswith(b"{") else "csv"
+    return "geojson" if start.startswith((b"{", b"\x1e")) else "csv"
 
 
 def _read_all(
@@ -191,9 +198,8 @@ def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
     """Read a file; what goes wrong names it."""
     name = str(path)
     kind = table_kind(path)
-    reader = {"parquet": read_parquet_table, "csv": read_text_table}.get(kind, read_layer)
     try:
-        columns = reader(path, wanted)
+        columns = _READERS[kind](path, wanted)
         return _File(name, columns, user, *_unusable(name, columns))
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         raise ValueError(f"{name!r} is cut, damaged or not {_KINDS[kind]}.") from error
@@ -218,8 +224,7 @@ def _unusable(name: str, columns: Columns) -> tuple[np.ndarray, list[LeftOut]]:
         for words, wrong in reasons.items()
         if wrong.any()
     ]
-    if columns.ragged:
-        found.append(LeftOut("a line with too few or too many values", columns.ragged, repr(name)))
+    found += [LeftOut(words, count, repr(name)) for words, count in columns.lost]
     return np.logical_or.reduce(list(reasons.values())), found
 
 
@@ -227,7 +232,9 @@ def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) ->
     """Raise or warn of what cannot be used, and say how numbers were taken for times."""
     left_out = [one for file in files for one in file.left_out]
     if left_out and errors == "raise":
-        bad, total = sum(int(file.bad.sum()) for file in files), sum(len(file.bad) for file in files)
+        lost = sum(count for file in files for _, count in file.columns.lost)
+        bad = lost + sum(int(file.bad.sum()) for file in files)
+        total = lost + sum(len(file.bad) for file in files)
         details = "; ".join(f"{one.reason}: {one.count:,}, first in {one.first}" for one in _summed(left_out))
         alone = f"{files[0].name!r}: " if len(files) == 1 else ""
         raise ValueError(

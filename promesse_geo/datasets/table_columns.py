@@ -1,5 +1,6 @@
 """The columns of a table that hold user, time and location: which they are, and what their values mean."""
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,10 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from promesse_geo import check
 from promesse_geo.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column
 
 KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
 KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
+_KNOWN = {"user", *KNOWN_USERS, *KNOWN_TIMES, *KNOWN_LONGITUDES, *KNOWN_LATITUDES}
+_LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
 BY_NAME = ("file", "folder")
 """Values of `user` that take the user from the file's name or its folder's instead of from a column."""
 
@@ -45,7 +49,7 @@ class Wanted(NamedTuple):
 class Columns(NamedTuple):
     """What a file holds: coordinates in its CRS (NaN where there is no point), times, and users if it names them.
 
-    Notes say how numbers were taken for times; ragged counts lines that did not fit; text holds no types.
+    Notes say how numbers were taken for times; lost counts, by reason, what could not be read; text holds no types.
     """
 
     x: np.ndarray
@@ -55,7 +59,7 @@ class Columns(NamedTuple):
     crs: Any
     names: Names
     notes: tuple[str, ...] = ()
-    ragged: int = 0
+    lost: tuple[tuple[str, int], ...] = ()
     has_z: bool = False
     is_text: bool = False
 
@@ -69,32 +73,46 @@ def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str 
         )
     by_name = wanted.user is None or wanted.user in BY_NAME
     return Names(
-        user=None if by_name else find_known(columns, wanted.user, role="user", known=KNOWN_USERS),
-        time=find_known(columns, wanted.time, role="time", known=KNOWN_TIMES),
+        user=None if by_name else _find(columns, wanted.user, wanted, role="user", known=KNOWN_USERS),
+        time=_find(columns, wanted.time, wanted, role="time", known=KNOWN_TIMES),
         geometry=geometry,
     )
 
 
 def find_coordinates(columns: Sequence[str], wanted: Wanted) -> tuple[str, str, Any]:
     """Say which columns hold x and y, and in which CRS they are."""
-    across = find_known(columns, wanted.lon or ..., role="lon", known=KNOWN_LONGITUDES)
-    along = find_known(columns, wanted.lat or ..., role="lat", known=KNOWN_LATITUDES)
+    across = _find(columns, wanted.lon or ..., wanted, role="lon", known=KNOWN_LONGITUDES)
+    along = _find(columns, wanted.lat or ..., wanted, role="lat", known=KNOWN_LATITUDES)
     if wanted.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
         raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631'.")
     return across, along, "EPSG:4326" if wanted.crs is None else wanted.crs
 
 
-def find_known(columns: Sequence[str], name: Name, *, role: str, known: tuple[str, ...]) -> Any:
+def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, known: tuple[str, ...]) -> Any:
     """Return the column that has a role, as `find_column` does; known names may be in capitals or between blanks."""
     folded = _folded(columns)
     looked = [
         low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
     ]
+    sought = {role, *known} if name is ... else {name}
+    if sought.isdisjoint(looked) and not _are_names(columns, wanted):
+        raise ValueError(
+            f"no {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
+            "should have names such as user, time, lon and lat in the first line. Name them there, or say which is "
+            f"which, as in {role}='…' (--{role} on the command line)."
+        )
     try:
         found = find_column(looked, name, role=role, known=known)
     except (ValueError, KeyError) as error:
         raise type(error)(_for_readers(error.args[0])) from None
     return columns[looked.index(found)]
+
+
+def _are_names(columns: Sequence[str], wanted: Wanted) -> bool:
+    """Whether these may be listed in a message: the first record of a file without a header may not."""
+    asked = {wanted.user, wanted.time, wanted.lon, wanted.lat}
+    known = [column in asked or low in _KNOWN for column, low in zip(columns, _folded(columns), strict=True)]
+    return any(known) and not any(map(_LIKE_A_VALUE.match, columns))
 
 
 def _folded(columns: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import csv as lines
 import io
+import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from promesse_geo.datasets.table_columns import (
 
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _NUMBER = r"^\s*[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?\s*$"
 _HEAD = 1 << 16
@@ -61,7 +63,7 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
         crs=crs,
         names=names,
         notes=notes,
-        ragged=len(ragged),
+        lost=(("a line with too few or too many values", len(ragged)),) if ragged else (),
         is_text=True,
     )
 
@@ -69,7 +71,7 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
 @contextmanager
 def _opened(path: Path) -> Iterator[pa.NativeFile]:
     """The bytes of a file, unpacked if they are packed, whatever its name says."""
-    with pa.OSFile(str(path), "rb") as file:
+    with pa.OSFile(os.fsencode(path), "rb") as file:
         head = file.read(4)
         file.seek(0)
         packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
@@ -87,6 +89,8 @@ def _layout(path: Path) -> _Layout:
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
     if "\0" in text:
         raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
+    if _JSON.match(text):
+        raise ValueError("it holds JSON, but not as GeoJSON in UTF-8, unpacked. Save it so, or as CSV.")
     first = re.sub(r'"[^"]*"', "", text).partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])

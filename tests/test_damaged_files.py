@@ -1,0 +1,169 @@
+"""Files that are cut, damaged or named oddly: nothing is lost without a word, and no word shows what they hold."""
+
+import json
+import os
+import subprocess
+import sys
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+
+from promesse_geo.datasets.table import read_table
+
+SECRET = "45.7654321"
+LOST = "a feature that is cut or damaged: {}, first in "
+
+
+def features(count=5) -> list[str]:
+    return [
+        json.dumps(
+            {
+                "type": "Feature",
+                "properties": {"user": "ana", "time": f"2024-03-04T08:00:{i:02d}Z"},
+                "geometry": {"type": "Point", "coordinates": [4.5, 45.5]},
+            }
+        )
+        for i in range(count)
+    ]
+
+
+def collection(members) -> str:
+    return f'{{"type": "FeatureCollection", "features": [{", ".join(members)}]}}'
+
+
+def written(folder, content, name="table.geojson"):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def geopackage(path, *, count=20_000):
+    numbers = np.arange(count)
+    times = pd.Timestamp("2024-03-04", tz="UTC") + pd.to_timedelta(numbers, unit="s")
+    places = gpd.points_from_xy(4 + numbers / count, 45 + numbers / count)
+    gpd.GeoDataFrame({"user": "ana", "time": times}, geometry=places, crs=4326).to_file(path)
+    return path
+
+
+# GeoJSON.
+
+WHOLE = {
+    "a collection": collection(features()),
+    "one feature a line": "\n".join(features()),
+    "record separators": "".join(f"\x1e{one}\n" for one in features()),
+    "empty lines between": "\n\n" + "\n\n".join(features()),
+    "a user called as a member": collection(
+        [one.replace("ana", '"Feature" "geometry"'.replace('"', '\\"')) for one in features()]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["table.geojson", "table.csv"])
+@pytest.mark.parametrize("way", WHOLE)
+def test_all_features_are_read(way, name, tmp_path):
+    assert read_table(written(tmp_path, WHOLE[way], name), as_traces=True).records == 5
+
+
+def test_a_feature_alone_is_one_record(tmp_path):
+    assert read_table(written(tmp_path, features()[0]), as_traces=True).records == 1
+
+
+LOSSES = {
+    "lines, cut": ("\n".join(features())[:-30], 4, 1),
+    "lines, one cut": ("\n".join([*features(3), features()[3][:-30], features()[4]]), 4, 1),
+    "record separators, cut": ("".join(f"\x1e{one}\n" for one in features())[:-30], 4, 1),
+    "a member of another type": (collection(features()).replace('"type": "Feature"', '"type": "Featurf"', 2), 3, 2),
+}
+
+
+@pytest.mark.parametrize("way", LOSSES)
+def test_a_feature_that_is_lost_is_counted(way, tmp_path):
+    content, kept, lost = LOSSES[way]
+    path = written(tmp_path, content)
+    with pytest.raises(ValueError, match=rf"{lost} records? of 5 cannot be used .*{LOST.format(lost)}"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=rf"left out {lost} records? \(a feature that is cut or damaged") as said:
+        assert read_table(path, as_traces=True, errors="skip").records == kept
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "".join(features(2)),
+        json.dumps(json.loads(features()[0]), indent=1) + "\n" + json.dumps(json.loads(features()[1]), indent=1),
+        collection(features())[:-1],
+        collection(features())[:200],
+        collection(features()) + collection(features()),
+    ],
+    ids=["two on a line", "two over lines", "without its end", "cut", "two collections"],
+)
+def test_what_is_not_one_text_is_an_error(content, tmp_path):
+    with pytest.raises(ValueError, match=r"is not one JSON text|is cut, damaged or not GeoJSON"):
+        read_table(written(tmp_path, content))
+
+
+def test_gdal_prints_nothing_of_a_file(tmp_path):
+    broken = [
+        features()[0].replace("[4.5, 45.5]", f'["{SECRET}"]'),
+        features()[1].replace("coordinates", SECRET),
+        features()[2].replace('"Point"', f'"{SECRET}"'),
+    ]
+    path = written(tmp_path, collection([*broken, *features()]))
+    code = f"import promesse_geo as pg; print(pg.read_table({str(path)!r}, errors='skip', as_traces=True).records)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["5"]
+    assert SECRET not in done.stderr
+    assert "GeoJSON" not in done.stderr
+    assert "left out 3 records" in done.stderr
+
+
+# GeoPackage.
+
+
+@pytest.mark.parametrize("page", [300, 500])
+def test_a_geopackage_with_a_damaged_page_is_an_error(page, tmp_path):
+    content = bytearray(geopackage(tmp_path / "table.gpkg").read_bytes())
+    content[page * 4096 : (page + 1) * 4096] = bytes(4096)
+    path = written(tmp_path, bytes(content), "damaged.gpkg")
+    with pytest.raises(ValueError, match=r"'.*damaged\.gpkg': it is a GeoPackage that is cut or damaged"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=r"^read_table left out 1 file \(first: .*damaged"):
+        assert read_table(tmp_path, errors="skip", as_traces=True).records == 20_000
+
+
+def test_a_cut_geopackage_is_an_error(tmp_path):
+    content = geopackage(tmp_path / "table.gpkg").read_bytes()
+    with pytest.raises(ValueError, match="it is a GeoPackage that is cut or damaged"):
+        read_table(written(tmp_path, content[: len(content) * 2 // 3], "cut.gpkg"))
+
+
+# Names of files.
+
+ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_names(name, tmp_path):
+    written(tmp_path, WHOLE["a collection"], f"{name}.geojson")
+    geopackage(tmp_path / "plain.gpkg", count=3).rename(tmp_path / f"{name}.gpkg")
+    assert read_table(tmp_path, user="folder", as_traces=True).records == 8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_not_utf_8_are_names_too(tmp_path):
+    plain = geopackage(tmp_path / "plain.gpkg", count=3)
+    gpd.read_file(plain).to_parquet(tmp_path / "plain.parquet")
+    plain.rename(tmp_path / os.fsdecode(b"plain\xff.gpkg"))
+    (tmp_path / "plain.parquet").rename(tmp_path / os.fsdecode(b"plain\xff.parquet"))
+    written(tmp_path, "user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.5,45.5\n", os.fsdecode(b"\xff.csv"))
+    with pytest.raises(
+        ValueError, match=r"udcff\.gpkg': GDAL reads no file whose name is not UTF-8\. Rename it"
+    ) as caught:
+        read_table(tmp_path)
+    assert str(caught.value).isascii()
+    with pytest.warns(UserWarning, match="left out 1 file"):
+        assert read_table(tmp_path, errors="skip", as_traces=True).records == 4
