@@ -21,7 +21,7 @@ from promesse_geo.columns import Name
 from promesse_geo.datasets.batch import LeftOut, Part, Skipped, tell_what_was_left_out
 from promesse_geo.datasets.geo_table import read_parquet_table
 from promesse_geo.datasets.layer import GDAL_ERRORS, read_geojson, read_geopackage
-from promesse_geo.datasets.sources import Source, find_files, name_users
+from promesse_geo.datasets.sources import Source, check_is_file, find_files, name_users
 from promesse_geo.datasets.table_columns import BY_NAME, Columns, Wanted, as_integers
 from promesse_geo.datasets.text_table import read_text_table
 from promesse_geo.space import choose_space
@@ -151,8 +151,7 @@ def _check_found(wanted: set[str], found: Iterable[Any]) -> None:
 
 def table_kind(path: Path) -> str:
     """Return "parquet", "geopackage", "geojson" or "csv", from the first bytes."""
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder. Name a file.")
+    check_is_file(path)
     with path.open("rb") as file:
         head = file.read(1024)
     if not head:
@@ -182,7 +181,7 @@ def _read_all(
         except (ValueError, TypeError, KeyError, OSError) as error:
             if errors == "raise":
                 raise
-            return Skipped(str(path), str(error.args[0]))
+            return Skipped(str(path), str(error if isinstance(error, OSError) else error.args[0]))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
@@ -202,6 +201,8 @@ def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
         columns = _READERS[kind](path, wanted)
         return _File(name, columns, user, *_unusable(name, columns))
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
+        if isinstance(error, OSError) and error.errno:  # the system's word, not a format's
+            raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
         raise ValueError(f"{name!r} is cut, damaged or not {_KINDS[kind]}.") from error
     except (ValueError, TypeError, KeyError) as error:
         kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError

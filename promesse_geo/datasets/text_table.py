@@ -17,6 +17,7 @@ from pyarrow import csv
 
 from promesse_geo import check
 from promesse_geo.columns import Names
+from promesse_geo.datasets.sources import largest, too_large
 from promesse_geo.datasets.table_columns import (
     MISSING,
     Columns,
@@ -33,6 +34,10 @@ _JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _NUMBER = r"^\s*[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?\s*$"
 _HEAD = 1 << 16
+
+
+class _TooLargeError(Exception):
+    """A packed file that grows beyond measure."""
 
 
 class _Layout(NamedTuple):
@@ -72,14 +77,44 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
 def _opened(path: Path) -> Iterator[pa.NativeFile]:
     """The bytes of a file, unpacked if they are packed, whatever its name says."""
     with pa.OSFile(os.fsencode(path), "rb") as file:
-        head = file.read(4)
+        packing = _packing(file.read(4))
         file.seek(0)
-        packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
+        size = file.size()
         if packing is None:
             yield file
             return
-        with pa.CompressedInputStream(file, packing) as unpacked:
-            yield unpacked
+        if not pa.Codec.is_available(packing):
+            raise ValueError(f"it is packed by {packing}, which this pyarrow cannot undo. Unpack it.")
+        try:
+            with pa.CompressedInputStream(file, packing) as unpacked:
+                yield pa.PythonFile(_Unpacked(unpacked, largest(size)), "r")
+        except OSError as error:
+            raise ValueError(f"it is packed by {packing}, and cut or damaged. Fetch it again.") from error
+        except _TooLargeError:
+            raise ValueError(too_large("it", size)) from None
+
+
+def _packing(head: bytes) -> str | None:
+    return next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
+
+
+class _Unpacked(io.RawIOBase):
+    """What a packed file holds, up to so many bytes."""
+
+    def __init__(self, content: pa.NativeFile, left: int) -> None:
+        self._content, self._left = content, left
+
+    def readable(self) -> bool:
+        """Return True: it is there to be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, or raise where there were too many."""
+        piece = self._content.read(self._left + 1 if size < 0 else size)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _TooLargeError
+        return piece
 
 
 def _layout(path: Path) -> _Layout:
