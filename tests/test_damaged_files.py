@@ -167,3 +167,112 @@ def test_names_that_are_not_utf_8_are_names_too(tmp_path):
     assert str(caught.value).isascii()
     with pytest.warns(UserWarning, match="left out 1 file"):
         assert read_table(tmp_path, errors="skip", as_traces=True).records == 4
+
+
+# The last line of a CSV.
+
+
+def csv_lines(count=120, *, order="user,time,lon,lat", quote="") -> str:
+    rows = [
+        {"user": ("ana", "ben")[i % 2], "time": f"2024-03-04T08:{i // 60:02d}:{i % 60:02d}Z", "lon": 4840000 + i}
+        for i in range(count)
+    ]
+    rows = [row | {"lon": f"4.{row['lon']}", "lat": f"45.{750000 + i}"} for i, row in enumerate(rows)]
+    lines = [",".join(f"{quote}{row[name]}{quote}" for name in order.split(",")) for row in rows]
+    return "\n".join([order, *lines])
+
+
+ORDERS = ["user,time,lon,lat", "user,lon,lat,time"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("end", [1, 3, 5])
+def test_a_last_line_that_is_cut_is_told(end, order, quote, encoding, tmp_path):
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    path = written(tmp_path, mark + csv_lines(order=order, quote=quote)[:-end].encode(encoding), "table.csv")
+    with pytest.raises(ValueError, match=r"1 record of 120 cannot be used .*a last line that is cut: .*: 1, first in"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=r"left out 1 record \(a last line that is cut") as said:
+        assert read_table(path, errors="skip", as_traces=True).records == 119
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3, 15, 120, 3000])
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("order", [*ORDERS, "time,lon,lat,user"])
+def test_a_whole_last_line_without_an_end_is_read_without_a_word(order, quote, count, tmp_path):
+    path = written(tmp_path, csv_lines(count, order=order, quote=quote), "table.csv")
+    assert read_table(path, as_traces=True).records == count
+
+
+@pytest.mark.parametrize(("count", "order"), [(120, "time,lon,lat,user"), (30, "user,time,lon,lat")])
+def test_a_last_line_that_may_be_cut_is_told(count, order, tmp_path):
+    written(tmp_path, csv_lines(count, order=order)[:-1], "a.csv")
+    written(tmp_path, csv_lines(count, order=order)[:-1], "b.csv")
+    words = (
+        r"^2 files end without a line end .* read_table may have read a last record that was cut \(first: .*a\.csv'\)"
+    )
+    with pytest.warns(UserWarning, match=words) as said:
+        assert read_table(tmp_path, as_traces=True).records == 2 * count
+    assert len(said) == 1
+
+
+def test_the_last_line_says_nothing_of_values_that_are_not_read(tmp_path):
+    text = csv_lines().replace("\n", ",12345\n").replace("lat,12345", "lat,note") + ",1"
+    assert read_table(written(tmp_path, text, "table.csv"), as_traces=True).records == 120
+
+
+def test_a_line_break_within_quotes_is_no_cut(tmp_path):
+    text = csv_lines(order="time,lon,lat,user", quote='"').replace("ana", "an\na").replace("ben", "be\nn")
+    assert read_table(written(tmp_path, text, "table.csv"), as_traces=True).users.tolist() == ["an\na", "be\nn"]
+
+
+# Words for missing values, and commas.
+
+
+def test_users_called_as_missing_values_are_users(tmp_path):
+    rows = "".join(
+        f"{user},2024-03-04T08:00:00Z,{lon},45.5\n" for user in ("NA", "null", "nan", "ana") for lon in (4.5, "NA")
+    )
+    path = written(tmp_path, f"user,time,lon,lat\n{rows}", "table.csv")
+    with pytest.warns(UserWarning, match=r"left out 4 records \(a missing or empty geometry"):
+        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "ana", "nan", "null"]
+    written(
+        tmp_path,
+        f"user,time,lon,lat\n{rows}".replace("ana,2024-03-04T08:00:00Z,4.5", "ana,2024-03-04T08:00:00Z,x"),
+        "table.csv",
+    )
+    with pytest.warns(UserWarning, match=r"left out 5 records \(a missing or empty geometry"):
+        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "nan", "null"]
+
+
+@pytest.mark.parametrize("errors", ["raise", "skip"])
+@pytest.mark.parametrize("x", ['"652,123"', "652123", '"652,123"\nana,2024-03-04T08:00:01Z,"1,652,123"'])
+def test_commas_of_thousands_are_not_decimal(x, errors, tmp_path):
+    lines = [f'ana,2024-03-04T08:00:00Z,{one},"862,456"' for one in x.split("\nana,2024-03-04T08:00:01Z,")]
+    path = written(tmp_path, "\n".join(["user,time,x,y", *lines, ""]), "table.csv")
+    words = "may be decimal, or group thousands|holds something that is not a number"
+    with pytest.raises(ValueError, match=words) as caught:
+        read_table(path, crs="EPSG:2154", errors=errors)
+    assert "652" not in str(caught.value)
+
+
+def test_decimal_commas_of_metres_are_read(tmp_path):
+    path = written(tmp_path, "user;time;x;y\nana;2024-03-04T08:00:00Z;652123,5;6862456,25\n", "table.csv")
+    place = read_table(path, crs="EPSG:2154").geometry[0]
+    assert (place.x, place.y) == (652123.5, 6862456.25)
+
+
+# What the system says.
+
+
+def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    path = written(tmp_path, csv_lines(), "table.csv")
+    monkeypatch.setattr("pyarrow.csv.read_csv", fail)
+    with pytest.raises(ValueError, match=r"table\.csv' cannot be read: Input/output error\."):
+        read_table(path)

@@ -127,7 +127,7 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
                     yield str(path), _failing(too_large(f"The archive {str(path)!r}", packed))
                     return
                 if not member.isdir() and _is_wanted(name, wanted):
-                    yield f"{path}:{name}", _content_of(member, archive)
+                    yield f"{path}:{name}", _content_of(f"{path}:{name}", member, archive)
             _check_end(archive)
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno:
@@ -143,9 +143,8 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
         yield str(path), _failing(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
 
 
-def _content_of(member: tarfile.TarInfo, archive: tarfile.TarFile) -> Callable[[], bytes]:
+def _content_of(name: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> Callable[[], bytes]:
     """Return what gives a member's content, also where it is a hard link to another member."""
-    name = f"{archive.name}:{os.path.basename(member.name)}"
     if not (member.isfile() or member.islnk()):
         return _failing(f"{name!r} is a link or no file at all. Unpack the archive, and read its folder.")
     try:

@@ -20,6 +20,7 @@ from promesse_geo import check, records
 from promesse_geo.columns import Name
 from promesse_geo.datasets.batch import LeftOut, Part, Skipped, tell_what_was_left_out
 from promesse_geo.datasets.geo_table import read_parquet_table
+from promesse_geo.datasets.last_line import tell_unsure
 from promesse_geo.datasets.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.datasets.sources import Source, check_is_file, find_files, name_users
 from promesse_geo.datasets.table_columns import BY_NAME, Columns, Wanted, as_integers
@@ -246,6 +247,7 @@ def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) ->
     tell_what_was_left_out([Part("", nothing, nothing, nothing, left_out)], skipped, owner="read_table")
     records.tell_left_out(records.LeftOut((), any(file.columns.has_z for file in files)))
     notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
+    tell_unsure([file.name for file in files if file.columns.is_unsure], owner="read_table")
     if notes:
         check.tell(f"read_table took {' and '.join(notes)}.")
 

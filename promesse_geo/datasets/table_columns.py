@@ -50,6 +50,7 @@ class Columns(NamedTuple):
     """What a file holds: coordinates in its CRS (NaN where there is no point), times, and users if it names them.
 
     Notes say how numbers were taken for times; lost counts, by reason, what could not be read; text holds no types.
+    The last record is unsure where a text file may be cut in it.
     """
 
     x: np.ndarray
@@ -62,6 +63,7 @@ class Columns(NamedTuple):
     lost: tuple[tuple[str, int], ...] = ()
     has_z: bool = False
     is_text: bool = False
+    is_unsure: bool = False
 
 
 def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str = "geometry") -> Names:
@@ -166,12 +168,17 @@ def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Text without the words for missing times; whole numbers where there is nothing else."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
-    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
-    column = pc.if_else(missing, pa.scalar(None, column.type), column)
+    column = without_words(column)
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
         return column
+
+
+def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text, missing where there is a word that says so."""
+    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
+    return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
 def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
