@@ -70,6 +70,18 @@ def test_a_feature_alone_is_one_record(tmp_path):
     assert read_table(written(tmp_path, features()[0]), as_traces=True).records == 1
 
 
+@pytest.mark.parametrize("users", [[1, "1"], [[1], [2]], [{"name": 1}, {"name": 2}]])
+def test_users_of_no_single_kind_are_not_taken_for_damage(users, tmp_path):
+    content = collection(one.replace('"ana"', json.dumps(user)) for one, user in zip(features(2), users, strict=True))
+    with pytest.raises(TypeError, match="the user column 'user' must hold text or integers, of one kind"):
+        read_table(written(tmp_path, content))
+
+
+def test_true_among_whole_numbers_is_one(tmp_path):
+    content = collection(one.replace('"ana"', user) for one, user in zip(features(3), ("1", "true", "2"), strict=True))
+    assert read_table(written(tmp_path, content), as_traces=True).users.tolist() == [1, 2]
+
+
 LOSSES = {
     "lines, cut": ("\n".join(features())[:-30], 4, 1),
     "lines, one cut": ("\n".join([*features(3), features()[3][:-30], features()[4]]), 4, 1),

@@ -142,5 +142,5 @@ def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, 
     """Users and times of a table beside its points."""
     x, y, has_z = points
     times, notes = as_times(table.column(names.time), names.time)
-    users = None if names.user is None else as_users(table.column(names.user))
+    users = None if names.user is None else as_users(table.column(names.user), names.user)
     return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)

@@ -29,17 +29,11 @@ from promesse_geo.space import choose_space
 from promesse_geo.traces import Traces
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
-_KINDS = {
-    "parquet": "GeoParquet",
-    "geopackage": "a GeoPackage",
-    "geojson": "GeoJSON",
-    "csv": "CSV in UTF-8 or UTF-16",
-}
-_READERS: dict[str, Callable[[Path, Wanted], Columns]] = {
-    "parquet": read_parquet_table,
-    "geopackage": read_geopackage,
-    "geojson": read_geojson,
-    "csv": read_text_table,
+_READERS: dict[str, tuple[Callable[[Path, Wanted], Columns], str]] = {
+    "parquet": (read_parquet_table, "GeoParquet"),
+    "geopackage": (read_geopackage, "a GeoPackage"),
+    "geojson": (read_geojson, "GeoJSON"),
+    "csv": (read_text_table, "CSV in UTF-8 or UTF-16"),
 }
 _NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a workbook of Excel. Unpack it, or save the sheet as CSV",
@@ -75,7 +69,9 @@ def read_table(
 
     CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
     bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
-    and location are read; a warning says where elevations (Z) are left out.
+    and location are read; a warning says where elevations (Z) are left out. Where the last line of a CSV has no end
+    and too short a value, it is an error or counted; a warning says where that cannot be known. In GeoJSON, `true`
+    among users that are whole numbers is 1.
 
     Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or
@@ -197,14 +193,14 @@ def _read_all(
 def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
     """Read a file; what goes wrong names it."""
     name = str(path)
-    kind = table_kind(path)
+    read, kind = _READERS[table_kind(path)]
     try:
-        columns = _READERS[kind](path, wanted)
+        columns = read(path, wanted)
         return _File(name, columns, user, *_unusable(name, columns))
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # the system's word, not a format's
             raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
-        raise ValueError(f"{name!r} is cut, damaged or not {_KINDS[kind]}.") from error
+        raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
     except (ValueError, TypeError, KeyError) as error:
         kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
         raise kept(f"{name!r}: {error.args[0]}") from error

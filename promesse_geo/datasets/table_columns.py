@@ -126,9 +126,15 @@ def _for_readers(words: str) -> str:
     return words + (" If each file is a user, say user='file'." if "user=None" in words else "")
 
 
-def as_users(column: pa.ChunkedArray) -> pd.Categorical:
+def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
     """Users as categories, for there are few beside the records."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    try:
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    except pa.ArrowNotImplementedError:  # lists, or kinds that mix
+        raise TypeError(
+            f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind "
+            f"'{column.type}'."
+        ) from None
     chunk = encoded.unify_dictionaries().combine_chunks()
     codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))

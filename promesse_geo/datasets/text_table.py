@@ -70,7 +70,7 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
         table.column(across).to_numpy(),
         table.column(along).to_numpy(),
         times=times,
-        users=None if names.user is None else as_users(table.column(names.user)),
+        users=None if names.user is None else as_users(table.column(names.user), names.user),
         crs=crs,
         names=names,
         notes=notes,
