@@ -97,11 +97,11 @@ def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, know
         low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
     ]
     sought = {role, *known} if name is ... else {name}
-    if sought.isdisjoint(looked) and not _are_names(columns, wanted):
+    if columns and sought.isdisjoint(looked) and not _are_names(columns, wanted):
         raise ValueError(
-            f"no {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
-            "should have names such as user, time, lon and lat in the first line. Name them there, or say which is "
-            f"which, as in {role}='…' (--{role} on the command line)."
+            f"No {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
+            "should have names such as user, time, lon and lat. Add them, or say which is which, as in "
+            f"{role}='…' (--{role} on the command line)."
         )
     try:
         found = find_column(looked, name, role=role, known=known)
