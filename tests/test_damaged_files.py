@@ -85,6 +85,7 @@ def test_true_among_whole_numbers_is_one(tmp_path):
 LOSSES = {
     "lines, cut": ("\n".join(features())[:-30], 4, 1),
     "lines, one cut": ("\n".join([*features(3), features()[3][:-30], features()[4]]), 4, 1),
+    "lines, two joined": ("\n".join(features()).replace("\n", "", 1), 4, 1),
     "record separators, cut": ("".join(f"\x1e{one}\n" for one in features())[:-30], 4, 1),
     "a member of another type": (collection(features()).replace('"type": "Feature"', '"type": "Featurf"', 2), 3, 2),
 }

@@ -63,9 +63,10 @@ def _is_sequence(path: Path) -> bool:
 
 
 def _lines(content: mmap.mmap) -> int:
-    """The number of features in a sequence."""
+    """The number of features in a sequence: of its lines, or more where one holds several."""
     with_marks = re.match(rb"[\xef\xbb\xbf\s]*\x1e", content)
-    return _count(rb"\x1e\s*[^\s\x1e]" if with_marks else rb"[^\s][^\n]*", content)
+    lines = _count(rb"\x1e\s*[^\s\x1e]" if with_marks else rb"[^\s][^\n]*", content)
+    return max(lines, min(_count(re.escape(member), content) for member in _MEMBERS))
 
 
 def _features(content: mmap.mmap, *, expected: int) -> int:
