@@ -1,5 +1,6 @@
 """The Cabspotting reader, on small files in the true format and on the real archive."""
 
+import gzip
 import io
 import re
 import tarfile
@@ -12,6 +13,7 @@ import pytest
 from geopandas.testing import assert_geodataframe_equal
 
 import promesse_geo as pg
+from promesse_geo.datasets import sources
 
 # Newest first, decimals with trailing zeros cut, as in the original.
 CABS = {
@@ -48,6 +50,27 @@ def write_archive(path: Path, *, cabs=CABS, mode="w:gz") -> Path:
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     return path
+
+
+def write_linked(path: Path, kind: bytes, *, target: str) -> Path:
+    write_archive(path, mode="w")
+    with tarfile.open(path, "a") as archive:
+        link = tarfile.TarInfo("cabspottingdata/new_link.txt")
+        link.type, link.linkname = kind, target
+        archive.addfile(link)
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    return path
+
+
+def refusing(name: str, listed):
+    """A way to list folders that may not list one: the one who runs the tests may have all rights."""
+
+    def iterdir(folder):
+        if folder.name == name:
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    return iterdir
 
 
 def write_cab(folder: Path, *lines: str, cab="abboip") -> Path:
@@ -215,6 +238,54 @@ class TestWhatIsWrong:
         (tmp_path / "c.tar.gz").write_bytes(content)
         with pytest.raises(ValueError, match=r"c\.tar\.gz' (is neither an archive nor|holds no file of)"):
             pg.read_cabspotting(tmp_path / "c.tar.gz")
+
+    @pytest.mark.parametrize("end", range(1, 10))
+    def test_a_time_that_is_cut(self, tmp_path, end):
+        path = write_cab(tmp_path)
+        path.write_bytes(content_of(CABS["abboip"])[: -1 - end])
+        with pytest.raises(ValueError, match=r"abboip\.txt' is not .*the file is cut, for its last line has no end"):
+            pg.read_cabspotting(path)
+
+    def test_a_hard_link_in_an_archive_is_read(self, tmp_path):
+        path = write_linked(tmp_path / "c.tar.gz", tarfile.LNKTYPE, target="cabspottingdata/new_abboip.txt")
+        traces = pg.read_cabspotting(path, as_traces=True)
+        assert dict(zip(traces.users, traces.counts, strict=True)) == {
+            "abboip": 3,
+            "abcoij": 1,
+            "link": 3,
+            "udwadla": 2,
+        }
+
+    @pytest.mark.parametrize(
+        ("kind", "target", "words"),
+        [
+            (tarfile.SYMTYPE, "new_abboip.txt", "is a link or no file at all. Unpack the archive"),
+            (tarfile.FIFOTYPE, "", "is a link or no file at all. Unpack the archive"),
+            (tarfile.LNKTYPE, "new_nobody.txt", "is a link to a file that the archive does not hold"),
+        ],
+    )
+    def test_what_is_no_file_in_an_archive_is_told(self, tmp_path, kind, target, words):
+        path = write_linked(tmp_path / "c.tar.gz", kind, target=target)
+        with pytest.raises(ValueError, match=rf"c\.tar\.gz:new_link\.txt' {words}"):
+            pg.read_cabspotting(path)
+        with pytest.warns(UserWarning, match=rf"left out 1 file \(first: .*{words}"):
+            assert pg.read_cabspotting(path, errors="skip", as_traces=True).records == 6
+
+    def test_an_archive_that_grows_beyond_measure_is_refused(self, tmp_path, monkeypatch):
+        path = write_archive(tmp_path / "c.tar.gz", cabs=CABS | {"zzz": CABS["abboip"] * 20_000})
+        assert pg.read_cabspotting(path, as_traces=True).records == 60_006
+        monkeypatch.setattr(sources, "_FREE", 1 << 20)
+        with pytest.raises(ValueError, match=r"c\.tar\.gz' would take more than .* GiB unpacked"):
+            pg.read_cabspotting(path)
+
+    def test_a_folder_that_cannot_be_read_is_told(self, tmp_path, monkeypatch):
+        write_folder(tmp_path / "cabs")
+        (tmp_path / "locked").mkdir()
+        monkeypatch.setattr(Path, "iterdir", refusing("locked", Path.iterdir))
+        with pytest.raises(ValueError, match=r"locked' cannot be read: Permission denied\."):
+            pg.read_cabspotting(tmp_path)
+        with pytest.warns(UserWarning, match=r"left out 1 file \(first: '.*locked' cannot be read"):
+            check_all(pg.read_cabspotting(tmp_path, errors="skip"))
 
     def test_a_cab_twice(self, tmp_path):
         folder, archive = write_folder(tmp_path / "cabs"), write_archive(tmp_path / "c.tar.gz")

@@ -345,8 +345,8 @@ def test_a_missing_input_is_named(tmp_path):
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "swapped"),
         (b"user,time,x,y\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "say in which CRS"),
         (b"uid,user_id,time,lon,lat\n1,2,2008-05-17T10:00,37.75,-22.39\n", "Several columns could hold the user"),
-        (b"\x1f\x8b\x08\0 not gzip", "neither text nor of another format"),
-        (b'{"type": "FeatureCollection", "fea', "is cut or damaged"),
+        (b"\x1f\x8b\x08\0 not gzip", "packed by gzip, and cut or damaged"),
+        (b'{"type": "FeatureCollection", "fea', "is cut, damaged or not GeoJSON"),
     ],
 )
 def test_a_bad_input_is_one_line_without_a_value(content, reason, tmp_path):

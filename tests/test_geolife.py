@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from geopandas.testing import assert_geodataframe_equal
 
+from promesse_geo.datasets import sources
 from promesse_geo.datasets.geolife import read_geolife
 
 HEADER = ["Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255,My Track,0,0,2,8421376", "0"]
@@ -241,6 +242,9 @@ ODD = {
     "a date that is none": (content_of([GOOD.replace("10-23", "02-30")]), f"line 7 is not {RULE}"),
     "a time that is none": (content_of([GOOD.replace("02:53", "24:53")]), f"line 7 is not {RULE}"),
     "a date written otherwise": (content_of([GOOD.replace("2008-10-23", "23/10/2008")]), f"line 7 is not {RULE}"),
+    "a last line without its seconds": (content_of([GOOD] * 3)[:-5], "the file is cut, for its last line has no end"),
+    "a last line without seconds": (content_of([GOOD] * 3)[:-4], "the file is cut, for its last line has no end"),
+    "a last line with half of its seconds": (content_of([GOOD] * 3)[:-3], f"line 9 is not {RULE}"),
     "quotes": (content_of([GOOD.replace("39.984702", '"39.984702"')]), f"line 7 is not {RULE}"),
 }
 
@@ -294,6 +298,13 @@ class TestWhatIsWrong:
             path.write_bytes(content[:end])
             with pytest.raises(ValueError, match=r"g\.zip' is cut or damaged\. Fetch it again"):
                 read_geolife(path)
+
+    def test_a_zip_that_grows_beyond_measure_is_refused(self, tmp_path, monkeypatch):
+        path = write_zip(tmp_path / "g.zip", files={"000/Trajectory/a.plt": [GOOD] * 30_000})
+        assert read_geolife(path, as_traces=True).records == 30_000
+        monkeypatch.setattr(sources, "_FREE", 1 << 20)
+        with pytest.raises(ValueError, match=r"g\.zip' would take more than .* GiB unpacked"):
+            read_geolife(path)
 
     def test_a_damaged_member_is_named_or_skipped(self, tmp_path):
         path = write_zip(tmp_path / "g.zip")

@@ -1,11 +1,13 @@
 """Formats are told by the content of a file or of a folder."""
 
+import bz2
 import gzip
 import io
 import re
 import tarfile
 import zipfile
 
+import pyarrow as pa
 import pytest
 from conftest import ROOT
 
@@ -57,6 +59,8 @@ def made(folder, files):
 
 
 GUESSES = {
+    "table: packed by bzip2": bz2.compress(CSV),
+    "table: packed by zstd": pa.compress(CSV, "zstd", asbytes=True),
     "cabspotting: an archive": tarred({"cabspottingdata/new_abboip.txt": CAB}),
     "cabspotting: its folder": {"new_abboip.txt": CAB, "_cabs.txt": b"<cab/>", "README": b"Mobility traces"},
     "cabspotting: a folder about it": {"cabspottingdata/new_abboip.txt": CAB},

@@ -311,3 +311,25 @@ class TestWhatIsWrong:
             read_mdc(folder)
         with pytest.warns(UserWarning, match=r"left out 1 file \(first: .*gps2\.csv"):
             check_all(read_mdc(folder, errors="skip"))
+
+
+def test_both_layouts_in_a_folder_are_told(tmp_path):
+    write_campaign(tmp_path)
+    write_challenge(tmp_path, name="users.csv")
+    words = r"holds both layouts of MDC.*\('users\.csv'\).*\('gps\.csv'\)\. Name the files to read"
+    with pytest.raises(ValueError, match=words):
+        read_mdc(tmp_path)
+    check_all(read_mdc([tmp_path / "gps.csv", tmp_path / "records.csv"]))
+    check_all(read_mdc(tmp_path / "users.csv"))
+
+
+def test_a_last_line_that_is_cut_is_told(tmp_path):
+    lines = [f"017\t1255109147\t6.6{i:05d}\t46.5{i:05d}\n" for i in range(120)]
+    path = tmp_path / "gps.csv"
+    path.write_text("userid\ttime\tlongitude\tlatitude\n" + "".join(lines)[:-3])
+    with pytest.raises(
+        ValueError, match=r"gps\.csv' is not in the format of MDC: it ends with a last line that is cut"
+    ):
+        read_mdc(path)
+    path.write_text("userid\ttime\tlongitude\tlatitude\n" + "".join(lines)[:-1])
+    assert len(read_mdc(path)) == 120

@@ -14,10 +14,12 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.datasets import batch
+from promesse_geo.datasets.sources import largest, too_large
 from promesse_geo.traces import Traces
 
 _NAME = re.compile(r"new_(.+)\.txt")
 _RULE = "four numbers: latitude, longitude, occupancy (0 or 1), unix seconds"
+_TEN_DIGITS = 10**9  # unix seconds since 2001
 _PARSE = {
     "parse_options": csv.ParseOptions(delimiter=" ", quote_char=False),
     "convert_options": csv.ConvertOptions(
@@ -82,10 +84,7 @@ def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     for path in map(Path, paths):
         if path.is_dir():
-            files = sorted(path.glob("new_*.txt")) or sorted(path.glob("*/new_*.txt"))
-            if not files:
-                raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
-            yield from ((str(file), file.read_bytes) for file in files if _is_wanted(file.name, wanted))
+            yield from _in_folder(path, wanted)
         elif not path.exists():
             raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
         elif _NAME.fullmatch(path.name):
@@ -95,19 +94,45 @@ def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
             yield from _members(path, wanted)
 
 
+def _in_folder(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
+    """Yield the files in a folder, or those one level below where there is none; and folders that cannot be read."""
+    inside = sorted(path.iterdir())
+    unread: list[batch.Content] = []
+    files = [file for file in inside if _NAME.fullmatch(file.name)]
+    if not files:
+        for folder in filter(Path.is_dir, inside):
+            try:
+                files += sorted(file for file in folder.iterdir() if _NAME.fullmatch(file.name))
+            except OSError as error:
+                message = f"{str(folder)!r} cannot be read: {error.strerror}."
+                unread.append((str(folder), _failing(message, cause=error)))
+    if not files and not unread:
+        raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+    yield from unread
+    yield from ((str(file), file.read_bytes) for file in files if _is_wanted(file.name, wanted))
+
+
 def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
     found = False
+    packed, unpacked = path.stat().st_size, 0
+    sizes: dict[str, int] = {}
     try:
         with tarfile.open(path, "r:*") as archive:
             for member in archive:
                 name = os.path.basename(member.name)
                 found = found or bool(_NAME.fullmatch(name))
-                if member.isfile() and _is_wanted(name, wanted):
-                    stream = archive.extractfile(member)
-                    assert stream is not None
-                    yield f"{path}:{name}", _ready(stream.read())
+                sizes[member.name] = sizes.get(member.linkname, 0) if member.islnk() else member.size
+                unpacked += sizes[member.name]
+                if unpacked > largest(packed):
+                    yield str(path), _failing(too_large(f"The archive {str(path)!r}", packed))
+                    return
+                if not member.isdir() and _is_wanted(name, wanted):
+                    yield f"{path}:{name}", _content_of(f"{path}:{name}", member, archive)
             _check_end(archive)
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno:
+            yield str(path), _failing(f"{str(path)!r} cannot be read: {error.strerror}.", cause=error)
+            return
         if found:
             yield str(path), _failing(f"The archive {str(path)!r} is cut or damaged. Fetch it again.", cause=error)
             return
@@ -116,6 +141,17 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
         return
     if not found:
         yield str(path), _failing(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+
+
+def _content_of(name: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> Callable[[], bytes]:
+    """Return what gives a member's content, also where it is a hard link to another member."""
+    if not (member.isfile() or member.islnk()):
+        return _failing(f"{name!r} is a link or no file at all. Unpack the archive, and read its folder.")
+    try:
+        stream = archive.extractfile(member)
+    except KeyError:
+        return _failing(f"{name!r} is a link to a file that the archive does not hold.")
+    return _ready(stream.read() if stream else b"")
 
 
 def _ready(content: bytes) -> Callable[[], bytes]:
@@ -175,6 +211,8 @@ def _parse(name: str, content: bytes) -> list[batch.Part]:
     )
     if wrong.any():
         raise ValueError(_complaint(name, "", line=batch.line_of_row(content, int(wrong.argmax()))))
+    if not content.endswith((b"\n", b"\r")) and seconds[-1] < _TEN_DIGITS and (seconds[:-1] >= _TEN_DIGITS).all():
+        raise ValueError(_complaint(name, "the file is cut, for its last line has no end and too short a time", line=0))
     return [batch.Part(_cab_of(name), seconds * 1_000_000_000, longitude, latitude)]
 
 

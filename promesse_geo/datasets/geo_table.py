@@ -1,13 +1,13 @@
-"""Tables with geometries: Parquet with or without GeoParquet's metadata, GeoPackage and GeoJSON."""
+"""Parquet with or without GeoParquet's metadata."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyogrio
 from pyproj import CRS
 
 from promesse_geo import check
@@ -22,18 +22,12 @@ from promesse_geo.datasets.table_columns import (
 )
 from promesse_geo.datasets.wkb import read_points
 
-GDAL_ERRORS = (
-    pyogrio.errors.DataSourceError,
-    pyogrio.errors.DataLayerError,
-    pyogrio.errors.FeatureError,
-    pyogrio.errors.GeometryError,
-)
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 
 
 def read_parquet_table(path: Path, wanted: Wanted) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
-    file = pq.ParquetFile(path)
+    file = pq.ParquetFile(pa.OSFile(os.fsencode(path), "rb"))
     schema = file.schema_arrow
     located = None if wanted.lon or wanted.lat else _geometry_column(schema, wanted)
     if located is None:
@@ -46,7 +40,7 @@ def read_parquet_table(path: Path, wanted: Wanted) -> Columns:
         places = [geometry]
     table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
     points = _numbers(table, places) if located is None else _points(table.column(places[0]))
-    return _columns(table, points, names=names, crs=crs)
+    return as_columns(table, points, names=names, crs=crs)
 
 
 def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, Any]:
@@ -69,7 +63,7 @@ def _geometry_column(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | Non
         crs = about["columns"][name].get("crs", "OGC:CRS84")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("the file's GeoParquet metadata cannot be read.") from None
-    return name, _known_crs(crs, wanted)
+    return name, known_crs(crs, wanted)
 
 
 def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
@@ -78,7 +72,7 @@ def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
         about = field.metadata or {}
         if about.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
             inner = json.loads(about.get(b"ARROW:extension:metadata") or "{}")
-            return field.name, _known_crs(inner.get("crs"), wanted)
+            return field.name, known_crs(inner.get("crs"), wanted)
     bare = [name for name in schema.names if name in _KNOWN_GEOMETRIES and _is_geometry(schema.field(name).type)]
     if len(bare) != 1:
         return None
@@ -99,7 +93,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return any(is_so(kind) for is_so in some)
 
 
-def _known_crs(crs: Any, wanted: Wanted) -> Any:
+def known_crs(crs: Any, wanted: Wanted) -> Any:
     """The file's CRS, else the one given, which must not contradict."""
     if crs is None and wanted.crs is None:
         raise ValueError("the file says that its CRS is unknown. Say which one it is, as in crs='EPSG:4326'.")
@@ -144,42 +138,9 @@ def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray
     return x, y, False
 
 
-def _columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
+def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
+    """Users and times of a table beside its points."""
     x, y, has_z = points
     times, notes = as_times(table.column(names.time), names.time)
-    users = None if names.user is None else as_users(table.column(names.user))
+    users = None if names.user is None else as_users(table.column(names.user), names.user)
     return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)
-
-
-def read_layer(path: Path, wanted: Wanted) -> Columns:
-    """Read a GeoPackage's layer, or GeoJSON."""
-    layer = _layer(path, wanted.layer)
-    about = pyogrio.read_info(path, layer=layer)
-    names = find_user_and_time(list(about["fields"]), wanted, geometry=about["geometry_name"] or "geometry")
-    # GDAL takes a user such as 2024-01-01 for a date
-    options = {"DATE_AS_STRING": "YES"} if about["driver"] == "GeoJSON" else {}
-    about, table = pyogrio.read_arrow(
-        path,
-        layer=layer,
-        columns=[name for name in (names.user, names.time) if name is not None],
-        datetime_as_string=True,
-        **options,
-    )
-    points = read_points(table.column(about["geometry_name"] or "wkb_geometry"))
-    return _columns(table, points, names=names, crs=_known_crs(about["crs"], wanted))
-
-
-def _layer(path: Path, wanted: str | None) -> str:
-    """The layer asked for, or the only one that has a geometry."""
-    layers = [name for name, geometry in pyogrio.list_layers(path) if geometry is not None]
-    if wanted is not None and wanted in layers:
-        return wanted
-    if not layers:
-        raise ValueError("it holds no layer with a geometry, or is cut or damaged.")
-    if wanted is not None:
-        raise ValueError(f"it has no layer {wanted!r} with a geometry. There are {check.listed(layers)}.")
-    if len(layers) > 1:
-        raise ValueError(
-            f"it holds several layers, and traces are one: {check.listed(layers)}. Name it, as in layer={layers[0]!r}."
-        )
-    return layers[0]

@@ -17,11 +17,13 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.datasets import batch
+from promesse_geo.datasets.sources import largest, too_large
 from promesse_geo.traces import Traces
 
 _PLACE = re.compile(r"(.*?)([^/\\]+)[/\\]Trajectory[/\\][^./\\][^/\\]*\.(?i:plt)", re.DOTALL)
 _RULE = "seven fields separated by commas: latitude, longitude, 0, altitude, days, date, time"
 _WHERE = "<user>/Trajectory/<name>.plt"
+_SHORT_TIME = re.compile(rb",\d\d:\d\d:?\Z")
 _HEADER = 6  # lines
 _TOGETHER = 50  # files; a call of the parser costs as much as hundreds of lines
 _PARSE = {
@@ -140,9 +142,9 @@ def _trajectories(path: Path) -> list[Path]:
 def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except zipfile.BadZipFile as error:
         with path.open("rb") as file:
-            is_cut = file.read(2) == b"PK"
+            is_cut = file.read(4) == b"PK\3\4"
         what = "is cut or damaged. Fetch it again." if is_cut else "is neither a zip nor a folder of Geolife."
         raise ValueError(f"{str(path)!r} {what}") from error
 
@@ -150,6 +152,9 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
 def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
     """Return the files of a zip, in the order of their paths."""
     members = sorted((info for info in archive.infolist() if not info.is_dir()), key=lambda info: info.filename)
+    packed = path.stat().st_size
+    if sum(info.file_size for info in members) > largest(packed):
+        raise ValueError(too_large(repr(str(path)), packed))
     return [
         (f"{path}/{info.filename}", partial(_read_member, archive, info))
         for info in members
@@ -234,6 +239,8 @@ def _body(name: str, content: bytes) -> bytes:
             )
     if b"," in content[last:start]:
         raise ValueError(_complaint(name, "line 6 should be the last one of the header, and looks like a record"))
+    if _SHORT_TIME.search(content, max(start, len(content) - 10)):
+        raise ValueError(_complaint(name, "the file is cut, for its last line has no end and no seconds"))
     body = content[start:]
     if not body.strip():
         reason = batch.why_no_text(content) or "it holds no record below the six lines of its header"

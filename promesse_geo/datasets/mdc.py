@@ -13,6 +13,7 @@ from pyarrow import csv
 
 from promesse_geo import check
 from promesse_geo.datasets import batch
+from promesse_geo.datasets.last_line import CUT, end_of, judge
 from promesse_geo.traces import Traces
 
 _HEADER = (
@@ -133,12 +134,34 @@ def _in_folder(folder: Path) -> list[Path]:
     names = sorted(name for name in os.listdir(folder) if name.lower().endswith(_ENDINGS) and name[0] != ".")
     files = [folder / name for name in names]
     named = [file for file in files if "gps" in file.name.lower()]
-    some = named or [file for file in files if not _is_records(file)] or files
+    others = [file for file in files if not _is_records(file)]
+    some = named or others or files
     if not some:
         raise FileNotFoundError(
             f"The folder {str(folder)!r} holds no file of MDC (gps.csv, or others that end with .csv)."
         )
+    _check_layouts(folder, others if len(others) < len(files) else [])
     return some
+
+
+def _check_layouts(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse files of the challenge beside the tables of the campaign, which may hold the same records."""
+    firsts = {}
+    for file in files:
+        if file.is_file() and os.access(file, os.R_OK):  # else it is told when it is read
+            with file.open("rb") as lines:
+                firsts[file.name] = _fields(lines.readline(1 << 16))
+    challenge = [name for name, first in firsts.items() if not set(first).isdisjoint(_HEADER)]
+    campaign = [name for name, first in firsts.items() if len(first) == len(_GPS) and name not in challenge]
+    if challenge and campaign:
+        raise ValueError(
+            f"The folder {str(folder)!r} holds both layouts of MDC, which may hold the same records: with a header "
+            f"({challenge[0]!r}) and, beside a table of records, without one ({campaign[0]!r}). Name the files to read."
+        )
+
+
+def _fields(line: bytes) -> tuple[str, ...]:
+    return tuple(line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").rstrip("\r\n").split("\t"))
 
 
 def _is_records(path: Path) -> bool:
@@ -148,8 +171,7 @@ def _is_records(path: Path) -> bool:
 def _parse(name: str, content: bytes, *, records: Sequence[Path], wanted: set[str] | None) -> list[batch.Part]:
     """Make the parts of one file, one a user."""
     content = content.removeprefix(b"\xef\xbb\xbf")
-    first = content[: content.find(b"\n")] if b"\n" in content else content
-    header = tuple(first.decode(errors="replace").rstrip("\r").split("\t"))
+    header = _fields(content[: content.find(b"\n")] if b"\n" in content else content)
     has_header = not set(header).isdisjoint(_HEADER)
     if has_header:
         table = _read_challenge(name, content, header=header)
@@ -176,6 +198,8 @@ def _read_challenge(name: str, content: bytes, *, header: tuple[str, ...]) -> pa
     lacking = [column for column in needed if header.count(column) != 1]
     if lacking:
         raise ValueError(_complaint(name, f"its header does not name {check.listed(lacking)} once"))
+    if header[-1] in needed and judge(end_of(Path(name)), delimiter="\t", columns=len(header)) == "cut":
+        raise ValueError(_complaint(name, CUT.replace("a last", "it ends with a last")))
     below = content.find(b"\n") + 1 or len(content)
     return _read(name, content[below:], columns=header, take=needed, lines_before=1)
 

@@ -1,10 +1,11 @@
-"""Which files a source stands for, and what their names say of the user."""
+"""Which files a source stands for, what their names say of the user, and how large they may be unpacked."""
 
 import glob
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from promesse_geo import check
@@ -13,6 +14,7 @@ Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
 
 GZIP = b"\x1f\x8b"
+_GROWTH, _FREE, _LARGEST = 200, 1 << 30, 100 << 30  # times, and bytes: positions shrink to a tenth or so
 
 
 def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Path]:
@@ -21,7 +23,8 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     Parameters
     ----------
     source : path, glob pattern, or several of these
-        A folder gives the files in it, at any depth, whose names end with one of `endings`.
+        A folder gives the files in it, at any depth, whose names end with one of `endings`. Links to folders outside
+        of it are followed.
     endings : sequence of str
         Lower-case, with the dot; upper case in the names will do.
     owner : str
@@ -30,6 +33,8 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     Returns
     -------
     list of pathlib.Path
+        Also what cannot be read, so that reading fails: links to nothing, folders that may not be entered, and folders
+        that are named like a file but hold none.
 
     Raises
     ------
@@ -48,8 +53,7 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
 
 def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
     if os.path.isdir(path):
-        inside = [file for file in Path(path).rglob("*") if _has_ending(file, endings) and file.is_file()]
-        files = [file for file in inside if not _is_hidden(file.relative_to(path))]
+        files = list(_inside(path, endings))
         if not files:
             raise FileNotFoundError(f"The folder {path!r} holds no file that ends with {_either(endings)}.")
         return files
@@ -57,8 +61,13 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
         check_no_pipe(Path(path))
         return [Path(path)]
     if not glob.has_magic(path):
-        raise FileNotFoundError(f"There is no file or folder {path!r}.")
-    files = [Path(file) for file in glob.glob(path, recursive=True) if os.path.isfile(file)]
+        is_link = os.path.islink(path)
+        raise FileNotFoundError(
+            f"{path!r} is a link to nothing." if is_link else f"There is no file or folder {path!r}."
+        )
+    found = [Path(one) for one in glob.glob(path, recursive=True)]
+    files = [one for one in found if not one.is_dir()]
+    files += [one for one in found if one.is_dir() and not _is_covered(one, files, endings)]
     if not files:
         raise FileNotFoundError(f"There is no file that fits the pattern {path!r}.")
     return files
@@ -70,12 +79,37 @@ def check_no_pipe(path: Path) -> None:
         raise ValueError(f"{str(path)!r} is a pipe or a device. Save what it gives to a file first.")
 
 
+def _inside(root: str, endings: Sequence[str]) -> Iterator[Path]:
+    """Yield the files in a folder that are not hidden, and what cannot be read there."""
+    unreadable: list[OSError] = []
+    inside = os.path.realpath(root)
+    seen = {inside}
+    for folder, names, files in os.walk(root, onerror=unreadable.append, followlinks=True):
+        for name in list(names):
+            path = Path(folder, name)
+            real = os.path.realpath(path)
+            if name.startswith(".") or (path.is_symlink() and (real in seen or Path(real).is_relative_to(inside))):
+                names.remove(name)
+            elif (
+                _has_ending(path, endings)
+                and os.access(path, os.R_OK | os.X_OK)
+                and not any(_inside(str(path), endings))
+            ):
+                yield path
+            seen.add(real)
+        yield from (
+            Path(folder, name) for name in files if not name.startswith(".") and _has_ending(Path(name), endings)
+        )
+    yield from (Path(error.filename) for error in unreadable)
+
+
+def _is_covered(folder: Path, files: Sequence[Path], endings: Sequence[str]) -> bool:
+    """Whether nothing is lost where a folder that fits a pattern is passed over."""
+    return set(_inside(str(folder), endings)) <= set(files)
+
+
 def _has_ending(file: Path, endings: Sequence[str]) -> bool:
     return file.name.lower().endswith(tuple(endings))
-
-
-def _is_hidden(file: Path) -> bool:
-    return any(part.startswith(".") for part in file.parts)
 
 
 def _either(endings: Sequence[str]) -> str:
@@ -109,8 +143,39 @@ def _stem(file: Path) -> str:
 
 def read_bytes(file: Path) -> bytes:
     """Return the content of a file, unpacked where gzip packed it, whatever its name."""
+    check_is_file(file)
     content = file.read_bytes()
+    if not content.startswith(GZIP):
+        return content
     try:
-        return gzip.decompress(content) if content.startswith(GZIP) else content
+        with gzip.open(io.BytesIO(content)) as packed:
+            unpacked = packed.read(largest(len(content)) + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{str(file)!r} is packed by gzip, and cut or damaged. Fetch it again.") from error
+    if len(unpacked) > largest(len(content)):
+        raise ValueError(too_large(repr(str(file)), len(content)))
+    return unpacked
+
+
+def check_is_file(path: Path) -> None:
+    """Say what a folder, a link to nothing or a pipe is: the last would be waited for."""
+    if path.is_dir():
+        list(path.iterdir())  # says why, where it may not be read
+        raise ValueError(f"{str(path)!r} is a folder. Name a file.")
+    if not path.exists():
+        what = "is a link to nothing" if path.is_symlink() else "is not there any more"
+        raise FileNotFoundError(f"{str(path)!r} {what}.")
+    check_no_pipe(path)
+
+
+def largest(packed: int) -> int:
+    """The bytes that so many packed bytes may become: more than traces need, less than fills a memory by malice."""
+    return min(max(_FREE, _GROWTH * packed), _LARGEST)
+
+
+def too_large(name: str, packed: int) -> str:
+    """What is said of a file that would become larger than that."""
+    return (
+        f"{name} would take more than {largest(packed) / (1 << 30):,.0f} GiB unpacked, far more than traces do. "
+        "Unpack it yourself if it is sound."
+    )

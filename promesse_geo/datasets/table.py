@@ -19,19 +19,21 @@ from tqdm.auto import tqdm
 from promesse_geo import check, records
 from promesse_geo.columns import Name
 from promesse_geo.datasets.batch import LeftOut, Part, Skipped, tell_what_was_left_out
-from promesse_geo.datasets.geo_table import GDAL_ERRORS, read_layer, read_parquet_table
-from promesse_geo.datasets.sources import Source, find_files, name_users
+from promesse_geo.datasets.geo_table import read_parquet_table
+from promesse_geo.datasets.last_line import tell_unsure
+from promesse_geo.datasets.layer import GDAL_ERRORS, read_geojson, read_geopackage
+from promesse_geo.datasets.sources import Source, check_is_file, find_files, name_users
 from promesse_geo.datasets.table_columns import BY_NAME, Columns, Wanted, as_integers
 from promesse_geo.datasets.text_table import read_text_table
 from promesse_geo.space import choose_space
 from promesse_geo.traces import Traces
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
-_KINDS = {
-    "parquet": "GeoParquet",
-    "geopackage": "a GeoPackage",
-    "geojson": "GeoJSON",
-    "csv": "CSV in UTF-8 or UTF-16",
+_READERS: dict[str, tuple[Callable[[Path, Wanted], Columns], str]] = {
+    "parquet": (read_parquet_table, "GeoParquet"),
+    "geopackage": (read_geopackage, "a GeoPackage"),
+    "geojson": (read_geojson, "GeoJSON"),
+    "csv": (read_text_table, "CSV in UTF-8 or UTF-16"),
 }
 _NO_TABLES = {
     b"PK\x03\x04": "a zip archive or a workbook of Excel. Unpack it, or save the sheet as CSV",
@@ -67,7 +69,9 @@ def read_table(
 
     CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
     bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
-    and location are read; a warning says where elevations (Z) are left out.
+    and location are read; a warning says where elevations (Z) are left out. Where the last line of a CSV has no end
+    and too short a value, it is an error or counted; a warning says where that cannot be known. In GeoJSON, `true`
+    among users that are whole numbers is 1.
 
     Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or
@@ -144,8 +148,7 @@ def _check_found(wanted: set[str], found: Iterable[Any]) -> None:
 
 def table_kind(path: Path) -> str:
     """Return "parquet", "geopackage", "geojson" or "csv", from the first bytes."""
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder. Name a file.")
+    check_is_file(path)
     with path.open("rb") as file:
         head = file.read(1024)
     if not head:
@@ -161,7 +164,7 @@ def table_kind(path: Path) -> str:
     if start.startswith(b"<"):
         cure = " Read it with read_gpx." if b"<gpx" in start else ""
         raise ValueError(f"{str(path)!r} is XML, not a table.{cure}")
-    return "geojson" if start.startswith(b"{") else "csv"
+    return "geojson" if start.startswith((b"{", b"\x1e")) else "csv"
 
 
 def _read_all(
@@ -175,7 +178,7 @@ def _read_all(
         except (ValueError, TypeError, KeyError, OSError) as error:
             if errors == "raise":
                 raise
-            return Skipped(str(path), str(error.args[0]))
+            return Skipped(str(path), str(error if isinstance(error, OSError) else error.args[0]))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
@@ -190,13 +193,14 @@ def _read_all(
 def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
     """Read a file; what goes wrong names it."""
     name = str(path)
-    kind = table_kind(path)
-    reader = {"parquet": read_parquet_table, "csv": read_text_table}.get(kind, read_layer)
+    read, kind = _READERS[table_kind(path)]
     try:
-        columns = reader(path, wanted)
+        columns = read(path, wanted)
         return _File(name, columns, user, *_unusable(name, columns))
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
-        raise ValueError(f"{name!r} is cut, damaged or not {_KINDS[kind]}.") from error
+        if isinstance(error, OSError) and error.errno:  # the system's word, not a format's
+            raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
+        raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
     except (ValueError, TypeError, KeyError) as error:
         kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
         raise kept(f"{name!r}: {error.args[0]}") from error
@@ -218,8 +222,7 @@ def _unusable(name: str, columns: Columns) -> tuple[np.ndarray, list[LeftOut]]:
         for words, wrong in reasons.items()
         if wrong.any()
     ]
-    if columns.ragged:
-        found.append(LeftOut("a line with too few or too many values", columns.ragged, repr(name)))
+    found += [LeftOut(words, count, repr(name)) for words, count in columns.lost]
     return np.logical_or.reduce(list(reasons.values())), found
 
 
@@ -227,7 +230,9 @@ def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) ->
     """Raise or warn of what cannot be used, and say how numbers were taken for times."""
     left_out = [one for file in files for one in file.left_out]
     if left_out and errors == "raise":
-        bad, total = sum(int(file.bad.sum()) for file in files), sum(len(file.bad) for file in files)
+        lost = sum(count for file in files for _, count in file.columns.lost)
+        bad = lost + sum(int(file.bad.sum()) for file in files)
+        total = lost + sum(len(file.bad) for file in files)
         details = "; ".join(f"{one.reason}: {one.count:,}, first in {one.first}" for one in _summed(left_out))
         alone = f"{files[0].name!r}: " if len(files) == 1 else ""
         raise ValueError(
@@ -238,6 +243,7 @@ def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) ->
     tell_what_was_left_out([Part("", nothing, nothing, nothing, left_out)], skipped, owner="read_table")
     records.tell_left_out(records.LeftOut((), any(file.columns.has_z for file in files)))
     notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
+    tell_unsure([file.name for file in files if file.columns.is_unsure], owner="read_table")
     if notes:
         check.tell(f"read_table took {' and '.join(notes)}.")
 

@@ -1,5 +1,6 @@
 """The columns of a table that hold user, time and location: which they are, and what their values mean."""
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,10 +9,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from promesse_geo import check
 from promesse_geo.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column
 
 KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
 KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
+_KNOWN = {"user", *KNOWN_USERS, *KNOWN_TIMES, *KNOWN_LONGITUDES, *KNOWN_LATITUDES}
+_LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
 BY_NAME = ("file", "folder")
 """Values of `user` that take the user from the file's name or its folder's instead of from a column."""
 
@@ -45,7 +49,8 @@ class Wanted(NamedTuple):
 class Columns(NamedTuple):
     """What a file holds: coordinates in its CRS (NaN where there is no point), times, and users if it names them.
 
-    Notes say how numbers were taken for times; ragged counts lines that did not fit; text holds no types.
+    Notes say how numbers were taken for times; lost counts, by reason, what could not be read; text holds no types.
+    The last record is unsure where a text file may be cut in it.
     """
 
     x: np.ndarray
@@ -55,9 +60,10 @@ class Columns(NamedTuple):
     crs: Any
     names: Names
     notes: tuple[str, ...] = ()
-    ragged: int = 0
+    lost: tuple[tuple[str, int], ...] = ()
     has_z: bool = False
     is_text: bool = False
+    is_unsure: bool = False
 
 
 def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str = "geometry") -> Names:
@@ -69,32 +75,46 @@ def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str 
         )
     by_name = wanted.user is None or wanted.user in BY_NAME
     return Names(
-        user=None if by_name else find_known(columns, wanted.user, role="user", known=KNOWN_USERS),
-        time=find_known(columns, wanted.time, role="time", known=KNOWN_TIMES),
+        user=None if by_name else _find(columns, wanted.user, wanted, role="user", known=KNOWN_USERS),
+        time=_find(columns, wanted.time, wanted, role="time", known=KNOWN_TIMES),
         geometry=geometry,
     )
 
 
 def find_coordinates(columns: Sequence[str], wanted: Wanted) -> tuple[str, str, Any]:
     """Say which columns hold x and y, and in which CRS they are."""
-    across = find_known(columns, wanted.lon or ..., role="lon", known=KNOWN_LONGITUDES)
-    along = find_known(columns, wanted.lat or ..., role="lat", known=KNOWN_LATITUDES)
+    across = _find(columns, wanted.lon or ..., wanted, role="lon", known=KNOWN_LONGITUDES)
+    along = _find(columns, wanted.lat or ..., wanted, role="lat", known=KNOWN_LATITUDES)
     if wanted.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
         raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631'.")
     return across, along, "EPSG:4326" if wanted.crs is None else wanted.crs
 
 
-def find_known(columns: Sequence[str], name: Name, *, role: str, known: tuple[str, ...]) -> Any:
+def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, known: tuple[str, ...]) -> Any:
     """Return the column that has a role, as `find_column` does; known names may be in capitals or between blanks."""
     folded = _folded(columns)
     looked = [
         low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
     ]
+    sought = {role, *known} if name is ... else {name}
+    if columns and sought.isdisjoint(looked) and not _are_names(columns, wanted):
+        raise ValueError(
+            f"No {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
+            "should have names such as user, time, lon and lat. Add them, or say which is which, as in "
+            f"{role}='…' (--{role} on the command line)."
+        )
     try:
         found = find_column(looked, name, role=role, known=known)
     except (ValueError, KeyError) as error:
         raise type(error)(_for_readers(error.args[0])) from None
     return columns[looked.index(found)]
+
+
+def _are_names(columns: Sequence[str], wanted: Wanted) -> bool:
+    """Whether these may be listed in a message: the first record of a file without a header may not."""
+    asked = {wanted.user, wanted.time, wanted.lon, wanted.lat}
+    known = [column in asked or low in _KNOWN for column, low in zip(columns, _folded(columns), strict=True)]
+    return any(known) and not any(map(_LIKE_A_VALUE.match, columns))
 
 
 def _folded(columns: Sequence[str]) -> list[str]:
@@ -106,9 +126,15 @@ def _for_readers(words: str) -> str:
     return words + (" If each file is a user, say user='file'." if "user=None" in words else "")
 
 
-def as_users(column: pa.ChunkedArray) -> pd.Categorical:
+def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
     """Users as categories, for there are few beside the records."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    try:
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    except pa.ArrowNotImplementedError:  # lists, or kinds that mix
+        raise TypeError(
+            f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind "
+            f"'{column.type}'."
+        ) from None
     chunk = encoded.unify_dictionaries().combine_chunks()
     codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))
@@ -148,12 +174,17 @@ def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Text without the words for missing times; whole numbers where there is nothing else."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
-    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
-    column = pc.if_else(missing, pa.scalar(None, column.type), column)
+    column = without_words(column)
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
         return column
+
+
+def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text, missing where there is a word that says so."""
+    missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
+    return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
 def _from_text(column: pd.Series, name: Hashable) -> pd.Series:

@@ -2,20 +2,24 @@
 
 import csv as lines
 import io
+import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
+from pyproj import CRS
 
 from promesse_geo import check
 from promesse_geo.columns import Names
+from promesse_geo.datasets.last_line import CUT, end_of, judge
+from promesse_geo.datasets.sources import largest, too_large
 from promesse_geo.datasets.table_columns import (
     MISSING,
     Columns,
@@ -24,13 +28,19 @@ from promesse_geo.datasets.table_columns import (
     as_users,
     find_coordinates,
     find_user_and_time,
+    without_words,
 )
 
-_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _NUMBER = r"^\s*[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?\s*$"
 _HEAD = 1 << 16
+
+
+class _TooLargeError(Exception):
+    """A packed file that grows beyond measure."""
 
 
 class _Layout(NamedTuple):
@@ -47,37 +57,79 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
     across, along, crs = find_coordinates(layout.columns, wanted)
     names = find_user_and_time(layout.columns, wanted)
     with _without_values(layout):
-        table, ragged = _read(path, layout, numbers=[across, along], names=names, lenient=wanted.lenient)
+        table, ragged = _read(path, layout, numbers=[across, along], names=names, crs=crs, lenient=wanted.lenient)
     if ragged and not table.num_rows:
         raise ValueError(
             _ragged(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}", layout)
         )
+    end = _judge_end(path, layout, used={across, along, names.user, names.time})
+    lost = [("a line with too few or too many values", len(ragged)), (CUT, int(end == "cut"))]
+    table = table.slice(0, table.num_rows - 1) if end == "cut" else table
     times, notes = as_times(table.column(names.time), names.time)
     return Columns(
         table.column(across).to_numpy(),
         table.column(along).to_numpy(),
         times=times,
-        users=None if names.user is None else as_users(table.column(names.user)),
+        users=None if names.user is None else as_users(table.column(names.user), names.user),
         crs=crs,
         names=names,
         notes=notes,
-        ragged=len(ragged),
+        lost=tuple((words, count) for words, count in lost if count),
         is_text=True,
+        is_unsure=end == "unsure",
     )
+
+
+def _judge_end(path: Path, layout: _Layout, *, used: set[Any]) -> str:
+    """Whether the last line is whole; what packing protects, and values that are not read, need no look."""
+    with path.open("rb") as file:
+        if _packing(file.read(4)) or layout.columns[-1] not in used:
+            return "whole"
+    return judge(end_of(path), delimiter=layout.delimiter, columns=len(layout.columns))
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pa.NativeFile]:
     """The bytes of a file, unpacked if they are packed, whatever its name says."""
-    with pa.OSFile(str(path), "rb") as file:
-        head = file.read(4)
+    with pa.OSFile(os.fsencode(path), "rb") as file:
+        packing = _packing(file.read(4))
         file.seek(0)
-        packing = next((name for magic, name in _PACKED.items() if head.startswith(magic)), None)
+        size = file.size()
         if packing is None:
             yield file
             return
-        with pa.CompressedInputStream(file, packing) as unpacked:
-            yield unpacked
+        if not pa.Codec.is_available(packing):
+            raise ValueError(f"it is packed by {packing}, which this pyarrow cannot undo. Unpack it.")
+        try:
+            with pa.CompressedInputStream(file, packing) as unpacked:
+                yield pa.PythonFile(_Unpacked(unpacked, largest(size)), "r")
+        except OSError as error:
+            raise ValueError(f"it is packed by {packing}, and cut or damaged. Fetch it again.") from error
+        except _TooLargeError:
+            raise ValueError(too_large("it", size)) from None
+
+
+def _packing(head: bytes) -> str | None:
+    return next((name for magic, name in PACKED.items() if head.startswith(magic)), None)
+
+
+class _Unpacked(io.RawIOBase):
+    """What a packed file holds, up to so many bytes."""
+
+    def __init__(self, content: pa.NativeFile, left: int) -> None:
+        self._content, self._left = content, left
+
+    def readable(self) -> bool:
+        """Return True: it is there to be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, or raise where there were too many."""
+        piece = self._content.read(self._left + 1 if size < 0 else size)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _TooLargeError
+        return piece
 
 
 def _layout(path: Path) -> _Layout:
@@ -87,6 +139,8 @@ def _layout(path: Path) -> _Layout:
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
     if "\0" in text:
         raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
+    if _JSON.match(text):
+        raise ValueError("it holds JSON, but not as GeoJSON in UTF-8, unpacked. Save it so, or as CSV.")
     first = re.sub(r'"[^"]*"', "", text).partition("\n")[0]
     delimiter = max(_DELIMITERS, key=first.count)
     columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
@@ -96,12 +150,12 @@ def _layout(path: Path) -> _Layout:
 
 
 def _read(
-    path: Path, layout: _Layout, *, numbers: Sequence[str], names: Names, lenient: bool
+    path: Path, layout: _Layout, *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool
 ) -> tuple[pa.Table, list[csv.InvalidRow]]:
     """Read the wanted columns; where lines do not fit, pass over them if lenient, or say which one is the first."""
     ragged: list[csv.InvalidRow] = []
     parse = partial(_parse, path, layout, time=str(names.time))
-    fit = partial(_fit, numbers=numbers, user=names.user, lenient=lenient)
+    fit = partial(_fit, numbers=numbers, user=names.user, crs=crs, lenient=lenient)
     try:
         return fit(parse), ragged
     except pa.ArrowInvalid as error:
@@ -110,20 +164,44 @@ def _read(
     return fit(partial(parse, ragged=ragged if lenient else None, threads=False)), ragged
 
 
-def _fit(parse: Callable[..., pa.Table], *, numbers: Sequence[str], user: Hashable, lenient: bool) -> pa.Table:
+def _fit(
+    parse: Callable[..., pa.Table], *, numbers: Sequence[str], user: Hashable, crs: Any, lenient: bool
+) -> pa.Table:
     """Try the ways in which numbers are written until one fits all lines."""
     text = {} if user is None else {user: pa.string()}
     for missing, point in product(([""], ["", *MISSING]), ".,"):
         try:
-            return parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)
+            table = parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)
         except pa.ArrowInvalid as error:
             if "conversion error to double" not in str(error):
                 raise
-    table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=["", *MISSING], point=".")
+            continue
+        if user is not None and MISSING[0] in missing and table.column(user).null_count:
+            literal = parse(types=text, missing=[""], point=point).column(user)  # a user may be called NA
+            table = table.set_column(table.column_names.index(user), user, literal)
+        if point == ",":
+            _check_commas(table, numbers, crs)
+        return table
+    table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=[""], point=".")
     for name in numbers:
-        column = _as_numbers(table.column(name), name, lenient=lenient)
+        column, sign = _as_numbers(without_words(table.column(name)), name, lenient=lenient)
         table = table.set_column(table.column_names.index(name), name, column)
+        if sign == ",":
+            _check_commas(table, [name], crs)
     return table
+
+
+def _check_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
+    """Refuse 652,123 metres, which are more likely 652123 than 652.123."""
+    if not CRS.from_user_input(crs).is_projected:
+        return
+    for name in numbers:
+        largest_number = pc.max(pc.abs(table.column(name))).as_py()
+        if largest_number is not None and largest_number < 1000:
+            raise ValueError(
+                f"the commas in the column {name!r} may be decimal, or group thousands. Write the numbers with "
+                "decimal points, and without commas."
+            )
 
 
 def _parse(
@@ -168,15 +246,15 @@ def _parse(
         )
 
 
-def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> pa.ChunkedArray:
-    """Numbers of a column that holds something else too, which is then missing, or told."""
+def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[pa.ChunkedArray, str]:
+    """Numbers, and the decimal sign, of a column that holds something else too, which is then missing, or told."""
     ways = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
     sign = max(ways, key=lambda sign: pc.sum(ways[sign], min_count=0).as_py())
     fits = ways[sign]
     if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
         first = pc.index(fits, False).as_py()
         raise ValueError(f"the column {name!r} holds something that is not a number, first in row {first:,}.")
-    return pc.replace_substring(pc.if_else(fits, column, None), sign, ".").cast(pa.float64())
+    return pc.replace_substring(pc.if_else(fits, column, None), sign, ".").cast(pa.float64()), sign
 
 
 @contextmanager
