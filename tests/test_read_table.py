@@ -343,7 +343,10 @@ def test_words_for_all_numbers_are_an_error(tmp_path):
             "who,time,lon,lat",
             "No user column was found. Looked for 'uid'.*as in user='…' .* If all is a single ",
         ),
-        ("who,time,lon,lat", "trace, say user=None (--one-trace). If each file is a user, say user='file'."),
+        (
+            "who,time,lon,lat",
+            "trace, say user=None (--one-trace). If each file is a user, say user='file' (--user file).",
+        ),
         ("user,when,lon,lat", "No time column was found."),
         ("user,time,east,lat", "No lon column was found."),
         ("user,time,lon,north", "No lat column was found."),

@@ -1,29 +1,22 @@
 """GPX: the tracks that receivers, watches and phones write."""
 
-import re
-import warnings
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from xml.parsers import expat
+from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
-import pandas as pd
-import pyogrio
+import pyarrow.compute as pc
 
 from promesse_geo import check
 from promesse_geo.datasets import batch
 from promesse_geo.datasets.batch import LeftOut, Part
+from promesse_geo.datasets.gpx_points import as_degrees, as_times, read_points
 from promesse_geo.datasets.sources import Source, find_files, name_users, read_bytes
-from promesse_geo.datasets.wkb import read_points
 from promesse_geo.traces import Traces
 
 ENDINGS = (".gpx", ".gpx.gz")
-_NUMBER = rb"\s*(?:[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|NaN)\s*"
-_NO_NUMBER = re.compile(rb"<trkpt\b[^>]*?\b(?:lat|lon)\s*=\s*(?:\"(?!" + _NUMBER + rb"\")|'(?!" + _NUMBER + rb"'))")
-_POINT = re.compile(rb"<trkpt[\s>/]")
-_BLANKS = re.compile(rb"<time>\s+")  # which GDAL does not pass over
-_NO_MARKUP = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 
 
 def read_gpx(
@@ -38,7 +31,8 @@ def read_gpx(
 
     Only track points are taken, of all tracks and segments; waypoints, routes, elevations and extensions are not.
     Left out and counted in one warning are points without a time that can be read, and points without a place on the
-    globe. Times without a zone are UTC, as GPX says; times are kept to the millisecond. Files that gzip packed will do.
+    globe. Times without a zone are UTC, as GPX says; they are kept to the nanosecond. Files that gzip packed will do.
+    One more warning says where tracks that become one trace overlap in time.
 
     Parameters
     ----------
@@ -53,8 +47,8 @@ def read_gpx(
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
     errors : {"raise", "skip"}
-        What becomes of a file that is no GPX, is cut, or has no track point with a time: an error that names it, or a
-        counted warning.
+        What becomes of a file that is no GPX, is cut, or has no track point with a time and a place: an error that
+        names it, or a counted warning.
 
     Returns
     -------
@@ -92,101 +86,72 @@ def read_gpx(
         if not files:
             raise ValueError("Nothing is to be read: 'users' of read_gpx is an empty list.")
     owners = {str(path): name for path, name in named.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, of schemas and versions that it does not know
-        parts, skipped = batch.read_parts(
-            [(str(path), partial(read_bytes, path)) for path in named],
-            partial(_parse, owners=owners, by_track=by_track),
-            errors=errors,
-            owner="read_gpx",
-            total=len(named),
-        )
+    parts, skipped = batch.read_parts(
+        [(str(path), partial(read_bytes, path)) for path in named],
+        partial(_parse, owners=owners, by_track=by_track),
+        errors=errors,
+        owner="read_gpx",
+        total=len(named),
+    )
     parts = [part for part in parts if wanted is None or part.user in wanted]
-    batch.check_wanted(wanted, (part.user for part in parts))
+    batch.check_wanted(wanted, (part.user for part in parts if len(part.times)))
     batch.check_some_read(parts, skipped)
     batch.tell_what_was_left_out(parts, skipped, owner="read_gpx")
+    if not by_track:
+        _tell_overlaps(parts, {name: path.parent if user == "folder" else path for path, name in named.items()})
     traces = batch.join(parts)
     return traces if as_traces else traces.to_frame()
 
 
 def _parse(name: str, content: bytes, *, owners: dict[str, str], by_track: bool) -> Iterator[Part]:
-    """The records of a file, as one part or as one a track."""
-    content = _as_utf8(name, content)
-    _check_numbers(name, content)
-    tracks, times, longitudes, latitudes = _track_points(name, content)
-    placed = (np.abs(longitudes) <= 180) & (np.abs(latitudes) <= 90)
-    timed = (times.year >= 1678) & (times.year <= 2261)  # which nanoseconds can count; NaN where there is none
-    if not timed.any():
-        raise ValueError(f"{name!r} has no times: none of its {check.counted(len(times), 'track point')} has one.")
-    left_out = [
-        *_without_place(name, content, placed),
-        *_left_out(name, "no time, or one that cannot be read", placed & ~timed),
-    ]
-    good = placed & timed
-    numbers = np.unique(tracks[good]) if by_track else [None]
-    for number in numbers:
-        own = good if number is None else good & (tracks == number)
-        user = owners[name] if number is None else f"{owners[name]}-{number + 1}"
-        yield Part(user, times[own].as_unit("ns").asi8, longitudes[own], latitudes[own], left_out)
-        left_out = []
+    """The records of a file, a part for each track."""
+    points = read_points(name, content)
+    count = len(points.times)
+    if not count:
+        raise ValueError(f"{name!r} has no track points in segments of tracks; waypoints and routes are not records.")
+    times = as_times(points.times)
+    timeless = np.isnat(times)
+    if timeless.all():
+        raise ValueError(f"{name!r} has no times: none of its {check.counted(count, 'track point')} has one.")
+    latitudes, longitudes = (as_degrees(texts, name) for texts in (points.latitudes, points.longitudes))
+    y, x = (degrees.fill_null(np.nan).to_numpy() for degrees in (latitudes, longitudes))
+    reasons = {
+        "no coordinates": pc.or_(latitudes.is_null(), longitudes.is_null()).to_numpy(zero_copy_only=False),
+        "not on the globe": ~((np.abs(x) <= 180) & (np.abs(y) <= 90)),
+        "no time, or one that cannot be read": timeless,
+    }
+    if np.logical_or.reduce(list(reasons.values())).all():
+        raise ValueError(f"{name!r} has no track point with both a time and a place on the globe.")
+    strays = points.strays
+    lost = [LeftOut("in no segment of a track", len(strays), f"line {strays[0]:,} of {name!r}")] if strays else []
+    for number, (first, last) in enumerate(itertools.pairwise([*points.tracks, count]), 1):
+        own = slice(first, last)
+        if first < last:
+            masks = {reason: mask[own] for reason, mask in reasons.items()}
+            keep, left_out = batch.sort_out(masks, where=partial(_place, name, first))
+            user = f"{owners[name]}-{number}" if by_track else owners[name]
+            yield Part(user, times[own][keep].view(np.int64), x[own][keep], y[own][keep], left_out + lost)
+            lost = []
 
 
-def _as_utf8(name: str, content: bytes) -> bytes:
-    """The document from its first bracket on; GDAL takes no UTF-16."""
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        text = content.decode("utf-16", errors="replace")
-        content = re.sub(r"(<\?xml[^>]*?)\s+encoding=[\"'][^\"']*[\"']", r"\1", text, count=1).encode()
-    content = content.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if b"<gpx" not in content[:100_000]:
-        found = "it is empty" if not content else "it has no element <gpx>"
-        raise ValueError(f"{name!r} is not GPX: {found}.")
-    return content
+def _place(name: str, first: int, number: int) -> str:
+    return f"track point {first + number + 1:,} of {name!r}"
 
 
-def _check_numbers(name: str, content: bytes) -> None:
-    """Refuse coordinates such as 45,7, of which GDAL would take the 45."""
-    wrong = _NO_NUMBER.search(content)
-    if wrong:
-        line = content.count(b"\n", 0, wrong.start()) + 1
-        raise ValueError(f"{name!r} is not GPX: the track point in line {line:,} has a coordinate that is no number.")
-
-
-def _track_points(name: str, content: bytes) -> tuple[np.ndarray, pd.DatetimeIndex, np.ndarray, np.ndarray]:
-    """Number of the track, time (NaT where there is none), longitude and latitude of each track point."""
-    try:
-        about, table = pyogrio.read_arrow(
-            _BLANKS.sub(b"<time>", content),
-            layer="track_points",
-            columns=["track_fid", "time"],
-            datetime_as_string=True,
+def _tell_overlaps(parts: Sequence[Part], places: Mapping[str | int, Path]) -> None:
+    """Warn once of traces that were made of tracks at the same time, as those of several people are."""
+    spans: dict[str | int, list[tuple[int, int]]] = {}
+    for part in parts:
+        if len(part.times):
+            spans.setdefault(part.user, []).append((part.times.min(), part.times.max()))
+    mixed = [user for user, own in spans.items() if _overlap(sorted(own))]
+    if mixed:
+        check.tell(
+            f"In {check.counted(len(mixed), 'trace')} tracks overlap in time, as those of several people or devices do "
+            f"(first: {str(places[mixed[0]])!r}). If each track is a user, say user='track' (--user track)."
         )
-    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pyogrio.errors.FeatureError) as error:
-        raise ValueError(f"{name!r} is not GPX, or cut or damaged{_where(content)}.") from error
-    if table.num_rows == 0:
-        raise ValueError(f"{name!r} has no track points; waypoints and routes are not records.")
-    longitudes, latitudes, _ = read_points(table.column(about["geometry_name"] or "wkb_geometry"))
-    times = pd.to_datetime(table.column("time").to_pandas(), format="ISO8601", utc=True, errors="coerce")
-    return table.column("track_fid").to_numpy(), pd.DatetimeIndex(times), longitudes, latitudes
 
 
-def _where(content: bytes) -> str:
-    try:
-        expat.ParserCreate().Parse(content, True)
-    except expat.ExpatError as error:
-        return f" (line {error.lineno:,}: {expat.ErrorString(error.code)})"
-    return ""
-
-
-def _without_place(name: str, content: bytes, placed: np.ndarray) -> Iterator[LeftOut]:
-    """Points off the globe, and those without a coordinate, which GDAL passes over."""
-    yield from _left_out(name, "not on the globe", ~placed)
-    missing = len(_POINT.findall(content)) - len(placed)
-    if missing:
-        missing = len(_POINT.findall(_NO_MARKUP.sub(b"", content))) - len(placed)
-    if missing > 0:
-        yield LeftOut("no coordinates", missing, repr(name))
-
-
-def _left_out(name: str, reason: str, wrong: np.ndarray) -> Iterator[LeftOut]:
-    if wrong.any():
-        yield LeftOut(reason, int(wrong.sum()), f"track point {int(wrong.argmax()) + 1:,} of {name!r}")
+def _overlap(spans: Sequence[tuple[int, int]]) -> bool:
+    ends = itertools.accumulate((last for _, last in spans), max)
+    return any(first < end for (first, _), end in zip(spans[1:], ends, strict=False))

@@ -129,7 +129,7 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
     alike = len(places) - len(set(names.values()))
     if alike:
         nouns = {"file": ("file has", "files have"), "folder": ("folder has", "folders have")}[by]
-        cure = " If each folder is a user, say user='folder'." if by == "file" else ""
+        cure = " If each folder is a user, say user='folder' (--user folder)." if by == "file" else ""
         raise ValueError(
             f"{check.counted(alike, *nouns)} the name of another one, so that two users would become one. "
             f"Rename them, or read them one by one.{cure}"

@@ -162,7 +162,7 @@ def table_kind(path: Path) -> str:
         return "geopackage"
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     if start.startswith(b"<"):
-        cure = " Read it with read_gpx." if b"<gpx" in start else ""
+        cure = " Read it with read_gpx (--format gpx)." if b"<gpx" in start else ""
         raise ValueError(f"{str(path)!r} is XML, not a table.{cure}")
     return "geojson" if start.startswith((b"{", b"\x1e")) else "csv"
 
