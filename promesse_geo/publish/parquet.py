@@ -40,7 +40,7 @@ def parquet_extras(path: Path, wanted: Wanted) -> Extras:
     taken = [str(name) for name in (names.user, names.time, *places) if name is not None]
     unused = sum(_unused(path, name) for name in taken if _may_hide(schema, name, names))
     things = [check.counted(unused, "value") + " in a dictionary that no record has"] if unused else []
-    return Extras(columns, things, list(dict.fromkeys(_notes(path, schema, places))))
+    return Extras(columns, things, list(dict.fromkeys(_notes(file, places))))
 
 
 def parquet_metadata(path: Path) -> dict[str, str]:
@@ -67,20 +67,20 @@ def _unused(path: Path, name: str) -> int:
     return pc.count(values).as_py() - pc.count(used.unique()).as_py()
 
 
-def _notes(path: Path, schema: pa.Schema, places: list[str]) -> Iterator[str]:
+def _notes(file: pq.ParquetFile, places: list[str]) -> Iterator[str]:
     """What the metadata says beside what the readers need."""
-    metadata = parquet_metadata(path)
+    schema, metadata = file.schema_arrow, _as_text(file.metadata.metadata)
     inner = _as_text(_arrow_schema(metadata).metadata) if _SCHEMA in metadata else {}
     known = {"geo", "pandas", _SCHEMA, METADATA_KEY}
     yield from (f"metadata under {key!r}" for key in sorted((metadata.keys() | inner.keys()) - known))
-    if any(inner.get(key, value) != value for key, value in metadata.items()):
+    if any(metadata.get(key, value) != value for key, value in inner.items()):
         yield f"other metadata in {_SCHEMA!r}"
-    for name in ("geo", "pandas"):
-        look = {"geo": _geo_notes, "pandas": _pandas_notes}[name]
-        try:
-            yield from look(json.loads(metadata.get(name, "{}")), places, schema)
-        except (TypeError, ValueError, KeyError, AttributeError):
-            yield f"metadata under {name!r} in another form"
+    geo, pandas = (json.loads(metadata.get(name, "{}")) for name in ("geo", "pandas"))
+    try:
+        yield from _geo_notes(geo, places)
+        yield from _pandas_notes(pandas, schema.names, file.metadata.num_rows)
+    except (TypeError, ValueError, KeyError, AttributeError):
+        yield "metadata under 'geo' or 'pandas' in another form"
     for field in _all_fields(schema):
         yield from _field_notes(_as_text(field.metadata))
 
@@ -89,7 +89,7 @@ def _arrow_schema(metadata: dict[str, str]) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(metadata[_SCHEMA])))
 
 
-def _geo_notes(geo: dict[str, Any], places: list[str], schema: pa.Schema) -> Iterator[str]:
+def _geo_notes(geo: dict[str, Any], places: list[str]) -> Iterator[str]:
     yield from _foreign(geo, _GEO, "'geo'")
     yield from _foreign(geo.get("creator", {}), _CREATOR, "'geo'")
     for name, column in geo.get("columns", {}).items():
@@ -112,25 +112,22 @@ def _keys(content: Any) -> set[str]:
     return set(content).union(*map(_keys, content.values())) if isinstance(content, dict) else set()
 
 
-def _pandas_notes(pandas: dict[str, Any], places: list[str], schema: pa.Schema) -> Iterator[str]:
+def _pandas_notes(pandas: dict[str, Any], columns: list[str], rows: int) -> Iterator[str]:
     yield from _foreign(pandas, _PANDAS, "'pandas'")
     yield from _foreign(pandas.get("creator", {}), _CREATOR, "'pandas'")
     if pandas.get("attributes"):
         yield "attributes of the frame under 'pandas'"
     if pandas.get("partition_columns"):
         yield "partition columns under 'pandas'"
-    plain = {"kind": "range", "name": None, "start": 0, "step": 1}
-    indexes = [
-        {**index, "stop": None} if isinstance(index, dict) else index for index in pandas.get("index_columns", [])
-    ]
-    if indexes not in ([], [plain | {"stop": None}]):
+    plain = {"kind": "range", "name": None, "start": 0, "stop": rows, "step": 1}
+    if pandas.get("index_columns", []) not in ([], [plain]):
         yield "an index under 'pandas' that is not the number of the row"
     if any(index.get("name") is not None for index in pandas.get("column_indexes", [])):
         yield "a name for the row of column names under 'pandas'"
     for column in (*pandas.get("columns", []), *pandas.get("column_indexes", [])):
         yield from _foreign(column, _PANDAS_COLUMN, "'pandas'")
         yield from _foreign(column.get("metadata") or {}, _PANDAS_TYPE, "'pandas'")
-    if {column["name"] for column in pandas.get("columns", [])} - set(schema.names):
+    if {column["name"] for column in pandas.get("columns", [])} - set(columns):
         yield "the description of another column under 'pandas'"
 
 
