@@ -75,14 +75,14 @@ def _notes(file: pq.ParquetFile, places: list[str]) -> Iterator[str]:
     yield from (f"metadata under {key!r}" for key in sorted((metadata.keys() | inner.keys()) - known))
     if any(metadata.get(key, value) != value for key, value in inner.items()):
         yield f"other metadata in {_SCHEMA!r}"
-    geo, pandas = (json.loads(metadata.get(name, "{}")) for name in ("geo", "pandas"))
     try:
+        geo, pandas = (json.loads(metadata.get(name, "{}")) for name in ("geo", "pandas"))
         yield from _geo_notes(geo, places)
         yield from _pandas_notes(pandas, schema.names, file.metadata.num_rows)
+        for field in _all_fields(schema):
+            yield from _field_notes(_as_text(field.metadata))
     except (TypeError, ValueError, KeyError, AttributeError):
-        yield "metadata under 'geo' or 'pandas' in another form"
-    for field in _all_fields(schema):
-        yield from _field_notes(_as_text(field.metadata))
+        yield "metadata of the file or a column in another form"
 
 
 def _arrow_schema(metadata: dict[str, str]) -> pa.Schema:
@@ -131,7 +131,10 @@ def _pandas_notes(pandas: dict[str, Any], columns: list[str], rows: int) -> Iter
         yield "the description of another column under 'pandas'"
 
 
-def _foreign(content: dict[str, Any], known: set[str], where: str) -> Iterator[str]:
+def _foreign(content: Any, known: set[str], where: str) -> Iterator[str]:
+    """Keys that are not known."""
+    if not isinstance(content, dict):
+        raise TypeError
     others = sorted(set(content) - known)
     if others:
         yield f"{check.listed(others)} under {where}"
