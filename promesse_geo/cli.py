@@ -14,6 +14,7 @@ import pandas as pd
 import promesse_geo as pg
 from promesse_geo.cli_options import (
     as_pause,
+    as_said,
     as_zone,
     check_target,
     force_option,
@@ -30,6 +31,7 @@ from promesse_geo.publish import (
     FAILED,
     NOT_COMPARABLE,
     check_published,
+    checked_epsilon,
     file_epsilon,
     file_findings,
     file_mechanism,
@@ -159,11 +161,13 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 
     Traces are compared where both have the same users: prepare, then protect the prepared file with --keep-users.
     """
+    with wrong_call():
+        checked_epsilon(epsilon)
     with in_plain_words():
         before, after = read(context), read(context, source=protected)
         known = file_epsilon(protected) if epsilon is None else epsilon
         table = check_published(before, after, epsilon=known)
-        of_file = file_findings(protected, names=after.names)
+        of_file = file_findings(protected, **as_said(context))
         table = pd.concat((table[~table["test"].isin(of_file["test"])], of_file))
         click.echo(findings(table))
         click.echo("Passing everything is no proof of anonymity.", err=True)

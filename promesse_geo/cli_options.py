@@ -112,26 +112,31 @@ def check_target(context: click.Context, output: str, *, force: bool) -> None:
 
 
 def read(context: click.Context, *, source: str | None = None) -> Traces:
-    """Read INPUT, or another source, as the shared options say."""
+    """Read INPUT, or another source, as the shared options say; the other one whole or not at all."""
+    options = context.ensure_object(dict)
+    click.echo("reading …", err=True)
+    traces = pg.read_file(
+        source or options["source"],
+        format=None if source else options["format"],
+        errors="skip" if options["skip"] and not source else "raise",
+        **as_said(context),
+    )
+    click.echo(f"read {size(traces)}", err=True)
+    return traces
+
+
+def as_said(context: click.Context) -> dict[str, Any]:
+    """Return the columns and the CRS that the shared options name."""
     options = context.ensure_object(dict)
     if options["one_trace"] and options["user"]:
         raise click.UsageError(
             "--one-trace says that there is no column of the user, --user names one. Say one of them."
         )
-    user = None if options["one_trace"] else ... if options["user"] is None else options["user"]
-    click.echo("reading …", err=True)
-    traces = pg.read_file(
-        source or options["source"],
-        format=None if source else options["format"],
-        user=user,
-        time=... if options["time"] is None else options["time"],
-        lon=options["lon"],
-        lat=options["lat"],
-        crs=options["crs"],
-        errors="skip" if options["skip"] else "raise",
-    )
-    click.echo(f"read {size(traces)}", err=True)
-    return traces
+    return {
+        "user": None if options["one_trace"] else ... if options["user"] is None else options["user"],
+        "time": ... if options["time"] is None else options["time"],
+        **{name: options[name] for name in ("lon", "lat", "crs")},
+    }
 
 
 def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:

@@ -1,5 +1,6 @@
 """The command line: noise, and the check before publishing."""
 
+import re
 from pathlib import Path
 
 import geopandas as gpd
@@ -84,10 +85,59 @@ def test_the_check_sees_a_column_that_reading_leaves_out(prepared, tmp_path):
     assert "secret" not in result.stdout
 
 
+@pytest.mark.parametrize("epsilon", [-1, 0, "nan", 1e9])
+def test_an_epsilon_that_is_none_is_a_wrong_call(prepared, epsilon):
+    assert "'epsilon' parameter" in failed("check", prepared, prepared, "--epsilon", epsilon, code=2)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "gpkg", "geojson"])
+@pytest.mark.parametrize(
+    "words",
+    [["smooth", "--epsilon", 200], ["geo-indistinguishability", "--epsilon", 0.01], ["pseudonymize"]],
+    ids=lambda words: words[0],
+)
+def test_what_we_write_passes_whatever_is_looked_at_in_files(prepared, tmp_path, words, ending):
+    command, *options = words
+    path = tmp_path / f"safe.{ending}"
+    done(command, prepared, path, *options)
+    said = run("check", prepared, path).stdout
+    for test in ("no other columns", "nothing else in the file", "metadata of the file", "user keys are pseudonyms"):
+        assert re.search(f"^passed +{test}", said, re.MULTILINE), said
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "gpkg", "geojson"])
+def test_what_was_smoothed_compares_in_every_format(prepared, tmp_path, ending):
+    path = tmp_path / f"safe.{ending}"
+    done("smooth", prepared, path, "--epsilon", 200, "--keep-users")
+    said = done("check", prepared, path, "--epsilon", 199.99).stdout
+    for test in ("all traces are compared", "first points are away", "points are new"):
+        assert re.search(f"^passed +{test}", said, re.MULTILINE), said
+
+
+def test_records_that_cannot_be_read_are_published_all_the_same(prepared, tmp_path):
+    done("smooth", prepared, tmp_path / "safe.csv", "--epsilon", 200, "--keep-users")
+    with (tmp_path / "safe.csv").open("a") as file:
+        file.write("secret,,,\n")
+    said = failed("check", prepared, tmp_path / "safe.csv", "--skip", code=1)
+    assert "1 record of" in said
+    assert "secret" not in said
+
+
+def test_a_folder_is_checked_as_it_is_read(prepared, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    done("smooth", prepared, folder / "safe.parquet", "--epsilon", 200, "--keep-users")
+    assert "all are at least 200 m away" in done("check", prepared, folder).stdout
+    (folder / "people.txt").write_text("secret")
+    result = run("check", prepared, folder)
+    assert result.exit_code == 3
+    assert "1 file that the reader passes over" in result.stdout
+
+
 def test_renamed_users_are_not_comparable(prepared):
     result = run("check", prepared, smoothed(prepared))
     assert result.exit_code == 3
-    assert result.stdout.count("not comparable") == 4
+    assert result.stdout.count("not comparable") == 5
 
 
 def test_what_was_checked_is_renamed_for_publication(prepared, tmp_path):

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
+from geopandas import points_from_xy
+from hypothesis import given
+from hypothesis import strategies as st
+from shapely import from_wkt
 
 import promesse_geo as pg
-from promesse_geo.publish import file_epsilon, file_findings
+from promesse_geo.pairs import align
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
@@ -35,12 +38,15 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
     assert verdicts(table) == {
         "user keys are pseudonyms": "passed",
         "no other columns": "passed",
+        "the index says nothing": "passed",
+        "no names are left over": "passed",
+        "no attributes": "passed",
+        "all traces are compared": "passed",
         "first points are away": "passed",
         "last points are away": verdicts(table)["last points are away"],
         "times are new": "passed",
         "points are new": "passed",
         "no needless digits": "look",
-        "no attributes": "passed",
     }
     assert verdicts(table)["last points are away"] in ("passed", "look")
 
@@ -61,7 +67,7 @@ def test_data_published_as_it_was_fails(parts):
 
 def test_one_trace_as_it_was_among_others_fails(parts, safe):
     user = safe["user"].iloc[0]
-    mixed = pd.concat([safe[safe["user"] != user], parts[parts["user"] == user]])
+    mixed = pd.concat([safe[safe["user"] != user], parts[parts["user"] == user]], ignore_index=True)
     table = parts.promesse.check(mixed)
     assert verdicts(table)["points are new"] == "failed"
     assert "1 trace would be published" in reason(table, "points are new")
@@ -99,8 +105,14 @@ def test_the_first_point_may_be_short_by_the_tolerance_only(short):
 
 def test_with_no_user_in_common_traces_are_not_comparable(parts, safe):
     table = parts.promesse.check(pg.pseudonymize(safe), epsilon=200)
-    tests = ["first points are away", "last points are away", "times are new", "points are new"]
-    assert [verdicts(table)[test] for test in tests] == ["not comparable"] * 4
+    tests = [
+        "all traces are compared",
+        "first points are away",
+        "last points are away",
+        "times are new",
+        "points are new",
+    ]
+    assert [verdicts(table)[test] for test in tests] == ["not comparable"] * 5
 
 
 def test_names_of_people_are_looked_at():
@@ -130,7 +142,7 @@ def test_rounded_points_have_no_needless_digits(parts, safe):
 
 
 def test_another_crs_and_another_order_change_nothing(parts, safe):
-    there = safe.to_crs(3857).sample(frac=1, random_state=0)
+    there = safe.to_crs(3857).sample(frac=1, random_state=0, ignore_index=True)
     table, same = parts.promesse.check(there, epsilon=199.99), parts.promesse.check(safe, epsilon=199.99)
     assert verdicts(table) == verdicts(same)
 
@@ -151,40 +163,190 @@ def test_empty_protected_data_is_not_comparable(parts, safe):
     assert verdicts(parts.promesse.check(safe.iloc[:0]))["points are new"] == "not comparable"
 
 
-def test_a_file_names_its_epsilon_and_nothing_else(tmp_path, safe):
-    for ending in ("parquet", "gpkg"):
-        path = tmp_path / f"safe.{ending}"
-        pg.write(safe, path, mechanism=pg.Promesse(200))
-        assert file_epsilon(path) == 200
-        assert file_findings(path)["verdict"].tolist() == ["passed", "passed"]
-    pg.write(safe, tmp_path / "noise.parquet", mechanism=pg.GeoIndistinguishability(0.01))
-    assert file_epsilon(tmp_path / "noise.parquet") is None
-    pg.write(safe, tmp_path / "safe.csv")
-    assert file_epsilon(tmp_path / "safe.csv") is None
+def line(x, *, unit="metre", factor=1, crs=None, users=("u",), times=None, y=0.0):
+    """Traces of one user in the plane, a record a second."""
+    x = np.asarray(x, float)
+    times = np.arange(len(x)) * 10**9 if times is None else np.asarray(times)
+    crs = crs or f'LOCAL_CS["grid",UNIT["{unit}",{factor}]]'
+    return pg.Traces.from_arrays(x, np.full(len(x), y), times=times, users=list(users), counts=[len(x)], crs=crs)
 
 
-def test_foreign_metadata_is_looked_at(tmp_path, safe):
-    path = tmp_path / "safe.parquet"
-    pg.write(safe, path)
-    table = pq.read_table(path)
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"author": b"secret"}), path)
-    table = file_findings(path)
-    assert table["verdict"].tolist() == ["passed", "look"]
-    assert "'author'" in table["reason"].iloc[1]
-    assert "secret" not in table["reason"].iloc[1]
+def compared(before, after, test, **options):
+    return pg.check_published(before, after, **options).set_index("test").loc[test]
 
 
-@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
-def test_other_columns_of_a_file_fail_though_reading_leaves_them_out(tmp_path, safe, ending):
-    path = tmp_path / f"safe.{ending}"
-    extended = safe.assign(phone="secret")
-    if ending == "parquet":
-        extended.to_parquet(path)
-    elif ending == "csv":
-        extended.drop(columns="geometry").assign(lon=safe.geometry.x, lat=safe.geometry.y).to_csv(path, index=False)
-    else:
-        extended.to_file(path)
-    table = file_findings(path)
-    assert table["verdict"].iloc[0] == "failed"
-    assert "'phone'" in table["reason"].iloc[0]
-    assert "secret" not in table["reason"].iloc[0]
+def test_traces_of_users_that_the_original_has_not_are_counted(parts, safe):
+    half = safe[safe["user"].isin(sorted(safe["user"].unique())[:2])]
+    named = pd.concat([half, pg.pseudonymize(safe)], ignore_index=True)
+    table, many = parts.promesse.check(named), named["user"].nunique()
+    assert verdicts(table)["all traces are compared"] == "not comparable"
+    assert reason(table, "all traces are compared").startswith(f"2 of {many} traces compared")
+    assert verdicts(table)["points are new"] == "passed"
+
+
+def test_users_of_the_same_text_are_the_same(parts, safe):
+    numbers = {user: number for number, user in enumerate(sorted(parts["user"].unique()))}
+    before = parts.assign(user=parts["user"].map(numbers))
+    after = safe.assign(user=safe["user"].map(numbers).astype(str))
+    for one, other in ((before, after), (before.assign(user=before["user"].astype(str)), after.astype({"user": int}))):
+        table = one.promesse.check(other, epsilon=200)
+        assert verdicts(table)["all traces are compared"] == "passed"
+        assert verdicts(table)["first points are away"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("index", "verdict"),
+    [
+        (pd.RangeIndex, "passed"),
+        (lambda n: pd.Index(np.arange(n)), "passed"),
+        (lambda n: pd.RangeIndex(1, n + 1), "failed"),
+        (lambda n: pd.RangeIndex(n, name="secret"), "failed"),
+        (lambda n: pd.Index(np.arange(n)[::-1]), "failed"),
+        (lambda n: pd.Index([f"secret{i}" for i in range(n)]), "failed"),
+        (lambda n: pd.MultiIndex.from_arrays([np.arange(n), ["secret"] * n]), "failed"),
+    ],
+)
+def test_an_index_other_than_the_number_of_the_row_fails(parts, safe, index, verdict):
+    table = parts.promesse.check(safe.set_axis(index(len(safe)), axis="index"))
+    assert verdicts(table)["the index says nothing"] == verdict
+    assert "secret" not in table.to_string()
+
+
+def test_times_may_be_the_index(parts, safe):
+    table = parts.set_index("time").promesse.check(safe.set_index("time"))
+    assert verdicts(table)["the index says nothing"] == "passed"
+
+
+@pytest.mark.parametrize("words", ["POINT Z (2 48 7)", "POINT M (2 48 7)"])
+def test_elevations_and_measures_of_a_frame_fail(parts, safe, words):
+    touched = safe.copy()
+    touched["geometry"] = [from_wkt(words), *touched.geometry[1:]]
+    table = parts.promesse.check(touched)
+    assert verdicts(table)["no other columns"] == "failed"
+    assert "'Z or M'" in reason(table, "no other columns")
+
+
+def test_categories_without_a_record_fail(parts, safe):
+    users = pd.Categorical(safe["user"], categories=[*safe["user"].unique(), "secret"])
+    table = parts.promesse.check(safe.assign(user=users))
+    assert verdicts(table)["no names are left over"] == "failed"
+    assert reason(table, "no names are left over").startswith("1 category ")
+    assert "secret" not in table.to_string()
+    used = safe.assign(user=users.remove_unused_categories())
+    assert verdicts(parts.promesse.check(used))["no names are left over"] == "passed"
+
+
+def test_a_name_for_the_column_names_is_looked_at(parts, safe):
+    table = parts.promesse.check(safe.rename_axis(columns="secret"))
+    assert verdicts(table)["no attributes"] == "look"
+    assert "secret" not in table.to_string()
+
+
+@pytest.mark.parametrize(
+    ("published", "same"),
+    [
+        ([7_123_456_789, 9_999_999_999], 2),  # as they were
+        ([7_123_456_000, 9_999_999_000], 2),  # cut to microseconds
+        ([7_123_457_000, 10_000_000_000], 2),  # or rounded
+        ([7_123_000_000, 9_999_000_000], 2),  # cut to milliseconds
+        ([7_000_000_000, 9_000_000_000], 2),  # cut to seconds
+        ([7_000_000_000, 10_000_000_000], 2),  # rounded
+        ([7_123_456_790, 9_999_999_998], 2),  # a nanosecond aside
+        ([7_123_460_000, 9_999_990_000], 0),
+        ([7_124_460_000, 9_998_990_000], 0),
+        ([6_000_000_000, 11_000_000_000], 0),
+    ],
+)
+def test_times_are_compared_as_coarsely_as_they_are_published(published, same):
+    before = line([0, 9], times=[7_123_456_789, 9_999_999_999])
+    found = compared(before, line([500, 700], times=published), "times are new")
+    assert found["verdict"] == ("look" if same else "passed")
+    assert found["reason"].startswith(f"{same} of 2" if same else "no ")
+
+
+def test_published_times_between_whole_seconds_are_not_true_ones():
+    before = line([0, 9], times=[0, 10**9])
+    found = compared(before, line([500, 700], times=[250_000_000, 750_000_000]), "times are new")
+    assert found["verdict"] == "passed"
+
+
+@pytest.mark.parametrize(("aside", "same"), [(0, True), (1e-9, True), (-1e-9, True), (4e-4, True), (0.02, False)])
+def test_points_less_than_a_millimetre_aside_are_the_same(aside, same):
+    places = np.arange(50) * 100 + np.array([0.0, 0.123456789]).repeat(25)
+    found = compared(line(places), line(places + aside, y=aside), "points are new")
+    assert found["verdict"] == ("failed" if same else "passed")
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=8),
+    st.floats(-4e-4, 4e-4),
+)
+def test_shared_points_are_those_that_the_plain_twin_finds(before, after, aside):
+    def traces(places, aside):
+        x, y = np.array(places, float).T * 12.3456789 + aside
+        times = np.arange(len(x))
+        grid = 'LOCAL_CS["grid",UNIT["metre",1]]'
+        return pg.Traces.from_arrays(x, y, times=times, users=["u"], counts=[len(x)], crs=grid)
+
+    shared = align(traces(before, 0), traces(after, aside)).shared_points()
+    assert shared.tolist() == [place in before for place in after]
+
+
+@pytest.mark.parametrize("crs", [3857, 32631, 2154])
+def test_another_crs_does_not_hide_true_points(parts, crs):
+    table = parts.promesse.check(parts.to_crs(crs))
+    assert verdicts(table)["points are new"] == "failed"
+    assert f"{parts['user'].nunique()} traces would" in reason(table, "points are new")
+
+
+@pytest.mark.parametrize("decimals", [7, 6, 5])
+def test_rounding_does_not_hide_true_points(parts, decimals):
+    rounded = parts.set_geometry(points_from_xy(parts.geometry.x.round(decimals), parts.geometry.y.round(decimals)))
+    assert verdicts(parts.promesse.check(rounded.set_crs(4326)))["points are new"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("traces", "verdict"),
+    [
+        (lambda x: line(x / 0.3048, unit="foot", factor=0.3048), "look"),
+        (lambda x: line(np.round(x / 0.3048, 2), unit="foot", factor=0.3048), "passed"),
+        (lambda x: line(np.round(x, 2) + 260_000, crs=3857, y=6_250_000.25), "passed"),
+        (lambda x: line(np.round(x, 3) + 260_000, crs=3857, y=6_250_000.25), "look"),
+        (lambda x: line(np.round(x, 2) + 500_000, crs=32631, y=5_000_000.25), "passed"),
+        (lambda x: line(np.round(x / 1e5, 7), crs=4326, y=48.1234567), "passed"),
+        (lambda x: line(np.round(x / 1e5, 9), crs=4326, y=48.1234567), "look"),
+    ],
+)
+def test_digits_are_needless_below_a_centimetre_in_any_unit(traces, verdict):
+    after = traces(np.arange(1, 40) * 7.123456789)
+    assert compared(after, after, "no needless digits")["verdict"] == verdict
+
+
+def test_who_rounds_is_told_why_first_points_come_nearer(parts, safe):
+    rounded = safe.set_geometry(points_from_xy(safe.geometry.x.round(7), safe.geometry.y.round(7))).set_crs(4326)
+    table = parts.promesse.check(rounded, epsilon=200)
+    assert verdicts(table)["first points are away"] == "failed"
+    assert "as rounding does" in reason(table, "first points are away")
+    assert "rounding may bring them nearer than epsilon" in reason(parts.promesse.check(safe), "no needless digits")
+
+
+def test_points_without_a_place_in_the_original_crs_are_no_pass(parts):
+    grid = line([0, 9], users=[parts["user"].iloc[0]])
+    with pytest.raises(ValueError, match="Compare in one CRS"):
+        pg.check_published(pg.Traces.from_frame(parts.assign(time=parts["time"].dt.tz_localize("UTC"))), grid)
+
+
+def test_a_single_trace_has_no_user_to_rename(parts, safe):
+    one = parts.drop(columns="user").promesse(user=None)
+    assert verdicts(one.check(safe.drop(columns="user")))["user keys are pseudonyms"] == "passed"
+
+
+def test_many_users_are_looked_at_together():
+    count = 100_000
+    x = np.zeros(count)
+    users = [f"{number:016x}" for number in range(count - 1)] + ["secret"]
+    traces = pg.Traces.from_arrays(x, x, times=np.arange(count), users=users, counts=np.ones(count, int))
+    table = pg.check_published(traces, traces)
+    assert reason(table, "user keys are pseudonyms").startswith("1 of 100,000 user keys")
+    assert "100,000 traces would be published" in reason(table, "points are new")

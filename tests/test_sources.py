@@ -90,7 +90,7 @@ def test_links_to_folders_are_followed_once(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_a_pipe_is_told_and_not_waited_for(tmp_path):
     os.mkfifo(folder_of(tmp_path, "a.csv") / "b.csv")
-    assert_told(tmp_path, r"b\.csv' is neither a file nor a folder")
+    assert_told(tmp_path, r"b\.csv' is a pipe or a device")
 
 
 def test_what_grows_beyond_measure_is_refused(tmp_path, monkeypatch):

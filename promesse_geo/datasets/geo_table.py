@@ -28,19 +28,21 @@ _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 def read_parquet_table(path: Path, wanted: Wanted) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
     file = pq.ParquetFile(pa.OSFile(os.fsencode(path), "rb"))
-    schema = file.schema_arrow
+    names, places, crs = find_parquet_columns(file.schema_arrow, wanted)
+    table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
+    points = point_fields(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
+    return as_columns(table, points, names=names, crs=crs)
+
+
+def find_parquet_columns(schema: pa.Schema, wanted: Wanted) -> tuple[Names, list[str], Any]:
+    """Say which columns hold user and time, which one the points or which two x and y, and their CRS."""
     located = None if wanted.lon or wanted.lat else _geometry_column(schema, wanted)
     if located is None:
         across, along, crs = _coordinate_columns(schema, wanted)
-        names = find_user_and_time(schema.names, wanted)
-        places = [across, along]
-    else:
-        geometry, crs = located
-        names = find_user_and_time([name for name in schema.names if name != geometry], wanted, geometry=geometry)
-        places = [geometry]
-    table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
-    points = _numbers(table, places) if located is None else _points(table.column(places[0]))
-    return as_columns(table, points, names=names, crs=crs)
+        return find_user_and_time(schema.names, wanted), [across, along], crs
+    geometry, crs = located
+    others = [name for name in schema.names if name != geometry]
+    return find_user_and_time(others, wanted, geometry=geometry), [geometry], crs
 
 
 def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, Any]:
@@ -104,8 +106,8 @@ def known_crs(crs: Any, wanted: Wanted) -> Any:
     return crs
 
 
-def _points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """X and y of WKB, or of GeoArrow's points: structures of x and y, or pairs of numbers; and whether any has a Z."""
+def point_fields(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """X and y of WKB or of GeoArrow's points, structures of x and y or pairs of numbers; and whether any has Z or M."""
     column = pa.chunked_array([_stored(chunk) for chunk in column.chunks], type=_storage(column.type))
     if _is_bytes(column.type):
         return read_points(column)

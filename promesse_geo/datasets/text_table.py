@@ -53,7 +53,7 @@ class _Layout(NamedTuple):
 
 def read_text_table(path: Path, wanted: Wanted) -> Columns:
     """Read a CSV; with `wanted.lenient` lines with too few or too many values are counted instead of refused."""
-    layout = _layout(path)
+    layout = read_layout(path)
     across, along, crs = find_coordinates(layout.columns, wanted)
     names = find_user_and_time(layout.columns, wanted)
     with _without_values(layout):
@@ -132,7 +132,8 @@ class _Unpacked(io.RawIOBase):
         return piece
 
 
-def _layout(path: Path) -> _Layout:
+def read_layout(path: Path) -> _Layout:
+    """Tell from its beginning how a text is written, and the names of its columns."""
     with _opened(path) as file:
         head = file.read(_HEAD)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"

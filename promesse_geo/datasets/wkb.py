@@ -9,7 +9,7 @@ _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")]
 
 
 def read_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return x and y of a column of geometries, shape (n,) each, NaN where there is no point; and whether any has a Z.
+    """Return x and y of a column of geometries, NaN where there is no point; and whether any has Z or M.
 
     Bound: a copy of the numbers, where all geometries are plain points as everything writes them; else an object each.
     """
@@ -22,7 +22,7 @@ def read_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
     placed = (shapely.get_type_id(geometries) == shapely.GeometryType.POINT) & ~shapely.is_empty(geometries)
     x, y = np.full((2, len(geometries)), np.nan)
     x[placed], y[placed] = shapely.get_x(geometries[placed]), shapely.get_y(geometries[placed])
-    return x, y, bool(shapely.has_z(geometries).any())
+    return x, y, bool((shapely.get_coordinate_dimension(geometries) > 2).any())
 
 
 def _plain_points(column: pa.ChunkedArray) -> np.ndarray | None:

@@ -1,0 +1,17 @@
+"""The check before publishing: what a careful friend would look at."""
+
+from promesse_geo.publish.comparison import check_published, checked_epsilon
+from promesse_geo.publish.files import file_epsilon, file_findings, file_mechanism
+from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED
+
+__all__ = [
+    "FAILED",
+    "LOOK",
+    "NOT_COMPARABLE",
+    "PASSED",
+    "check_published",
+    "checked_epsilon",
+    "file_epsilon",
+    "file_findings",
+    "file_mechanism",
+]

@@ -1,0 +1,83 @@
+"""What GeoJSON holds beside the records."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyogrio
+
+from promesse_geo import check
+from promesse_geo.datasets.table_columns import Wanted, find_user_and_time
+from promesse_geo.publish.findings import Extras
+
+_COLLECTION = {"type", "features", "name", "crs", "bbox", "xy_coordinate_resolution"}
+_FEATURE = {"type", "properties", "geometry", "id"}
+_GEOMETRY = {"type", "coordinates"}
+_CRS = re.compile(r"urn:ogc:def:crs:(OGC:[\d.]*:CRS84|EPSG:[\d.]*:\d+)")
+
+
+def geojson_extras(path: Path, wanted: Wanted) -> Extras:
+    """Look at properties, Z and M, members that GeoJSON does not know, identifiers of features, and names."""
+    about = pyogrio.read_info(path)
+    names = find_user_and_time(list(about["fields"]), wanted)
+    twice: set[str] = set()
+    collection = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=lambda pairs: _once(pairs, twice))
+    is_collection = collection.get("type") == "FeatureCollection"
+    features = collection["features"] if is_collection else [collection]
+    geometries = [feature.get("geometry") or {} for feature in features]
+    columns: list[Any] = sorted(
+        _members(feature.get("properties") or {} for feature in features) - {names.user, names.time}
+    )
+    if any(len(geometry.get("coordinates", ())) > 2 for geometry in geometries):
+        columns.append("Z or M")
+    foreign = (_members(features) - _FEATURE) | (_members(geometries) - _GEOMETRY)
+    if is_collection:
+        foreign |= set(collection) - _COLLECTION
+    things = [f"the {'member' if len(foreign) == 1 else 'members'} {check.listed(sorted(foreign))}"] if foreign else []
+    if twice:
+        things.append(f"{check.listed(sorted(twice))} twice in one object")
+    if _are_named([feature.get("id") for feature in features]):
+        things.append("identifiers of features that are not their numbers")
+    return Extras(columns, things, list(_notes(collection, path)))
+
+
+def _once(pairs: list[tuple[str, Any]], twice: set[str]) -> dict[str, Any]:
+    """An object; what it names twice goes to `twice`, for a dict forgets the first."""
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice.update(key for key in content if keys.count(key) > 1)
+    return content
+
+
+def _members(contents: Any) -> set[str]:
+    return set().union(*contents)
+
+
+def _are_named(names: list[Any]) -> bool:
+    """Whether features have identifiers other than the number of the row, from 0 or from 1."""
+    texts = [str(name) for name in names]
+    plain = ([str(i + first) for i in range(len(names))] for first in (0, 1))
+    return any(name is not None for name in names) and texts not in tuple(plain)
+
+
+def _notes(collection: dict[str, Any], path: Path) -> Iterator[str]:
+    if collection.get("name", "traces") not in ("traces", path.stem):
+        yield "a name of its own"
+    if "bbox" in collection:
+        yield "a bounding box"
+    if not isinstance(collection.get("xy_coordinate_resolution", 0), (int, float)):
+        yield "a resolution that is no number"
+    crs = collection.get("crs")
+    if crs is not None and not _is_plain(crs):
+        yield "a CRS with remarks"
+
+
+def _is_plain(crs: Any) -> bool:
+    """Whether a CRS is no more than the name that GDAL writes."""
+    if not isinstance(crs, dict) or crs.keys() != {"type", "properties"} or not isinstance(crs["properties"], dict):
+        return False
+    name = crs["properties"].get("name")
+    return crs["type"] == "name" and crs["properties"].keys() == {"name"} and bool(_CRS.fullmatch(str(name)))

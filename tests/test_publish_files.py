@@ -1,0 +1,434 @@
+"""The check before publishing: what a file holds beside the records, in each format."""
+
+import gzip
+import json
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyogrio
+import pytest
+import shapely
+
+import promesse_geo as pg
+from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
+
+FORMATS = ["parquet", "geoparquet", "gpkg", "geojson", "json", "csv"]
+
+
+@pytest.fixture(scope="module")
+def safe():
+    return pg.Promesse(200).protect(pg.prepare(pg.make_city(users=3, days=1), seed=1))
+
+
+def rows(path, **options):
+    return file_findings(path, **options).set_index("test")
+
+
+def failing(path, test="nothing else in the file", **options):
+    """Why one test of a file fails; the others pass."""
+    table = rows(path, **options)
+    assert table["verdict"].drop(test).isin(["passed", "look"]).all()
+    assert table.loc[test, "verdict"] == "failed"
+    assert "secret" not in table.to_string()
+    return table.loc[test, "reason"]
+
+
+def looked_at(path):
+    """Why the metadata of a file is looked at; the others pass."""
+    table = rows(path)
+    assert table["verdict"].tolist() == ["passed", "passed", "look"]
+    assert "secret" not in table.to_string()
+    return table.loc["metadata of the file", "reason"]
+
+
+def passes(path, **options):
+    table = rows(path, **options)
+    assert table["verdict"].tolist() == ["passed", "passed", "passed"], table.to_string()
+    return True
+
+
+def written(folder, safe, ending, **options):
+    pg.write(safe, folder / f"safe.{ending}", **options)
+    return folder / f"safe.{ending}"
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris"])
+@pytest.mark.parametrize("crs", [4326, 3857, 32631])
+def test_what_we_write_passes(tmp_path, safe, ending, zone, crs):
+    frame = safe.to_crs(crs).assign(time=safe["time"].dt.tz_localize(zone))
+    options = {"crs": crs} if ending == "csv" and crs != 4326 else {}
+    for mechanism in (None, pg.Promesse(200), pg.GeoIndistinguishability(0.01, grid=10, seed="secret")):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.{ending}"
+        pg.write(frame, path, mechanism=mechanism)
+        assert passes(path, **options)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_what_we_write_passes_under_other_names_and_without_records_or_users(tmp_path, safe, ending):
+    renamed = safe.rename(columns={"user": "cab", "time": "stamp"}).rename_geometry("place")
+    pg.write(renamed, tmp_path / f"named.{ending}", user="cab", time="stamp")
+    assert passes(tmp_path / f"named.{ending}", user="cab", time="stamp")
+    pg.write(safe.drop(columns="user"), tmp_path / f"one.{ending}", user=None)
+    assert passes(tmp_path / f"one.{ending}", user=None)
+    pg.write(safe.assign(user=7), tmp_path / f"number.{ending}")
+    assert passes(tmp_path / f"number.{ending}")
+    pg.write(safe.iloc[:0], tmp_path / f"empty.{ending}")
+    if ending not in ("geojson", "json"):  # GeoJSON without records names no columns
+        assert passes(tmp_path / f"empty.{ending}")
+
+
+def test_a_large_geopackage_of_ours_passes(tmp_path):
+    count = 20_000
+    x = np.linspace(2, 3, count)
+    traces = pg.Traces.from_arrays(
+        x, x + 45, times=np.arange(count) * 10**9, users=["0123456789abcdef"], counts=[count]
+    )
+    assert passes(written(tmp_path, traces, "gpkg"))
+
+
+@pytest.mark.parametrize("ending", ["gpkg", "geojson"])
+def test_what_geopandas_writes_without_more_passes(tmp_path, safe, ending):
+    safe.to_file(tmp_path / f"safe.{ending}")
+    assert passes(tmp_path / f"safe.{ending}")
+
+
+def test_a_file_names_its_epsilon_and_nothing_else(tmp_path, safe):
+    for ending in ("parquet", "gpkg"):
+        path = tmp_path / f"safe.{ending}"
+        pg.write(safe, path, mechanism=pg.Promesse(200))
+        assert file_epsilon(path) == 200
+        assert file_findings(path)["verdict"].tolist() == ["passed", "passed", "passed"]
+    pg.write(safe, tmp_path / "noise.parquet", mechanism=pg.GeoIndistinguishability(0.01))
+    assert file_epsilon(tmp_path / "noise.parquet") is None
+    pg.write(safe, tmp_path / "safe.csv")
+    assert file_epsilon(tmp_path / "safe.csv") is None
+
+
+def test_foreign_metadata_is_looked_at(tmp_path, safe):
+    path = tmp_path / "safe.parquet"
+    pg.write(safe, path)
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"author": b"secret"}), path)
+    assert "'author'" in looked_at(path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
+def test_other_columns_of_a_file_fail_though_reading_leaves_them_out(tmp_path, safe, ending):
+    path = tmp_path / f"safe.{ending}"
+    extended = safe.assign(phone="secret")
+    if ending == "parquet":
+        extended.to_parquet(path)
+    elif ending == "csv":
+        extended.drop(columns="geometry").assign(lon=safe.geometry.x, lat=safe.geometry.y).to_csv(path, index=False)
+    else:
+        extended.to_file(path)
+    assert "'phone'" in failing(path, "no other columns")
+
+
+# Columns
+
+
+def as_csv(safe, **more):
+    return safe.drop(columns="geometry").assign(lon=safe.geometry.x, lat=safe.geometry.y, **more)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson"])
+def test_coordinates_beside_a_geometry_fail(tmp_path, safe, ending):
+    frame = safe.assign(lon=1.5, lat=2.5, x=3.5)
+    path = tmp_path / f"safe.{ending}"
+    frame.to_parquet(path) if ending == "parquet" else frame.to_file(path)
+    reason = failing(path, "no other columns")
+    assert all(name in reason for name in ("'lon'", "'lat'", "'x'"))
+
+
+@pytest.mark.parametrize("more", ["geometry", "x", "Longitude_true", "uid"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(("separator", "end"), [(",", "\n"), (";", "\r\n"), ("\t", "\n")])
+def test_other_columns_of_a_csv_fail_however_it_is_written(tmp_path, safe, more, encoding, separator, end):
+    path = tmp_path / "safe.csv"
+    options = {"index": False, "encoding": encoding, "sep": separator, "lineterminator": end}
+    as_csv(safe).to_csv(path, **options)
+    assert passes(path, lon="lon", lat="lat")
+    as_csv(safe, **{more: "secret"}).to_csv(path, **options)
+    assert f"'{more}'" in failing(path, "no other columns", lon="lon", lat="lat")
+
+
+@pytest.mark.parametrize(("name", "column"), [(None, "__index_level_0__"), ("row", "row")])
+def test_the_index_of_a_parquet_fails_as_a_column(tmp_path, safe, name, column):
+    path = tmp_path / "safe.parquet"
+    index = pd.Index([f"secret{i}" for i in range(len(safe))], name=name)
+    safe.set_axis(index, axis="index").to_parquet(path)
+    assert f"'{column}'" in failing(path, "no other columns")
+
+
+def test_numbers_of_rows_in_parquet_are_looked_at(tmp_path, safe):
+    path = tmp_path / "safe.parquet"
+    safe.set_axis(pd.RangeIndex(5, 5 + len(safe)), axis="index").to_parquet(path)
+    assert "that is not the number of the row" in looked_at(path)
+
+
+def with_height(safe):
+    x, y = safe.geometry.x, safe.geometry.y
+    return safe.set_geometry(shapely.points(x, y, np.r_[7.0, np.zeros(len(safe) - 1)]), crs=safe.crs)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson"])
+def test_elevations_of_a_file_fail(tmp_path, safe, ending):
+    path = tmp_path / f"safe.{ending}"
+    high = with_height(safe)
+    high.to_parquet(path) if ending == "parquet" else high.to_file(path)
+    assert "'Z or M'" in failing(path, "no other columns")
+
+
+def test_measures_of_a_parquet_fail(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    table = pq.read_table(path)
+    point = np.frombuffer(table["geometry"][0].as_py(), "<f8", 2, 5)
+    measured = b"\x01" + (2001).to_bytes(4, "little") + np.array([*point, 7.0]).tobytes()
+    table = table.set_column(2, table.schema.field("geometry"), pa.array([measured] * len(table), pa.binary()))
+    pq.write_table(table, path)
+    assert "'Z or M'" in failing(path, "no other columns")
+
+
+# GeoPackage
+
+
+def changed(folder, safe, *statements):
+    path = written(folder, safe, "gpkg", mechanism=pg.Promesse(200))
+    with closing(sqlite3.connect(path)) as file, file:
+        for name, kind in file.execute("SELECT name, type FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            file.execute(f"DROP {kind} {name}")  # they need functions of GDAL
+        for statement in statements:
+            file.execute(statement)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["TABLE people (name TEXT)", "VIEW people AS SELECT * FROM traces"])
+def test_other_tables_of_a_geopackage_fail(tmp_path, safe, kind):
+    assert "'people'" in failing(changed(tmp_path, safe, f"CREATE {kind}"))
+
+
+def test_other_layers_of_a_geopackage_fail(tmp_path, safe):
+    path = written(tmp_path, safe, "gpkg")
+    safe.to_file(path, layer="homes")
+    assert "2 layers" in failing(path)
+    path = tmp_path / "notes.gpkg"
+    pg.write(safe, path)
+    pyogrio.write_dataframe(pd.DataFrame({"note": ["secret"]}), path, layer="notes")
+    assert "'notes'" in failing(path)
+
+
+def test_numbers_of_rows_that_do_not_count_from_1_fail(tmp_path, safe):
+    assert "numbers of rows" in failing(changed(tmp_path, safe, "UPDATE traces SET fid = fid + 5000"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE gpkg_contents SET description = 'secret'", "a title or a description"),
+        ("UPDATE gpkg_contents SET identifier = 'secret'", "a title or a description"),
+        ("UPDATE gpkg_metadata SET metadata = 'secret'", "in another form"),
+        ("UPDATE gpkg_metadata SET metadata = replace(metadata, 'promesse_geo', 'author')", "'author'"),
+        ("UPDATE gpkg_metadata SET metadata = replace(metadata, 'Metadata>', 'Metadata domain=\"d\">')", "metadata"),
+        ("UPDATE gpkg_metadata SET metadata = replace(metadata, '200.0', '200.0, \"seed\": 1')", "more under"),
+    ],
+)
+def test_notes_in_a_geopackage_are_looked_at(tmp_path, safe, statement, words):
+    assert words in looked_at(changed(tmp_path, safe, statement))
+
+
+def test_room_of_deleted_records_is_looked_at(tmp_path, safe):
+    fill = "INSERT INTO gpkg_ogr_contents SELECT 'secret' || fid || '-{}', fid FROM traces"
+    statements = [fill.format(i) for i in range(50)]
+    path = changed(tmp_path, safe, *statements, "DELETE FROM gpkg_ogr_contents WHERE table_name LIKE 'secret%'")
+    assert "room of deleted records" in looked_at(path)
+
+
+# GeoJSON
+
+
+def rewritten(folder, safe, change):
+    path = written(folder, safe, "geojson")
+    collection = json.loads(path.read_text())
+    change(collection)
+    path.write_text(json.dumps(collection))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c.update(people=["secret"]), "'people'"),
+        (lambda c: c["features"][3].update(owner="secret"), "'owner'"),
+        (lambda c: c["features"][3].update(bbox=[1, 2, 1, 2]), "'bbox'"),
+        (lambda c: c["features"][3]["geometry"].update(near="secret"), "'near'"),
+        (lambda c: c["features"][3].update(id="secret"), "identifiers"),
+        (lambda c: [feature.update(id=i + 7) for i, feature in enumerate(c["features"])], "identifiers"),
+    ],
+)
+def test_members_that_geojson_does_not_know_and_identifiers_fail(tmp_path, safe, change, words):
+    assert words in failing(rewritten(tmp_path, safe, change))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("kind", [str, int])
+def test_numbers_of_features_say_nothing(tmp_path, safe, first, kind):
+    def change(collection):
+        for number, feature in enumerate(collection["features"], first):
+            feature["id"] = kind(number)
+
+    path = rewritten(tmp_path, safe, change)
+    assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c: c.update(name="secret"), "a name of its own"),
+        (lambda c: c.update(bbox=[1, 2, 3, 4]), "a bounding box"),
+        (lambda c: c["crs"].update(note="secret"), "a CRS with remarks"),
+        (lambda c: c["crs"]["properties"].update(note="secret"), "a CRS with remarks"),
+        (lambda c: c.update(xy_coordinate_resolution="secret"), "a resolution"),
+    ],
+)
+def test_notes_in_geojson_are_looked_at(tmp_path, safe, change, words):
+    assert words in looked_at(rewritten(tmp_path, safe, change))
+
+
+def test_a_property_of_one_feature_alone_and_a_member_twice_fail(tmp_path, safe):
+    path = rewritten(tmp_path, safe, lambda c: c["features"][-1]["properties"].update(phone="secret"))
+    assert "'phone'" in failing(path, "no other columns")
+    path = written(tmp_path, safe, "geojson", force=True)
+    path.write_text(
+        path.read_text().replace('"properties": {', '"properties": {"phone": "secret"}, "properties": {', 1)
+    )
+    assert "'properties' twice" in failing(path)
+
+
+# Parquet
+
+
+def noted(folder, safe, change, *, ours=True):
+    """A Parquet file whose metadata are changed as dicts."""
+    path = written(folder, safe, "parquet", mechanism=pg.Promesse(200))
+    if not ours:
+        safe.to_parquet(path)
+    table = pq.read_table(path)
+    metadata = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
+    metadata["geo"]["columns"]["geometry"].pop("bbox", None)
+    change(metadata)
+    pq.write_table(table.replace_schema_metadata({key: json.dumps(value) for key, value in metadata.items()}), path)
+    return path
+
+
+def test_what_geopandas_writes_as_parquet_passes_but_for_its_bounds(tmp_path, safe):
+    path = noted(tmp_path, safe, lambda m: None, ours=False)
+    assert passes(path)
+    safe.to_parquet(path)
+    assert "'bbox' under 'geo'" in looked_at(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m["geo"].update(author="secret"), "'author' under 'geo'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(note="secret"), "'note' under 'geo'"),
+        (lambda m: m["geo"]["columns"].update(home={"note": "secret"}), "another column under 'geo'"),
+        (lambda m: m["geo"]["columns"]["geometry"]["crs"].update(remarks="secret"), "remarks in the CRS"),
+        (lambda m: m["geo"]["columns"]["geometry"]["crs"].update(note="secret"), "remarks in the CRS"),
+        (lambda m: m["pandas"].update(author="secret"), "'author' under 'pandas'"),
+        (lambda m: m["pandas"].update(attributes={"author": "secret"}), "attributes of the frame"),
+        (lambda m: m["pandas"]["index_columns"][0].update(name="secret"), "an index under 'pandas'"),
+        (lambda m: m["pandas"]["index_columns"][0].update(stop=10**6), "an index under 'pandas'"),
+        (lambda m: m["pandas"]["column_indexes"][0].update(name="secret"), "a name for the row"),
+        (lambda m: m["pandas"]["columns"][0].update(metadata={"note": "secret"}), "'note' under 'pandas'"),
+        (lambda m: m["pandas"]["columns"].append({"name": "secret"}), "another column under 'pandas'"),
+        (lambda m: m.update(pandas=["secret"]), "in another form"),
+        (lambda m: m["pandas"].update(columns=["secret"]), "in another form"),
+        (
+            lambda m: m.update(promesse_geo={"mechanism": "Promesse", "parameters": {"epsilon": 200}, "by": "secret"}),
+            "more",
+        ),
+        (lambda m: m.update(promesse_geo={"mechanism": "secret"}), "more under 'promesse_geo'"),
+        (lambda m: m.update(author="secret"), "'author'"),
+    ],
+)
+def test_notes_in_parquet_are_looked_at(tmp_path, safe, change, words):
+    assert words in looked_at(noted(tmp_path, safe, change, ours=False))
+
+
+def test_a_seed_in_our_own_metadata_is_looked_at(tmp_path, safe):
+    about = {"mechanism": "GeoIndistinguishability", "parameters": {"epsilon": 0.01, "grid": None, "seed": "secret"}}
+    assert "more under 'promesse_geo'" in looked_at(noted(tmp_path, safe, lambda m: m.update(promesse_geo=about)))
+
+
+def test_metadata_of_a_column_is_looked_at(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    table = pq.read_table(path)
+    pq.write_table(table.cast(table.schema.set(0, table.schema.field(0).with_metadata({"note": "secret"}))), path)
+    assert "'note' under a column's metadata" in looked_at(path)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_names_left_over_in_a_dictionary_fail(tmp_path, safe, stored):
+    users = pd.Categorical(safe["user"], categories=[*safe["user"].unique(), "secret1", "secret2"])
+    path = tmp_path / "safe.parquet"
+    safe.assign(user=users).to_parquet(path, store_schema=stored)
+    assert b"secret1" in path.read_bytes()
+    assert "2 values in a dictionary" in failing(path, crs=None if stored else 4326)
+    safe.assign(user=users.remove_unused_categories()).to_parquet(path, row_group_size=100)
+    assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
+
+
+# Folders, packed files, and other formats
+
+
+def test_a_folder_is_looked_at_file_by_file(tmp_path, safe):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for name, user in zip(("a", "b"), safe["user"].unique(), strict=False):
+        pg.write(safe[safe["user"] == user], folder / f"{name}.parquet", mechanism=pg.Promesse(200))
+    assert passes(folder)
+    assert file_epsilon(folder) == 200
+    (folder / ".notes").write_text("secret")
+    assert "1 file that the reader passes over" in failing(folder)
+    (folder / ".notes").unlink()
+    safe.assign(phone="secret").to_parquet(folder / "c.parquet")
+    assert "'phone'" in failing(folder, "no other columns")
+    assert file_mechanism(folder) is None
+
+
+def test_a_packed_csv_is_looked_at(tmp_path, safe):
+    path = tmp_path / "safe.csv.gz"
+    content = as_csv(safe).to_csv(index=False).encode()
+    path.write_bytes(gzip.compress(content))
+    assert passes(path)
+    for name, verdict in (("safe.csv", "passed"), ("secret.csv", "look")):
+        with path.open("wb") as raw, gzip.GzipFile(name, "wb", fileobj=raw) as file:
+            file.write(content)
+        assert rows(path).loc["metadata of the file", "verdict"] == verdict
+
+
+def test_a_format_that_is_not_looked_into_is_no_pass(tmp_path):
+    path = tmp_path / "walk.gpx"
+    path.write_text('<gpx version="1.1"><trk><trkseg/></trk></gpx>')
+    assert set(rows(path)["verdict"]) == {"not comparable"}
+    assert file_mechanism(path) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"PAR1secret", b"SQLite format 3\0secret", b'{"secret": ', b'{"secret": 1}{"secret": 2}']
+)
+def test_a_damaged_file_is_told_without_its_content(tmp_path, content):
+    path = tmp_path / "safe.parquet"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="cannot be looked into") as told:
+        file_findings(path)
+    assert "secret" not in str(told.value)
