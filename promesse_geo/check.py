@@ -64,7 +64,7 @@ def whole(value: Any, *, name: str, owner: str, low: int = 1) -> int:
         raise TypeError(refuse(name, owner, rule, value))
     if value < low:
         raise ValueError(refuse(name, owner, rule, value))
-    return int(value)
+    return min(int(value), sys.maxsize)  # more than there can be of anything
 
 
 def choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -> str:

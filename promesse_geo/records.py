@@ -1,23 +1,17 @@
 """The records of a frame as plain arrays, checked, and the order in which traces hold them."""
 
-import gc
-import os
-from collections.abc import Hashable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
-import shapely
-from geopandas.array import GeometryArray
 
 from promesse_geo import check
 from promesse_geo.columns import Name, Names, find_names, read_times, read_users
+from promesse_geo.points import read_points
 from promesse_geo.space import Space, choose_space
-
-_BLOCK = 8192  # geometries read at a time, so that they stay in the cache between the questions asked of them
 
 
 class Records(NamedTuple):
@@ -61,7 +55,7 @@ def read_records(
     check.choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "drop"))
     _check_frame(frame)
     names = find_names(frame, user=user, time=time)
-    x, y, elevation = _read_points(frame.geometry.array)
+    x, y, elevation = read_points(frame.geometry.array)
     records = checked_records(
         x,
         y,
@@ -114,9 +108,70 @@ def checked_records(
         codes, keys = np.zeros(len(x), np.int64), pd.Index(["trace"] if len(x) else [], dtype=object)
     else:
         codes, keys = read_users(users)
+    names = replace(names, zone=zone, unit=unit)
+    return _judged(x, y, nanoseconds, no_time, codes, keys, crs=crs, space=space, names=names, errors=errors)
+
+
+def array_records(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    times: np.ndarray,
+    users: Sequence[Hashable] | pd.Index,
+    counts: np.ndarray,
+    crs: Any,
+    names: Names,
+    space: str | Space | None = None,
+) -> Records:
+    """Check arrays as `Traces.from_arrays` takes them."""
+    x, y = (np.asarray(axis, np.float64) for axis in (x, y))
+    times, counts = np.asarray(times), np.asarray(counts, np.int64 if len(counts) == 0 else None)
+    if not x.ndim == y.ndim == times.ndim == 1 or not len(x) == len(y) == len(times):
+        raise ValueError(
+            "x, y and times of Traces.from_arrays must have one dimension and one length. "
+            f"Got the shapes {x.shape}, {y.shape} and {times.shape} instead."
+        )
+    if times.dtype.kind not in "iM":
+        raise TypeError(
+            "The times of Traces.from_arrays must be int64 nanoseconds since 1970-01-01 or datetime64. "
+            f"Got {times.dtype} instead."
+        )
+    codes, keys = read_users(pd.Series(users, name="user"))
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != len(x):
+        raise ValueError(
+            "The counts of Traces.from_arrays must be whole numbers, none below 0, that add up to the records: "
+            f"{len(x):,}."
+        )
+    if not len(keys) == len(codes) == len(counts):
+        raise ValueError(
+            "The users of Traces.from_arrays must be distinct, none missing, one for each count. "
+            f"Got {check.counted(len(codes), 'key')}, {len(keys):,} of them distinct, and {len(counts):,} counts."
+        )
+    stamps = pd.DatetimeIndex(times if times.dtype.kind == "M" else times.astype(np.int64).view("M8[ns]"))
+    nanoseconds, no_time, _, _ = read_times(stamps)
+    return _judged(
+        x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs=crs, space=space, names=names, errors="raise"
+    )
+
+
+def _judged(
+    x: np.ndarray,
+    y: np.ndarray,
+    times: np.ndarray,
+    no_time: np.ndarray,
+    codes: np.ndarray,
+    users: pd.Index,
+    *,
+    crs: Any,
+    space: str | Space | None,
+    names: Names,
+    errors: str,
+) -> Records:
+    """Choose the space by the good records, and raise or report what is wrong with the others."""
     placed = np.isfinite(x) & np.isfinite(y)
-    whole = placed.all()
-    chosen = choose_space(crs, x if whole else x[placed], y if whole else y[placed], space=space)
+    good = placed & ~no_time & (codes >= 0)
+    whole = good.all()
+    chosen = choose_space(crs, x if whole else x[good], y if whole else y[good], space=space)
     misplaced, misplaced_text = chosen.misplaced(x, y)
     complaints = [
         (~placed, "a missing or empty geometry, one that is not a point, or a coordinate that is not finite"),
@@ -124,8 +179,7 @@ def checked_records(
         (no_time, "no time"),
         (codes < 0, "no user"),
     ]
-    bad = _heard(complaints, drop=errors == "drop")
-    return Records(x, y, nanoseconds, codes, keys, chosen, replace(names, zone=zone, unit=unit), bad)
+    return Records(x, y, times, codes, users, chosen, names, _heard(complaints, drop=errors == "drop"))
 
 
 def _check_frame(frame: gpd.GeoDataFrame) -> None:
@@ -141,41 +195,6 @@ def _check_frame(frame: gpd.GeoDataFrame) -> None:
             "The GeoDataFrame has no CRS, so its distances have no unit. "
             "Say which one it is, for example gdf.set_crs(4326) for longitude and latitude."
         )
-
-
-def _read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """X and y of points, NaN for whatever is none; whether any has Z or M. Bound: one visit to each geometry."""
-    geometries = np.asarray(geometry, dtype=object)
-    x, y = np.empty(len(geometries)), np.empty(len(geometries))
-    more = np.empty(len(geometries), bool)
-
-    def read(start: int) -> None:
-        block = slice(start, start + _BLOCK)
-        some = geometries[block]
-        try:
-            shapely.get_x(some, out=x[block])
-            shapely.get_y(some, out=y[block])
-        except shapely.errors.GEOSException:  # an empty point among them
-            located = some.copy()
-            located[shapely.is_empty(some)] = None
-            shapely.get_x(located, out=x[block])
-            shapely.get_y(located, out=y[block])
-        more[block] = shapely.get_coordinate_dimension(some) > 2
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(read, range(0, len(geometries), _BLOCK)))
-    return x, y, bool(more.any())
-
-
-def make_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Shapely points. Bound: making the objects; Python's cycle collector, which finds nothing, would triple that."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return shapely.points(x, y)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _heard(complaints: list[tuple[np.ndarray, str]], *, drop: bool) -> np.ndarray | None:

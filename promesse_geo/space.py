@@ -17,8 +17,8 @@ EARTH_RADIUS = 6_371_008.8
 LARGEST_SCALE_ERROR = 0.01
 """A projected CRS serves as a plane while its scale errs by at most this much over the data."""
 
-FARTHEST = 1e9
-"""Plane coordinates beyond this many metres are taken for errors: there are no metres left in a float."""
+FARTHEST = 1e8
+"""Projected coordinates beyond this many metres are taken for errors: no place on Earth has such ones."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Sphere:
         if _is_geographic(self.crs):
             beyond = (np.abs(latitudes) > 90) | (np.abs(longitudes) > 360)
             return beyond, "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?)"
-        return ~np.isfinite(latitudes), "a location that the CRS cannot place on the globe (is it the right CRS?)"
+        beyond = ~np.isfinite(latitudes) | (np.maximum(np.abs(x), np.abs(y)) * _metres(self.crs) > FARTHEST)
+        return beyond, "a location that the CRS cannot place on the globe (is it the right CRS?)"
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the data, seen from above its middle."""
@@ -107,7 +108,7 @@ class Plane:
     @property
     def metres(self) -> float:
         """Metres in one unit of the CRS's axes."""
-        return float(self.crs.axis_info[0].unit_conversion_factor) or 1.0
+        return _metres(self.crs)
 
     def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return (n, 2) metres of CRS coordinates."""
@@ -181,8 +182,25 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
             "Bring the data to EPSG:4326 first with gdf.to_crs(4326)."
         )
     if space is None:
-        space = "plane" if not _is_world_mercator(crs) and _is_true_to_scale(crs, x, y) else "sphere"
-    return Plane(crs) if space == "plane" else Sphere(crs)
+        near = np.maximum(np.abs(x), np.abs(y)) * _metres(crs) <= FARTHEST  # errors do not decide
+        space = "plane" if not _is_world_mercator(crs) and _is_true_to_scale(crs, x[near], y[near]) else "sphere"
+    return Plane(crs) if space == "plane" else _sphere_below(crs)
+
+
+def _sphere_below(crs: CRS) -> Sphere:
+    try:
+        Transformer.from_crs(crs, _geographic(crs), always_xy=True)
+    except ProjError as error:
+        raise ValueError(
+            "The CRS cannot be turned back into longitude and latitude, which distances on the globe need. "
+            "Give the data in EPSG:4326, or say space='plane' if the CRS is true to scale."
+        ) from error
+    return Sphere(crs)
+
+
+def _metres(crs: CRS) -> float:
+    """Metres in one unit of a projected or engineering CRS's axes."""
+    return float(crs.axis_info[0].unit_conversion_factor) or 1.0
 
 
 def read_crs(crs: Any) -> CRS:

@@ -10,9 +10,10 @@ import pandas as pd
 from geopandas.array import GeometryArray
 
 from promesse_geo import check
-from promesse_geo.columns import Name, Names, read_users
-from promesse_geo.records import LeftOut, Records, as_offsets, in_order, make_points, read_records, tell_left_out
-from promesse_geo.space import Space, choose_space
+from promesse_geo.columns import Name, Names
+from promesse_geo.points import make_points
+from promesse_geo.records import LeftOut, Records, array_records, as_offsets, in_order, read_records, tell_left_out
+from promesse_geo.space import Space
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,14 +142,14 @@ class Traces:
         space: str | Space | None = None,
         names: Names | None = None,
     ) -> "Traces":
-        """Take valid arrays that hold one user's records after the other's, in any order of users and times.
+        """Take arrays that hold one user's records after the other's, in any order of users and times.
 
         Parameters
         ----------
         x, y : numpy.ndarray of float64, shape (records,)
             Coordinates in the CRS: longitude and latitude, or easting and northing.
-        times : numpy.ndarray of int64, shape (records,)
-            Nanoseconds since 1970-01-01.
+        times : numpy.ndarray of int64 or datetime64, shape (records,)
+            Nanoseconds since 1970-01-01, or numpy's own.
         users : sequence of text or integers, length traces
             The distinct keys, in the order in which their records stand.
         counts : numpy.ndarray of integers, shape (traces,)
@@ -159,20 +160,16 @@ class Traces:
         Returns
         -------
         Traces
+
+        Raises
+        ------
+        TypeError, ValueError
+            If lengths, counts, users, times or coordinates are not as said.
         """
-        codes, keys = read_users(pd.Series(users, name="user"))
         tz = check.zone(zone, name="zone", owner="Traces") if zone is not None else None
         names = names or Names(zone=tz)
         return cls.from_records(
-            Records(
-                np.asarray(x, np.float64),
-                np.asarray(y, np.float64),
-                times=np.asarray(times, np.int64),
-                codes=np.repeat(codes, counts),
-                users=keys,
-                space=choose_space(crs, x, y, space=space),
-                names=names,
-            )
+            array_records(x, y, times=times, users=users, counts=counts, crs=crs, space=space, names=names)
         )
 
     @classmethod

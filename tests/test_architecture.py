@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Rooms from the lowest floor up: imports only go down, never sideways into another room.
 FLOORS = (
     ("kernels", "check", "threads"),
-    ("space", "columns", "output"),
+    ("space", "columns", "points", "output"),
     ("records",),
     ("traces",),
     ("days", "pseudonyms", "pairs"),

@@ -633,3 +633,9 @@ def test_a_mechanism_does_not_change():
 
 def test_its_parameters_may_be_published():
     assert Promesse(200).parameters() == {"epsilon": 200.0, "variant": "polyline", "min_points": 1}
+
+
+def test_more_points_than_there_can_be_are_just_many():
+    city = pg.make_city(users=1, days=1, as_traces=True)
+    with pytest.warns(UserWarning, match="fewer than"):
+        assert len(Promesse(200, min_points=10**30).protect(city)) == 0

@@ -3,13 +3,16 @@
 import math
 import re
 
+import geopandas as gpd
 import naive
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import CRS, Transformer
 
+from promesse_geo import Traces
 from promesse_geo.space import EARTH_RADIUS, Plane, Sphere, choose_space
 
 GRID = 'LOCAL_CS["building site",UNIT["metre",1]]'
@@ -244,8 +247,31 @@ def test_coordinates_beyond_the_globe_are_said_to_be_misplaced():
     assert off.tolist() == [False, True]
     off, _ = Sphere(CRS("EPSG:32631")).misplaced(np.array([5e5, 1e30]), np.array([5e6, 0.0]))
     assert off.tolist() == [False, True]
-    off, _ = Plane(CRS("EPSG:2227")).misplaced(np.array([2e9, 4e9, 0.0]), np.array([0.0, 0.0, -4e9]))
+    off, _ = Plane(CRS("EPSG:2227")).misplaced(np.array([2e8, 4e8, 0.0]), np.array([0.0, 0.0, -4e8]))
     assert off.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("code", [2154, 2263, 3857, 3395])
+@pytest.mark.parametrize("wrong", [1e300, -1e30, 1.1e9])
+def test_absurd_coordinates_are_misplaced_on_the_globe_too(code, wrong):
+    off, _ = Sphere(CRS.from_epsg(code)).misplaced(np.array([5e5, wrong, 5e5]), np.array([2e5, 2e5, wrong]))
+    assert off.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("wrong", [9e9, 9e6, np.nan])
+def test_records_that_are_left_out_do_not_decide_the_space(wrong):
+    frame = gpd.GeoDataFrame(
+        {"user": ["a", "a", None], "time": pd.to_datetime([0, 60, 120], unit="s", utc=True)},
+        geometry=gpd.points_from_xy([5e5, 5.1e5, wrong], [5e6, 5e6, 5e6]),
+        crs=32631,
+    )
+    with pytest.warns(UserWarning, match="1 record of 3 left out"):
+        assert Traces.from_frame(frame, errors="drop").space.name == "plane"
+
+
+def test_a_crs_without_a_way_back_is_refused_where_the_globe_is_needed():
+    with pytest.raises(ValueError, match="cannot be turned back into longitude and latitude"):
+        choose_space("+proj=urm5 +n=0.5 +type=crs", np.array([0.0]), np.array([0.0]))
 
 
 # Distances

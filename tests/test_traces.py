@@ -357,3 +357,55 @@ def test_a_record_after_292_years_is_too_far_for_nanoseconds():
     frame["time"] = pd.DatetimeIndex(["1700-01-01", "2200-01-01"])
     with pytest.raises(ValueError, match=r"'time' spans more than 292 years.*Leave out the records with wrong dates"):
         from_frame(frame)
+
+
+# Arrays of one's own
+
+ARRAYS = {
+    "x": np.array([4.0, 4.1, 4.2]),
+    "y": np.array([45.0, 45.1, 45.2]),
+    "times": np.array([0, 60, 120]) * 10**9,
+    "users": ["b", "a"],
+    "counts": np.array([2, 1]),
+}
+
+
+def test_arrays_become_traces():
+    traces = pg.Traces.from_arrays(**ARRAYS)
+    assert traces.users.tolist() == ["a", "b"]
+    assert traces.counts.tolist() == [1, 2]
+    stamps = pg.Traces.from_arrays(**ARRAYS | {"times": ARRAYS["times"].view("M8[ns]").astype("M8[s]")})
+    assert stamps.times.tolist() == traces.times.tolist()
+
+
+def test_arrays_are_not_shared():
+    times = ARRAYS["times"].copy()
+    traces = pg.Traces.from_arrays(**ARRAYS | {"times": times})
+    times[:] = 0
+    assert traces.times.max() > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "words"),
+    [
+        ({"x": [4.0]}, ValueError, r"one length. Got the shapes \(1,\), \(3,\) and \(3,\)"),
+        ({"x": [[4.0, 4.1, 4.2]]}, ValueError, "one dimension"),
+        ({"times": [0.0, 1.0, 2.0]}, TypeError, "int64 nanoseconds .* or datetime64. Got float64"),
+        ({"times": np.array(["2024", "NaT", "2025"], "M8[s]")}, ValueError, "no time: 1, first in row 1"),
+        ({"counts": [2, 2]}, ValueError, "add up to the records: 3"),
+        ({"counts": [4, -1]}, ValueError, "none below 0"),
+        ({"counts": [1.5, 1.5]}, ValueError, "whole numbers"),
+        (
+            {"users": ["a", "a"]},
+            ValueError,
+            "one for each count. Got 2 keys, 1 of them distinct",
+        ),
+        ({"users": ["a", None]}, ValueError, "distinct, none missing"),
+        ({"users": ["a", "b", "c"]}, ValueError, "3 keys, 3 of them distinct, and 2 counts"),
+        ({"y": [45.0, 45.1, 95.0]}, ValueError, "a latitude beyond 90"),
+        ({"y": [45.0, 45.1, np.nan]}, ValueError, "not finite: 1, first in row 2"),
+    ],
+)
+def test_arrays_that_are_not_as_said_are_refused(wrong, kind, words):
+    with pytest.raises(kind, match=words):
+        pg.Traces.from_arrays(**ARRAYS | wrong)
