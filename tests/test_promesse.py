@@ -186,8 +186,7 @@ def test_there_is_room_for_every_sample(walk, variant):
 @example(begin=0, length=1, count=50, others=1)  # 49 · (1/49) is less than 1 in floats
 def test_times_are_spread_as_the_twin_spreads_them(begin, length, count, others):
     offsets = np.array([0, others, others + count])
-    times, positions = _equal_steps(offsets, np.array([0, begin]), np.array([SECOND, begin + length]))
-    assert positions.tolist() == list(range(others + count))
+    times = _equal_steps(offsets, np.array([0, begin]), np.array([SECOND, begin + length]))
     assert times[:others].tolist() == naive.spread(0, SECOND, count=others)
     assert times[others:].tolist() == naive.spread(begin, begin + length, count=count)
 
@@ -333,6 +332,14 @@ def test_antipodes_are_joined_by_some_great_circle():
             result = Promesse(1e6, variant=variant).protect(walk.traces())
             assert result.records == 19  # half the globe is 20,015 km: 21 samples
             np.testing.assert_allclose(gaps(as_points(result)), 1e6, rtol=1e-9)
+
+
+@pytest.mark.parametrize("off", [1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-2])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_points_are_apart_as_they_should_on_the_way_to_near_the_antipode(variant, off):
+    walk = Walk(np.array([39.0, off - 141.0]), np.array([-53.0, 53.0]), np.array([0, SECOND]), 1000.0, "sphere")
+    ahead = as_points(Promesse(1000.0, variant=variant).protect(walk.traces()))
+    np.testing.assert_allclose(gaps(ahead), 1000.0, atol=1e-6)
 
 
 # Same data, same result

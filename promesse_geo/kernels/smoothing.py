@@ -127,13 +127,15 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
     sx, sy, sz = _read(points, first)
     ax, ay, az = sx, sy, sz
     placed = 0
-    second = times[first]
-    latest = first  # segment of the last sample
-    before = first  # segment of the last but one
+    opening = first  # segment of the second sample
+    latest = first  # of the last
+    before = first  # of the last but one
     for k in range(first + 1, last):
         bx, by, bz = _read(points, k)
         rest2 = _squared(sx, sy, sz, bx, by, bz)
         if rest2 >= near2:
+            if placed == 0:
+                opening = k - 1
             if polyline:
                 vx, vy, vz, length = _leaving(ax, ay, az, bx, by, bz, curvature)
                 if rest2 <= chord2:  # within the tolerance
@@ -158,8 +160,6 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                 placed += 1
                 before = latest
                 latest = k - 1
-                if placed == 1:
-                    second = _time_at(points, times, k - 1, sx, sy, sz, curvature)
             else:
                 vx, vy, vz, length = _leaving(sx, sy, sz, bx, by, bz, curvature)
                 inverse = 1.0 / math.sqrt(length)
@@ -190,20 +190,20 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                 if beyond or (m < table and _squared(sx, sy, sz, x, y, z) > rest2):  # by no more than the tolerance
                     x, y, z = bx, by, bz
                     _write(out, start + placed - 1, x, y, z)
-                if placed == m:
-                    second = times[k]
                 before = latest if m == 1 else k - 1
                 latest = k - 1
                 sx, sy, sz = x, y, z
         ax, ay, az = bx, by, bz
-    final = second
-    if placed > 1:
-        if polyline:
-            x, y, z = _read(out, start + placed - 2)
-            final = _time_at(points, times, before, x, y, z, curvature)
-        else:
-            final = times[before + 1]
-    return placed + 1, second, final
+    if placed == 0:
+        return 1, times[first], times[first]
+    if not polyline:
+        return placed + 1, times[opening + 1], times[(before if placed > 1 else opening) + 1]
+    x, y, z = _read(out, start)
+    second = _time_at(points, times, opening, x, y, z, curvature)
+    if placed == 1:
+        return 2, second, second
+    x, y, z = _read(out, start + placed - 2)
+    return placed + 1, second, _time_at(points, times, before, x, y, z, curvature)
 
 
 @loop
@@ -221,27 +221,37 @@ def room(points, offsets, curvature, epsilon, first, last, bounds):
 
 
 @loop
-def fill(points, times, offsets, first, last, cursor, out, rule, tables, least, final, kept, begin, end):
-    """Sample traces first … last − 1 into out from `cursor` on, but their first point and the `final` last ones.
+def fill(
+    points, times, offsets, bounds, first, last, cursor, upward, out, rule, tables, least, final, kept, begin, end
+):
+    """Sample traces first … last − 1 into out, but their first point and the `final` last ones.
 
-    Traces with fewer than `least` samples left are dropped. Writes per trace the number of records that remain and
-    their first and last time.
+    Upward, the first trace begins at `cursor`; else the last one ends there. Traces with fewer than `least` samples
+    left are dropped. Writes per trace the number of records that remain and their first and last time.
     """
-    for i in range(first, last):
-        samples, second, latest = _walk(points, times, offsets[i], offsets[i + 1], out, cursor, rule, *tables)
+    for number in range(first, last):
+        i = number if upward else first + last - 1 - number
+        start = cursor if upward else cursor - int(bounds[i])
+        samples, second, latest = _walk(points, times, offsets[i], offsets[i + 1], out, start, rule, *tables)
         kept[i] = 0
         if samples - 2 >= least:
             kept[i] = samples - 1 - final
             begin[i] = second
             end[i] = latest
-            cursor += kept[i]
+            if upward:
+                cursor += kept[i]
+            else:
+                for k in range(kept[i] - 1, -1, -1):
+                    cursor -= 1
+                    x, y, z = _read(out, start + k)
+                    _write(out, cursor, x, y, z)
 
 
 @loop
-def spread(offsets, begin, end, first, last, times, positions):
-    """Write the times of traces first … last − 1 and number their records.
+def spread(offsets, begin, end, first, last, times):
+    """Write the times of traces first … last − 1: from begin to end in equal steps, to the nanosecond.
 
-    Times go from begin to end in equal steps, to the nanosecond: begin + ⌊j · (end − begin)/(n − 1)⌋. With
+    That is begin + ⌊j · (end − begin)/(n − 1)⌋. With
     q, r = divmod(end − begin, n − 1) that is begin + j · q + ⌊j · r/(n − 1)⌋; the last term counts how often the
     remainders j · r have passed n − 1, in integers, which saves a division for each time.
     """
@@ -253,7 +263,6 @@ def spread(offsets, begin, end, first, last, times, positions):
         rest = 0
         for j in range(offsets[i], offsets[i + 1]):
             times[j] = whole
-            positions[j] = j
             rest += remainder
             carry = rest >= gaps
             whole += quotient + carry

@@ -80,14 +80,13 @@ class Promesse(Mechanism):
                 f"{self.epsilon:g} m apart)."
             )
         offsets = as_offsets(kept[remain])
-        times, positions = _equal_steps(offsets, begin[remain], end[remain])
         return replace(
             traces,
             points=points,
-            times=times,
+            times=_equal_steps(offsets, begin[remain], end[remain]),
             offsets=offsets,
             users=traces.users[remain],
-            positions=positions,
+            positions=np.arange(len(points)),
             names=replace(traces.names, unit="ns"),
         )
 
@@ -121,16 +120,22 @@ class Promesse(Mechanism):
             threads.fair(traces.counts),
         )
         shares = threads.fair(bounds)
-        begins = np.array([math.ceil(bounds[:share].sum()) + int(share) for share in shares])
-        out = _allocate(int(begins[-1]), space.dimension, epsilon=self.epsilon)
+        rooms = np.array([math.ceil(bounds[:share].sum()) + int(share) for share in shares])
+        out = _allocate(int(rooms[-1]), space.dimension, epsilon=self.epsilon)
         rule = (*self._rule(space), self.min_points, last)
-        threads.run(
-            lambda first, last: smoothing.fill(
-                points, times, offsets, first, last, begins[shares.searchsorted(first)], out, *rule, kept, begin, end
-            ),
-            shares,
-        )
-        return _closed_up(out, begins, as_offsets(kept)[shares]), kept, begin, end
+        upward = np.arange(len(shares) - 1) % 2 == 1  # each second share begins where the one before it ends
+        upward[-1] = True
+
+        def fill(share: int, _: int) -> None:
+            smoothing.fill(
+                *(points, times, offsets, bounds, shares[share], shares[share + 1]),
+                *(rooms[share] if upward[share] else rooms[share + 1], upward[share], out, *rule, kept, begin, end),
+            )
+
+        threads.run(fill, np.arange(len(shares)))
+        wanted = as_offsets(kept)[shares]
+        starts = np.where(upward, rooms[:-1], rooms[1:] - np.diff(wanted))
+        return _closed_up(out, starts, wanted), kept, begin, end
 
     def _rule(self, space: Space) -> tuple[tuple[float, ...], tuple[np.ndarray, ...]]:
         """What the kernel compares with, in its units, and its tables of m steps; on the sphere up to 90 degrees."""
@@ -146,14 +151,14 @@ class Promesse(Mechanism):
         return rule, (np.ones_like(steps), steps, nears**2)
 
 
-def _equal_steps(offsets: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times in equal steps from each trace's first to its last, and the positions of records that have no others."""
-    times, positions = np.empty((2, offsets[-1]), np.int64)
+def _equal_steps(offsets: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Times in equal steps from each trace's first to its last."""
+    times = np.empty(offsets[-1], np.int64)
     threads.run(
-        lambda first, last: smoothing.spread(offsets, begin, end, first, last, times, positions),
+        lambda first, last: smoothing.spread(offsets, begin, end, first, last, times),
         threads.fair(np.diff(offsets)),
     )
-    return times, positions
+    return times
 
 
 def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
@@ -171,9 +176,10 @@ def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
         ) from None
 
 
-def _closed_up(out: np.ndarray, begins: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Move the shares' samples together in place, and return them without the room left over."""
-    for share in range(1, len(begins) - 1):
-        count = wanted[share + 1] - wanted[share]
-        out[wanted[share] : wanted[share + 1]] = out[begins[share] : begins[share] + count]
-    return out[: wanted[-1]]
+def _closed_up(out: np.ndarray, starts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Move the shares' samples together in place, where they are not, and return them without the room left over."""
+    for share in range(1, len(starts)):
+        place = starts[0] + wanted[share]
+        if place != starts[share]:
+            out[place : starts[0] + wanted[share + 1]] = out[starts[share] :][: wanted[share + 1] - wanted[share]]
+    return out[starts[0] : starts[0] + wanted[-1]]
