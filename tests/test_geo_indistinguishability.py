@@ -243,3 +243,20 @@ def test_nothing_in_gives_nothing_out():
     empty = pg.make_city(users=1, days=1, as_traces=True)
     empty = empty.select(np.zeros(empty.records, bool))
     assert pg.GeoIndistinguishability(0.01).protect(empty).records == 0
+
+
+def test_a_grid_has_one_name_for_the_antimeridian():
+    frame = gpd.GeoDataFrame(
+        {"user": "a", "time": pd.date_range("2024-01-01", periods=400, freq="min", tz="UTC")},
+        geometry=gpd.points_from_xy(np.full(400, 180.0), np.zeros(400)),
+        crs=4326,
+    )
+    safe = pg.GeoIndistinguishability(0.01, grid=EARTH_RADIUS * math.radians(5), seed=1).protect(frame)
+    assert set(safe.geometry.x) == {180.0}
+
+
+def test_noise_that_could_go_round_the_globe_is_refused():
+    with pytest.raises(ValueError, match="between 3e-06 and 10"):
+        pg.GeoIndistinguishability(1e-6)
+    farthest = 86 * math.log(2)  # two numbers of at least half of 2^-42
+    assert farthest / 3e-6 < math.pi * EARTH_RADIUS

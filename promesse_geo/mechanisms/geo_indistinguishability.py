@@ -32,8 +32,8 @@ class GeoIndistinguishability(Mechanism):
     Parameters
     ----------
     epsilon : float
-        Level in 1/metre, from 1e-7 to 10; smaller is noisier. The paper takes ln(10)/100, ln(6)/200, ln(4)/200
-        and ln(2)/200; see `from_level`.
+        Level in 1/metre, from 3e-6 (below, moves could go round the globe) to 10; smaller is noisier. The paper takes
+        ln(10)/100, ln(6)/200, ln(4)/200 and ln(2)/200; see `from_level`.
     grid : float, optional
         Round published locations to a grid of about this many metres, after the noise. Locations are floating-point
         numbers of which not all can be reached from every true place, so that low-order digits can rule places out;
@@ -41,7 +41,7 @@ class GeoIndistinguishability(Mechanism):
     seed : int or str, optional
         Makes the noise repeatable, for experiments only: whoever guesses the seed takes the noise off again. By
         default a fresh 256-bit key comes from the operating system for each call. The seed shows in no repr and no
-        file.
+        file that we write; what copies the whole object (pickle, dataclasses.asdict) copies it.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class GeoIndistinguishability(Mechanism):
     Direction and distance of a record come from AES-256 of a block that holds a hash of (user, the trace's first
     time, epsilon, grid) and the record's number in its trace. So the same seed gives the same output whatever the
     order of users, the threads or the partitioning; and two levels with one seed share no draws, which would give
-    the true place away. Draws have 42 bits: no move exceeds 59/epsilon, and the exact guarantee of real numbers
+    the true place away. Draws have 42 bits: no move exceeds 60/epsilon, and the exact guarantee of real numbers
     holds but for a chance of 2⁻⁴⁰ or so per record.
 
     References
@@ -70,13 +70,13 @@ class GeoIndistinguishability(Mechanism):
     """
 
     epsilon: float
-    grid: float | None = None
-    seed: int | str | None = field(default=None, repr=False)
+    grid: float | None = field(default=None, kw_only=True)
+    seed: int | str | None = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = "GeoIndistinguishability"
-        epsilon = check.number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=1e-7, high=10)
+        epsilon = check.number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=3e-6, high=10)
         object.__setattr__(self, "epsilon", epsilon)
         if self.grid is not None:
             grid = check.number(self.grid, name="grid", owner=owner, unit="metres", low=1e-3, high=1e6)
@@ -162,7 +162,9 @@ def _rounded(traces: Traces, grid: float) -> Traces:
     latitudes = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
     latitudes = np.clip(np.rint(latitudes / step) * step, -math.pi / 2, math.pi / 2)
     cells = np.maximum(np.rint(2 * math.pi * np.cos(latitudes) / step), 1)
-    longitudes = np.rint(np.arctan2(points[:, 1], points[:, 0]) / (2 * math.pi) * cells) * (2 * math.pi / cells)
+    numbers = np.rint(np.arctan2(points[:, 1], points[:, 0]) / (2 * math.pi) * cells)
+    numbers[2 * numbers == -cells] *= -1  # −180 degrees are 180
+    longitudes = numbers * (2 * math.pi / cells)
     flat = np.cos(latitudes)
     rounded = np.column_stack((flat * np.cos(longitudes), flat * np.sin(longitudes), np.sin(latitudes)))
     return replace(traces, points=rounded)
