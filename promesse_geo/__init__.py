@@ -32,6 +32,7 @@ from promesse_geo.datasets import (
 )
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
+from promesse_geo.metrics import Compression, Metric, RangeQueryDistortion, SpatialError
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
 from promesse_geo.publish import check_published
 from promesse_geo.space import Plane, Sphere
@@ -56,10 +57,14 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Compression",
     "GeoIndistinguishability",
     "Mechanism",
+    "Metric",
     "Plane",
     "Promesse",
+    "RangeQueryDistortion",
+    "SpatialError",
     "Sphere",
     "Traces",
     "check_published",

@@ -9,6 +9,7 @@ from promesse_geo import check, preprocess
 from promesse_geo import days as local_days
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
+from promesse_geo.metrics import Compression, RangeQueryDistortion, SpatialError
 from promesse_geo.publish import check_published
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
@@ -118,6 +119,29 @@ class PromesseAccessor:
     def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
         """Look at protected data as a careful friend would; see `promesse_geo.check_published`."""
         return check_published(self._frame, protected, epsilon=epsilon, **self._names)
+
+    def spatial_error(self, protected: gpd.GeoDataFrame) -> pd.Series:
+        """Return the metres from each protected record to the original's path; see `promesse_geo.SpatialError`."""
+        return SpatialError().detail(self._frame, protected, **self._names)
+
+    def project(self, protected: gpd.GeoDataFrame) -> gpd.GeoSeries:
+        """Return the nearest point on the original's path; see `promesse_geo.SpatialError.project`."""
+        return SpatialError().project(self._frame, protected, **self._names)
+
+    def range_query_distortion(
+        self,
+        protected: gpd.GeoDataFrame,
+        *,
+        queries: int | gpd.GeoDataFrame = 1000,
+        seed: int | str | None = None,
+    ) -> gpd.GeoDataFrame:
+        """Count users in areas and windows, before and after; see `promesse_geo.RangeQueryDistortion`."""
+        return RangeQueryDistortion(queries, seed=seed).detail(self._frame, protected, **self._names)
+
+    def compression(self, protected: gpd.GeoDataFrame) -> float:
+        """Return the protected records in percent of the original ones; see `promesse_geo.Compression`."""
+        metric = Compression()
+        return metric.value(metric.detail(self._frame, protected, **self._names))
 
 
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:

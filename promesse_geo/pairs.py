@@ -29,14 +29,14 @@ class Pairs:
         The protected traces whose users the original has, in the original's space.
     originals : numpy.ndarray of int64, shape (protected traces,)
         The number of each one's original trace.
-    last_digit : float
-        Metres of the last decimal that all published coordinates have; see `last_digit`.
+    published : Traces
+        All protected traces, in their own space.
     """
 
     original: Traces
     protected: Traces
     originals: np.ndarray
-    last_digit: float
+    published: Traces
 
     def end_distances(self, *, first: bool) -> np.ndarray:
         """Return the metres from each protected trace's first (or last) point to the original's, shape (traces,)."""
@@ -68,7 +68,7 @@ class Pairs:
         On it are points within about a millimetre, or where published coordinates are rounded coarser than that,
         within what the rounding can do.
         """
-        size = max(1.5 * self.last_digit, SAME_PLACE) / self.original.space.scale
+        size = max(1.5 * last_digit(self.published), SAME_PLACE) / self.original.space.scale
         known = _Known(self.original.trace_numbers, np.floor(self.original.points / size))
         places = self.protected.points / size
         cells = np.floor(places)
@@ -147,7 +147,8 @@ def align(original: Traces, protected: Traces) -> Pairs:
         If one of the two has times with a zone and the other without, or protected points have no place in the
         original's CRS.
     """
-    if (original.names.zone is None) != (protected.names.zone is None):
+    some = original.records > 0 and protected.records > 0
+    if some and (original.names.zone is None) != (protected.names.zone is None):
         with_zone, without = ("original", "protected") if protected.names.zone is None else ("protected", "original")
         raise ValueError(
             f"The {with_zone} times have a time zone and the {without} ones have none, so they cannot be compared. "
@@ -155,8 +156,8 @@ def align(original: Traces, protected: Traces) -> Pairs:
         )
     numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
     kept = numbers >= 0
-    some = protected.select(np.repeat(kept, protected.counts))
-    return Pairs(original, _in_space_of(original, some), numbers[kept], last_digit(protected))
+    known = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
+    return Pairs(original, _in_space_of(original, known), numbers[kept], protected)
 
 
 def _as_text(users: pd.Index) -> pd.Index:

@@ -1,0 +1,8 @@
+"""Metrics: one file each."""
+
+from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.compression import Compression
+from promesse_geo.metrics.range_queries import RangeQueryDistortion
+from promesse_geo.metrics.spatial_error import SpatialError
+
+__all__ = ["Compression", "Metric", "RangeQueryDistortion", "SpatialError"]

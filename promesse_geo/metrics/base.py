@@ -1,0 +1,142 @@
+"""The contract of every metric."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from promesse_geo import check
+from promesse_geo.columns import Name
+from promesse_geo.pairs import Pairs, align
+from promesse_geo.traces import Traces, as_traces
+
+Detail = pd.DataFrame | pd.Series
+"""What a metric finds, on its own index: per trace, record or query."""
+
+
+@dataclass(frozen=True)
+class Metric(ABC):
+    """A metric: a frozen dataclass of checked parameters that compares original and protected data.
+
+    A new metric is one file with one frozen dataclass that checks its parameters in `__post_init__`, says its `unit`,
+    looks closely in `_detail` and sums up in `value`. What depends on the original alone comes from `_index`, so that
+    many protected versions of one data set share it.
+    """
+
+    unit: ClassVar[str]
+    per_record: ClassVar[bool] = False
+    """Whether the detail has one row per protected record, in the order of `Pairs.protected`."""
+
+    def index(self, original: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> Any:
+        """Compute what depends on the original data alone.
+
+        Parameters
+        ----------
+        original : geopandas.GeoDataFrame or Traces
+            The original data.
+        user, time : column name, None or ...
+            Columns of the frame; see `Traces.from_frame`.
+
+        Returns
+        -------
+        object
+            To be handed to `detail`, for any protected version of the same data.
+        """
+        return self._index(as_traces(original, user=user, time=time))
+
+    def detail(
+        self,
+        original: gpd.GeoDataFrame | Traces,
+        protected: gpd.GeoDataFrame | Traces,
+        *,
+        index: Any = None,
+        user: Name = ...,
+        time: Name = ...,
+    ) -> Any:
+        """Compare protected data with the original, trace by trace, record by record or query by query.
+
+        Parameters
+        ----------
+        original, protected : geopandas.GeoDataFrame or Traces
+            Both may differ in CRS and in the order of rows. Users that the mechanism dropped may lack.
+        index : object, optional
+            What `index(original)` returned; computed where it is not given.
+        user, time : column name, None or ...
+            Columns of both frames; see `Traces.from_frame`.
+
+        Returns
+        -------
+        pandas.DataFrame or pandas.Series
+            On the metric's own index. One row per protected record has the index of the frame `protected`; of
+            Traces, that of the frame that they make.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            If the data cannot be read, only one of the two has a time zone, or the original lacks users.
+        """
+        before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
+        pairs = paired(before, after)
+        detail = self._detail(pairs, self._index(before) if index is None else index)
+        if self.per_record and isinstance(protected, gpd.GeoDataFrame):
+            return as_rows_of(protected, detail, after.positions)
+        return detail
+
+    @abstractmethod
+    def value(self, detail: Any) -> float:
+        """Sum up a detail in one number of `unit`; NaN where there is nothing to sum up."""
+
+    @abstractmethod
+    def _detail(self, pairs: Pairs, index: Any) -> Detail:
+        """Look closely."""
+
+    def _index(self, original: Traces) -> Any:
+        """What depends on the original alone; by default nothing."""
+
+
+def paired(original: Traces, protected: Traces) -> Pairs:
+    """Put protected traces beside the original ones of their users.
+
+    Raises
+    ------
+    ValueError
+        If the original lacks users of the protected data, only one of the two has a time zone, or a protected
+        location has no place in the original's CRS.
+    """
+    unknown = ~protected.users.isin(original.users)
+    if unknown.any():
+        row = int(protected.positions[np.repeat(unknown, protected.counts)].min())
+        raise ValueError(_unknown_users(int(unknown.sum()), len(unknown), row))
+    pairs = align(original, protected)
+    if pairs.protected.space is not protected.space:
+        lost = ~np.isfinite(pairs.protected.points).all(axis=1)
+        if lost.any():
+            raise ValueError(
+                f"{check.counted(int(lost.sum()), 'protected location')} cannot be brought into the original's CRS "
+                f"(first in row {int(protected.positions[lost].min()):,}, counted from 0). Is each CRS the right one?"
+            )
+    return pairs
+
+
+def _unknown_users(unknown: int, users: int, row: int) -> str:
+    where = f"first in row {row:,}, counted from 0"
+    if unknown == users:
+        return (
+            f"The original has none of the {check.counted(users, 'user')} of the protected data ({where}). Prepare the "
+            "original first, protect the prepared data keeping its users, and compare those two: "
+            "parts = gdf.promesse.prepare(), then parts.promesse.smooth(200)."
+        )
+    return (
+        f"The original lacks {unknown:,} of the {check.counted(users, 'user')} of the protected data ({where}). "
+        "Compare with the data that was protected, and before users are renamed."
+    )
+
+
+def as_rows_of(frame: gpd.GeoDataFrame, detail: Any, positions: np.ndarray) -> Any:
+    """Return a detail per record in the order, and with the index, of the frame that was read."""
+    rows = np.empty_like(positions)
+    rows[positions] = np.arange(len(positions))
+    return detail.take(rows).set_axis(frame.index)

@@ -1,0 +1,145 @@
+"""How far protected records lie from where their user has been."""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from promesse_geo import threads
+from promesse_geo.columns import Name
+from promesse_geo.kernels import polyline
+from promesse_geo.metrics.base import Metric, as_rows_of, paired
+from promesse_geo.pairs import Pairs
+from promesse_geo.records import as_offsets, make_points
+from promesse_geo.traces import Traces, as_traces
+
+_BLOCK = 4096  # points searched at a time, in turns by each thread: a costly trace is shared
+
+
+class PolylineIndex(NamedTuple):
+    """Short arcs of each trace, and boxes over them; see `promesse_geo.kernels.polyline`."""
+
+    arcs: np.ndarray
+    boxes: np.ndarray
+    lines: np.ndarray
+    segments: np.ndarray
+    tree: np.ndarray
+    views: np.ndarray
+    slacks: np.ndarray
+
+
+@dataclass(frozen=True)
+class SpatialError(Metric):
+    """Distance from each protected record to the nearest point of its user's original path (paper, section V-C).
+
+    The path is the whole polyline of the trace: all segments, whatever the times. The detail has the metres of each
+    protected record; the value is their mean, as in Table III.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1)
+    >>> metric = pg.SpatialError()
+    >>> round(metric.value(metric.detail(city, city.promesse.smooth(200))), 6)
+    0.0
+    """
+
+    unit: ClassVar[str] = "m"
+    per_record: ClassVar[bool] = True
+
+    def project(
+        self,
+        original: gpd.GeoDataFrame | Traces,
+        protected: gpd.GeoDataFrame | Traces,
+        *,
+        index: PolylineIndex | None = None,
+        user: Name = ...,
+        time: Name = ...,
+    ) -> gpd.GeoSeries:
+        """Project each protected record onto its user's original path.
+
+        Parameters
+        ----------
+        original, protected, index, user, time
+            As for `detail`.
+
+        Returns
+        -------
+        geopandas.GeoSeries
+            The nearest points of the path, in the CRS and with the index of the protected data. They are true
+            locations, not for publication.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            As for `detail`.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=1)
+        >>> len(pg.SpatialError().project(city, city)) == len(city)
+        True
+        """
+        before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
+        pairs = paired(before, after)
+        feet = np.empty_like(pairs.protected.points)
+        _search(pairs, self._index(before) if index is None else index, feet)
+        points = make_points(*before.space.coordinates(feet))
+        projected = gpd.GeoSeries(points, crs=before.space.crs, name="projected").to_crs(after.space.crs)
+        if isinstance(protected, gpd.GeoDataFrame):
+            return as_rows_of(protected, projected, after.positions)
+        return projected
+
+    def _index(self, original: Traces) -> PolylineIndex:
+        points, offsets, curvature = original.points, original.offsets, original.space.curvature
+        traces, shares = len(original), threads.fair(original.counts)
+        arcs, boxes = np.empty((2, traces), np.int64)
+        targets, slacks, views = np.empty(traces), np.empty(traces), np.empty((traces, 6))
+        threads.run(
+            lambda first, last: polyline.count(points, offsets, curvature, first, last, arcs, boxes, targets), shares
+        )
+        arcs, boxes = as_offsets(arcs), as_offsets(boxes)
+        lines, segments, tree = np.empty((arcs[-1], 4)), np.empty(arcs[-1], np.int32), np.empty((boxes[-1], 4))
+        threads.run(
+            lambda first, last: polyline.build(
+                points, offsets, curvature, targets, first, last, arcs, boxes, lines, segments, tree, views, slacks
+            ),
+            shares,
+        )
+        return PolylineIndex(arcs, boxes, lines, segments, tree, views, slacks)
+
+    def _detail(self, pairs: Pairs, index: PolylineIndex) -> pd.Series:
+        return pd.Series(_search(pairs, index, np.empty((0, pairs.original.space.dimension))), name="spatial_error")
+
+    def value(self, detail: pd.Series) -> float:
+        """Return the mean of the metres; NaN where there are none."""
+        return float(detail.mean())
+
+
+def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
+    """Metres from each protected record to its polyline; `feet` takes the nearest points where it has room."""
+    original, protected = pairs.original, pairs.protected
+    metres = np.empty(protected.records)
+    shares = len(threads.even(protected.records)) - 1
+
+    def in_turns(first: int, last: int) -> None:
+        for block in range(first * _BLOCK, protected.records, shares * _BLOCK):
+            polyline.search(
+                original.points,
+                original.offsets,
+                original.space.curvature,
+                tuple(index),
+                protected.points,
+                protected.offsets,
+                pairs.originals,
+                block,
+                min(block + _BLOCK, protected.records),
+                metres,
+                feet,
+            )
+
+    threads.run(in_turns, np.arange(shares + 1))
+    return metres * original.space.scale
