@@ -153,7 +153,8 @@ def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
     _refuse_any(~((half_sides > 0) & np.isfinite(half_sides)), "a half_side that is not a finite number above zero")
     _refuse_any(no_start | no_end, "no start or no end")
     _refuse_any(starts > ends, "an end before the start")
-    table = frame[[frame.geometry.name, *_COLUMNS]].rename_geometry("geometry").copy()
+    columns = {"geometry": frame.geometry.array, **{name: frame[name] for name in _COLUMNS}}
+    table = gpd.GeoDataFrame(columns, geometry="geometry", index=frame.index)
     return OwnQueries(table, half_sides, np.column_stack((starts, ends)), start_zone is not None)
 
 
@@ -200,8 +201,8 @@ def _drawn(
     centres = original.points[records]
     x, y = original.space.coordinates(centres)
     start, end = (_as_index(original, times) for times in windows.T)
-    columns = {"half_side": half_sides, "start": start, "end": end}
-    return gpd.GeoDataFrame(columns, geometry=make_points(x, y), crs=original.space.crs), centres, windows
+    columns = {"geometry": make_points(x, y), "half_side": half_sides, "start": start, "end": end}
+    return gpd.GeoDataFrame(columns, geometry="geometry", crs=original.space.crs), centres, windows
 
 
 def _as_index(original: Traces, times: np.ndarray) -> pd.DatetimeIndex:
