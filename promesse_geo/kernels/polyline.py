@@ -3,7 +3,8 @@
 Long segments are cut to about the mean length of their trace's, so that boxes around them are small. The arcs are seen
 from above the trace's middle (on the sphere; a plane is seen as it is), sorted along a Morton curve, and boxed eight by
 eight, level over level. Seen from above, a chord is at most as long as it is, and an arc lies within its sagitta of its
-chord: so distances in the view, less the sagitta, bound the true ones from below, anywhere on the globe.
+chord: so distances in the view, less the sagitta, bound the true ones from below, anywhere on the globe. Eight arcs, or
+eight boxes, lie side by side (x of all, y of all, …), so that they are measured together.
 
 Bound: for each point the boxes and arcs nearer than its nearest arc, and a few arcs measured exactly, which costs two
 square roots and two divisions each.
@@ -17,6 +18,8 @@ from promesse_geo.kernels import loop
 
 _WIDTH = 8  # arcs in a leaf, and boxes in a box
 _CELLS = 65535.0  # of the Morton curve, along each axis
+_FINEST = 8.0  # arcs to a segment of mean length, at most
+_NOWHERE = 1e150  # where there are fewer than eight: far away, and its square is a number
 
 
 @loop
@@ -59,9 +62,10 @@ def _length(ax, ay, az, bx, by, bz, curvature):
     x = bx - ax
     y = by - ay
     z = bz - az
-    chord = math.sqrt(x * x + y * y + z * z)
-    if curvature == 0.0:
-        return chord
+    square = x * x + y * y + z * z
+    chord = math.sqrt(square)
+    if curvature * square < 1e-4:  # 2 arcsin(c/2) to the last digit
+        return chord * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0)))
     x = bx + ax
     y = by + ay
     z = bz + az
@@ -155,14 +159,31 @@ def _spread(cell):
 
 
 @loop
-def _target(points, first, last, curvature):
-    """Mean length of the segments of records first … last − 1."""
+def _target(points, first, last, curvature, view):
+    """How long an arc may be: the mean length of the segments; down to a quarter where they cross the place densely.
+
+    Arcs of length s cover N s² = L s with their boxes, so that a point lies in few leaves where L s ≤ 8 A.
+    """
     total = 0.0
-    for k in range(first, last - 1):
+    low_x = math.inf
+    low_y = math.inf
+    high_x = -math.inf
+    high_y = -math.inf
+    for k in range(first, last):
         ax, ay, az = _read(points, k)
-        bx, by, bz = _read(points, k + 1)
-        total += _length(ax, ay, az, bx, by, bz, curvature)
-    return total / max(last - 1 - first, 1)
+        x = ax * view[0] + ay * view[1] + az * view[2]
+        y = ax * view[3] + ay * view[4] + az * view[5]
+        low_x = min(low_x, x)
+        high_x = max(high_x, x)
+        low_y = min(low_y, y)
+        high_y = max(high_y, y)
+        if k + 1 < last:
+            bx, by, bz = _read(points, k + 1)
+            total += _length(ax, ay, az, bx, by, bz, curvature)
+    if total == 0.0:
+        return 0.0
+    mean = total / (last - 1 - first)
+    return min(mean, max(8.0 * (high_x - low_x) * (high_y - low_y) / total, mean / _FINEST))
 
 
 @loop
@@ -171,41 +192,46 @@ def _pieces(length, target):
 
 
 @loop
-def _boxes_over(arcs):
-    """How many boxes stand over so many arcs, on all levels."""
-    boxes = 0
-    while True:
-        arcs = (arcs + _WIDTH - 1) // _WIDTH
-        boxes += arcs
-        if arcs <= 1:
-            return boxes
+def _over(things):
+    """How many boxes of eight stand over so many."""
+    return (things + _WIDTH - 1) // _WIDTH
 
 
 @loop
-def count(points, offsets, curvature, first, last, arcs, boxes, targets):
-    """Arcs and boxes of traces first … last − 1; a repeated point makes no arc, but a trace has at least one."""
+def count(points, offsets, curvature, first, last, leaves, groups, targets, views):
+    """Leaves and groups of boxes for traces first … last − 1; a repeated point makes no arc, but a trace has one."""
     for trace in range(first, last):
         begin = offsets[trace]
         end = offsets[trace + 1]
-        target = _target(points, begin, end, curvature)
-        found = 0
+        _look(points, begin, end, views[trace])
+        target = _target(points, begin, end, curvature, views[trace])
+        arcs = 0
         for k in range(begin, end - 1):
             ax, ay, az = _read(points, k)
             bx, by, bz = _read(points, k + 1)
             length = _length(ax, ay, az, bx, by, bz, curvature)
             if length > 0.0:
-                found += _pieces(length, target)
-        arcs[trace] = max(found, 1)
-        boxes[trace] = _boxes_over(arcs[trace])
+                arcs += _pieces(length, target)
+        size = _over(max(arcs, 1))
+        leaves[trace] = size
+        groups[trace] = 0
+        while True:
+            size = _over(size)
+            groups[trace] += size
+            if size == 1:
+                break
         targets[trace] = target
 
 
 @loop
-def _cut(points, begin, end, curvature, target, view, lines, segments):
-    """Fill the lines with the arcs' ends in the view, and say which segments they belong to; returns the sagitta."""
+def _cut(points, begin, end, curvature, target, view, ends, owners):
+    """Fill `ends` with the arcs' ends in the view, and `owners` with their segments; returns their number and sagitta."""
     placed = 0
     sagitta = 0.0
-    largest = 0.0
+    largest = curvature
+    ax, ay, az = _read(points, begin)
+    x = ax * view[0] + ay * view[1] + az * view[2]
+    y = ax * view[3] + ay * view[4] + az * view[5]
     for k in range(begin, end - 1):
         ax, ay, az = _read(points, k)
         bx, by, bz = _read(points, k + 1)
@@ -213,56 +239,52 @@ def _cut(points, begin, end, curvature, target, view, lines, segments):
         if length == 0.0:
             continue
         pieces = _pieces(length, target)
-        x = ax * view[0] + ay * view[1] + az * view[2]
-        y = ax * view[3] + ay * view[4] + az * view[5]
-        largest = max(largest, abs(x), abs(y))
         ux, uy, uz, square = _leaving(ax, ay, az, bx, by, bz, curvature)
-        inverse = 1.0 / math.sqrt(square)
         for piece in range(1, pieces + 1):
             cx, cy, cz = bx, by, bz
             if piece < pieces:
                 part = length * piece / pieces
-                along = part * inverse
+                along = part / math.sqrt(square)
                 stay = 1.0
                 if curvature != 0.0:
-                    along = math.sin(part) * inverse
+                    along = math.sin(part) / math.sqrt(square)
                     stay = math.cos(part)
                 cx = stay * ax + along * ux
                 cy = stay * ay + along * uy
                 cz = stay * az + along * uz
-            lines[placed, 0] = x
-            lines[placed, 1] = y
+            ends[placed, 0] = x
+            ends[placed, 1] = y
             x = cx * view[0] + cy * view[1] + cz * view[2]
             y = cx * view[3] + cy * view[4] + cz * view[5]
-            lines[placed, 2] = x
-            lines[placed, 3] = y
-            segments[placed] = k - begin
+            ends[placed, 2] = x
+            ends[placed, 3] = y
+            owners[placed] = k - begin
             placed += 1
-        quarter = math.sin(0.25 * length / pieces)
-        sagitta = max(sagitta, 2.0 * curvature * quarter * quarter)
+        half = 0.5 * length / pieces
+        sagitta = max(sagitta, 0.5 * curvature * half * half)  # at least 1 − cos
         largest = max(largest, abs(x), abs(y))
     if placed == 0:
-        ax, ay, az = _read(points, begin)
-        lines[0, 0] = ax * view[0] + ay * view[1] + az * view[2]
-        lines[0, 1] = ax * view[3] + ay * view[4] + az * view[5]
-        lines[0, 2] = lines[0, 0]
-        lines[0, 3] = lines[0, 1]
-        segments[0] = 0
-        largest = max(abs(lines[0, 0]), abs(lines[0, 1]))
-    return sagitta + 4e-15 * max(largest, curvature)  # and what rounding may do
+        ends[0, 0] = x
+        ends[0, 1] = y
+        ends[0, 2] = x
+        ends[0, 3] = y
+        owners[0] = 0
+        placed = 1
+        largest = max(largest, abs(x), abs(y))
+    return placed, sagitta + 4e-15 * largest  # and what rounding may do
 
 
 @loop
-def _sort(lines, segments):
-    """Bring arcs into the order of their middles on a Morton curve."""
-    size = lines.shape[0]
+def _in_order(ends):
+    """Arcs in the order of their middles on a Morton curve: the number of each in the lower 31 bits."""
+    size = ends.shape[0]
     low_x = math.inf
     low_y = math.inf
     high_x = -math.inf
     high_y = -math.inf
     for i in range(size):
-        x = lines[i, 0] + lines[i, 2]
-        y = lines[i, 1] + lines[i, 3]
+        x = ends[i, 0] + ends[i, 2]
+        y = ends[i, 1] + ends[i, 3]
         low_x = min(low_x, x)
         high_x = max(high_x, x)
         low_y = min(low_y, y)
@@ -271,90 +293,108 @@ def _sort(lines, segments):
     scale = _CELLS / span if span > 0.0 else 0.0
     keys = np.empty(size, np.int64)
     for i in range(size):
-        across = _spread(int((lines[i, 0] + lines[i, 2] - low_x) * scale))
-        along = _spread(int((lines[i, 1] + lines[i, 3] - low_y) * scale))
+        across = _spread(int((ends[i, 0] + ends[i, 2] - low_x) * scale))
+        along = _spread(int((ends[i, 1] + ends[i, 3] - low_y) * scale))
         keys[i] = ((across | (along << 1)) << 31) | i
     keys.sort()
-    old_lines = lines.copy()
-    old_segments = segments.copy()
-    for i in range(size):
-        k = keys[i] & 0x7FFFFFFF
-        for j in range(4):
-            lines[i, j] = old_lines[k, j]
-        segments[i] = old_segments[k]
+    return keys
 
 
 @loop
-def _box(lines, boxes):
-    """Fill the boxes, from the leaves upwards: (low x, low y, high x, high y)."""
-    size = lines.shape[0]
+def _plant(ends, owners, keys, lines, segments, tree):
+    """Fill the leaves with arcs (x, y, dx, dy, 1/d²), and the first level of the tree with their boxes."""
+    tree[:, :2] = _NOWHERE
+    tree[:, 2:] = -_NOWHERE
+    for leaf in range(lines.shape[0]):
+        group = leaf // _WIDTH
+        place = leaf % _WIDTH
+        for j in range(_WIDTH):
+            i = leaf * _WIDTH + j
+            if i >= keys.shape[0]:
+                lines[leaf, 0, j] = _NOWHERE
+                lines[leaf, 1, j] = _NOWHERE
+                lines[leaf, 2:, j] = 0.0
+                segments[leaf, j] = 0
+                continue
+            k = keys[i] & 0x7FFFFFFF
+            dx = ends[k, 2] - ends[k, 0]
+            dy = ends[k, 3] - ends[k, 1]
+            square = dx * dx + dy * dy
+            lines[leaf, 0, j] = ends[k, 0]
+            lines[leaf, 1, j] = ends[k, 1]
+            lines[leaf, 2, j] = dx
+            lines[leaf, 3, j] = dy
+            lines[leaf, 4, j] = 1.0 / square if square > 1e-290 else 0.0
+            segments[leaf, j] = owners[k]
+            tree[group, 0, place] = min(tree[group, 0, place], ends[k, 0], ends[k, 2])
+            tree[group, 1, place] = min(tree[group, 1, place], ends[k, 1], ends[k, 3])
+            tree[group, 2, place] = max(tree[group, 2, place], ends[k, 0], ends[k, 2])
+            tree[group, 3, place] = max(tree[group, 3, place], ends[k, 1], ends[k, 3])
+
+
+@loop
+def _grow(tree, leaves):
+    """Fill the levels above: each group of eight boxes is one box of the next level."""
     below = 0
-    placed = 0
-    leaves = True
-    while True:
-        start = placed
-        for first in range(0, size, _WIDTH):
-            low_x = math.inf
-            low_y = math.inf
-            high_x = -math.inf
-            high_y = -math.inf
-            for i in range(first, min(first + _WIDTH, size)):
-                if leaves:
-                    low_x = min(low_x, lines[i, 0], lines[i, 2])
-                    low_y = min(low_y, lines[i, 1], lines[i, 3])
-                    high_x = max(high_x, lines[i, 0], lines[i, 2])
-                    high_y = max(high_y, lines[i, 1], lines[i, 3])
-                else:
-                    low_x = min(low_x, boxes[below + i, 0])
-                    low_y = min(low_y, boxes[below + i, 1])
-                    high_x = max(high_x, boxes[below + i, 2])
-                    high_y = max(high_y, boxes[below + i, 3])
-            boxes[placed, 0] = low_x
-            boxes[placed, 1] = low_y
-            boxes[placed, 2] = high_x
-            boxes[placed, 3] = high_y
-            placed += 1
-        if placed - start == 1:
-            return
-        below = start
-        size = placed - start
-        leaves = False
+    size = _over(leaves)
+    while size > 1:
+        above = below + size
+        for i in range(size):
+            group = above + i // _WIDTH
+            place = i % _WIDTH
+            tree[group, 0, place] = tree[below + i, 0].min()
+            tree[group, 1, place] = tree[below + i, 1].min()
+            tree[group, 2, place] = tree[below + i, 2].max()
+            tree[group, 3, place] = tree[below + i, 3].max()
+        below = above
+        size = _over(size)
 
 
 @loop
-def build(points, offsets, curvature, targets, first, last, arcs, boxes, lines, segments, tree, views, slacks):
-    """Fill the index of traces first … last − 1; `arcs` and `boxes` say where each trace's begin."""
+def build(points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks):
+    """Fill the index of traces first … last − 1; `leaves` and `groups` say where each trace's begin."""
     for trace in range(first, last):
         begin = offsets[trace]
         end = offsets[trace + 1]
-        own = slice(arcs[trace], arcs[trace + 1])
-        _look(points, begin, end, views[trace])
-        slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], lines[own], segments[own])
-        _sort(lines[own], segments[own])
-        _box(lines[own], tree[boxes[trace] : boxes[trace + 1]])
+        own = slice(leaves[trace], leaves[trace + 1])
+        boxes = tree[groups[trace] : groups[trace + 1]]
+        room = (leaves[trace + 1] - leaves[trace]) * _WIDTH
+        ends = np.empty((room, 4))
+        owners = np.empty(room, np.int32)
+        arcs, slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], ends, owners)
+        _plant(ends, owners, _in_order(ends[:arcs]), lines[own], segments[own], boxes)
+        _grow(boxes, leaves[trace + 1] - leaves[trace])
 
 
 @loop
-def _to_box(boxes, i, x, y):
-    """Squared distance in the view to a box, 0 inside."""
-    across = max(boxes[i, 0] - x, x - boxes[i, 2], 0.0)
-    along = max(boxes[i, 1] - y, y - boxes[i, 3], 0.0)
-    return across * across + along * along
+def _to_boxes(tree, group, x, y, squares):
+    """Squared distances in the view to eight boxes, 0 inside."""
+    for j in range(_WIDTH):
+        across = tree[group, 0, j] - x
+        other = x - tree[group, 2, j]
+        across = across if across > other else other
+        across = across if across > 0.0 else 0.0
+        along = tree[group, 1, j] - y
+        other = y - tree[group, 3, j]
+        along = along if along > other else other
+        along = along if along > 0.0 else 0.0
+        squares[j] = across * across + along * along
 
 
 @loop
-def _to_line(lines, i, x, y):
-    """Squared distance in the view to a straight line between two points."""
-    dx = lines[i, 2] - lines[i, 0]
-    dy = lines[i, 3] - lines[i, 1]
-    x -= lines[i, 0]
-    y -= lines[i, 1]
-    square = dx * dx + dy * dy
-    if square > 0.0:
-        part = min(max((x * dx + y * dy) / square, 0.0), 1.0)
-        x -= part * dx
-        y -= part * dy
-    return x * x + y * y
+def _to_lines(lines, leaf, x, y, squares):
+    """Squared distances in the view to eight straight lines between two points."""
+    for j in range(_WIDTH):
+        across = x - lines[leaf, 0, j]
+        along = y - lines[leaf, 1, j]
+        dx = lines[leaf, 2, j]
+        dy = lines[leaf, 3, j]
+        part = (across * dx + along * dy) * lines[leaf, 4, j]
+        part = part if part > 0.0 else 0.0
+        part = part if part < 1.0 else 1.0
+        across -= part * dx
+        along -= part * dy
+        squares[j] = across * across + along * along
 
 
 @loop
@@ -365,59 +405,52 @@ def _limit(square, slack):
 
 
 @loop
-def _nearest(p, points, begin, end, curvature, lines, segments, tree, view, slack, guess, stack, bounds, levels):
-    """The segment nearest to p = (x, y, z); `guess` is one that may be near. Nearest boxes first."""
-    px, py, pz = p
+def _nearest(px, py, pz, points, begin, end, curvature, index, trace, guess, levels, stack, bounds, squares):
+    """The segment nearest to a point; `guess` is one that may be near. Nearest boxes first."""
+    leaves, groups, lines, segments, tree, views, slacks = index
+    view = views[trace]
+    slack = slacks[trace]
     x = px * view[0] + py * view[1] + pz * view[2]
     y = px * view[3] + py * view[4] + pz * view[5]
     best = guess
     square, _, _, _ = _foot(px, py, pz, points, begin + guess, end, curvature)
     limit = _limit(square, slack)
-    depth = 0
-    size = lines.shape[0]
-    start = 0
-    while True:  # where each level begins and how many boxes it has
-        size = (size + _WIDTH - 1) // _WIDTH
-        levels[depth, 0] = start
-        levels[depth, 1] = size
-        start += size
-        depth += 1
-        if size <= 1:
-            break
     top = 0
-    stack[0, 0] = depth - 1
+    stack[0, 0] = levels[0]
     stack[0, 1] = 0
-    bounds[0] = _to_box(tree, levels[depth - 1, 0], x, y)
+    bounds[0] = 0.0
     while top >= 0:
         bound = bounds[top]
         level = stack[top, 0]
-        box = stack[top, 1]
+        node = stack[top, 1]
         top -= 1
         if bound > limit:
             continue
-        child = box * _WIDTH
         if level == 0:
-            for i in range(child, min(child + _WIDTH, lines.shape[0])):
-                if _to_line(lines, i, x, y) <= limit and segments[i] != best:
-                    found, _, _, _ = _foot(px, py, pz, points, begin + segments[i], end, curvature)
+            leaf = leaves[trace] + node
+            _to_lines(lines, leaf, x, y, squares)
+            for j in range(_WIDTH):
+                if squares[j] <= limit and segments[leaf, j] != best:
+                    found, _, _, _ = _foot(px, py, pz, points, begin + segments[leaf, j], end, curvature)
                     if found < square:
                         square = found
-                        best = segments[i]
+                        best = segments[leaf, j]
                         limit = _limit(square, slack)
             continue
-        below = levels[level - 1, 0]
-        for i in range(child, min(child + _WIDTH, levels[level - 1, 1])):
-            bound = _to_box(tree, below + i, x, y)
+        _to_boxes(tree, groups[trace] + levels[level] + node, x, y, squares)
+        base = top
+        for j in range(_WIDTH):
+            bound = squares[j]
             if bound <= limit:
                 top += 1
                 place = top
-                while place > 0 and stack[place - 1, 0] == level - 1 and bounds[place - 1] < bound:
+                while place > base + 1 and bounds[place - 1] < bound:
                     stack[place, 0] = stack[place - 1, 0]
                     stack[place, 1] = stack[place - 1, 1]
                     bounds[place] = bounds[place - 1]
                     place -= 1
                 stack[place, 0] = level - 1
-                stack[place, 1] = i
+                stack[place, 1] = node * _WIDTH + j
                 bounds[place] = bound
     return best
 
@@ -428,36 +461,33 @@ def search(points, offsets, curvature, index, queries, ranges, traces, first, la
 
     Query points ranges[j] … ranges[j + 1] − 1 belong to trace traces[j] of the index.
     """
-    arcs, boxes, lines, segments, tree, views, slacks = index
     stack = np.empty((128, 2), np.int64)
     bounds = np.empty(128)
-    levels = np.empty((16, 2), np.int64)
+    squares = np.empty(_WIDTH)
+    levels = np.empty(16, np.int64)  # how many there are; then where each level's groups begin
     group = np.searchsorted(ranges, first, side="right") - 1
+    fresh = True
     guess = 0
     for i in range(first, last):
-        if i >= ranges[group + 1]:
-            guess = 0
-            while i >= ranges[group + 1]:
-                group += 1
+        while i >= ranges[group + 1]:
+            group += 1
+            fresh = True
         trace = traces[group]
         begin = offsets[trace]
         end = offsets[trace + 1]
+        if fresh:
+            size = _over(index[0][trace + 1] - index[0][trace])
+            levels[0] = 1
+            levels[1] = 0
+            while size > 1:
+                levels[levels[0] + 1] = levels[levels[0]] + size
+                levels[0] += 1
+                size = _over(size)
+            fresh = False
+            guess = 0
         px, py, pz = _read(queries, i)
         guess = _nearest(
-            (px, py, pz),
-            points,
-            begin,
-            end,
-            curvature,
-            lines[arcs[trace] : arcs[trace + 1]],
-            segments[arcs[trace] : arcs[trace + 1]],
-            tree[boxes[trace] : boxes[trace + 1]],
-            views[trace],
-            slacks[trace],
-            guess,
-            stack,
-            bounds,
-            levels,
+            px, py, pz, points, begin, end, curvature, index, trace, guess, levels, stack, bounds, squares
         )
         _, x, y, z = _foot(px, py, pz, points, begin + guess, end, curvature)
         metres[i] = _length(px, py, pz, x, y, z, curvature)

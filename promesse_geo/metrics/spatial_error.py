@@ -19,10 +19,10 @@ _BLOCK = 4096  # points searched at a time, in turns by each thread: a costly tr
 
 
 class PolylineIndex(NamedTuple):
-    """Short arcs of each trace, and boxes over them; see `promesse_geo.kernels.polyline`."""
+    """Short arcs of each trace in leaves of eight, and boxes over them in groups of eight; see `promesse_geo.kernels.polyline`."""
 
-    arcs: np.ndarray
-    boxes: np.ndarray
+    leaves: np.ndarray
+    groups: np.ndarray
     lines: np.ndarray
     segments: np.ndarray
     tree: np.ndarray
@@ -96,20 +96,22 @@ class SpatialError(Metric):
     def _index(self, original: Traces) -> PolylineIndex:
         points, offsets, curvature = original.points, original.offsets, original.space.curvature
         traces, shares = len(original), threads.fair(original.counts)
-        arcs, boxes = np.empty((2, traces), np.int64)
+        leaves, groups = np.empty((2, traces), np.int64)
         targets, slacks, views = np.empty(traces), np.empty(traces), np.empty((traces, 6))
         threads.run(
-            lambda first, last: polyline.count(points, offsets, curvature, first, last, arcs, boxes, targets), shares
+            lambda first, last: polyline.count(points, offsets, curvature, first, last, leaves, groups, targets, views),
+            shares,
         )
-        arcs, boxes = as_offsets(arcs), as_offsets(boxes)
-        lines, segments, tree = np.empty((arcs[-1], 4)), np.empty(arcs[-1], np.int32), np.empty((boxes[-1], 4))
+        leaves, groups = as_offsets(leaves), as_offsets(groups)
+        lines, tree = np.empty((leaves[-1], 5, 8)), np.empty((groups[-1], 4, 8))
+        segments = np.empty((leaves[-1], 8), np.int32)
         threads.run(
             lambda first, last: polyline.build(
-                points, offsets, curvature, targets, first, last, arcs, boxes, lines, segments, tree, views, slacks
+                points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks
             ),
             shares,
         )
-        return PolylineIndex(arcs, boxes, lines, segments, tree, views, slacks)
+        return PolylineIndex(leaves, groups, lines, segments, tree, views, slacks)
 
     def _detail(self, pairs: Pairs, index: PolylineIndex) -> pd.Series:
         return pd.Series(_search(pairs, index, np.empty((0, pairs.original.space.dimension))), name="spatial_error")
