@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from naive import RADIUS, Point, distance, distance_to_segment
 
@@ -10,7 +11,7 @@ def spatial_error(point: Point, polyline: Sequence[Point]) -> float:
     """Distance to the nearest point of the whole polyline, all segments. One record: distance to it."""
     if len(polyline) == 1:
         return distance(point, polyline[0])
-    return min(distance_to_segment(point, a, b) for a, b in zip(polyline, polyline[1:], strict=False))
+    return min(distance_to_segment(point, a, b) for a, b in pairwise(polyline))
 
 
 def inside_on_globe(longitude: float, latitude: float, *, centre: tuple[float, float], half_side: float) -> bool:

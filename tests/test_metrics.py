@@ -58,7 +58,9 @@ def own(rows, crs=GRID, zone="UTC"):
     """Queries from (x, y, half_side, start, end), times in ns."""
     x, y, half_side, start, end = zip(*rows, strict=True)
     times = {name: pd.DatetimeIndex(np.array(t, "M8[ns]"), tz=zone) for name, t in (("start", start), ("end", end))}
-    return gpd.GeoDataFrame({"half_side": np.array(half_side, float), **times}, geometry=gpd.points_from_xy(x, y), crs=crs)
+    return gpd.GeoDataFrame(
+        {"half_side": np.array(half_side, float), **times}, geometry=gpd.points_from_xy(x, y), crs=crs
+    )
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,9 @@ def test_a_metric_compares_frames_and_traces_alike(metric, city):
     traces = metric.detail(Traces.from_frame(city), Traces.from_frame(safe))
     assert len(frames) == len(traces) > 0
     assert metric.value(frames) == pytest.approx(metric.value(traces), rel=1e-12)
-    assert np.array_equal(frames.to_numpy()[:, -1] if frames.ndim > 1 else frames, traces.to_numpy()[:, -1] if frames.ndim > 1 else traces)
+    assert np.array_equal(
+        frames.to_numpy()[:, -1] if frames.ndim > 1 else frames, traces.to_numpy()[:, -1] if frames.ndim > 1 else traces
+    )
 
 
 @every_metric
@@ -140,7 +144,9 @@ def test_a_user_that_the_original_lacks_is_counted_and_its_first_row_named(metri
 @every_metric
 def test_when_no_user_is_known_the_way_is_named(metric, city):
     renamed = city.promesse.pseudonymize(seed=1)
-    with pytest.raises(ValueError, match=r"has none of the 4 users .*first in row 0.*Prepare the\s+original first, protect"):
+    with pytest.raises(
+        ValueError, match=r"has none of the 4 users .*first in row 0.*Prepare the\s+original first, protect"
+    ):
         metric.detail(city, renamed)
 
 
@@ -252,7 +258,9 @@ def test_projected_points_lie_on_the_path_at_the_distance_found(both):
 def long_trace(records, *, seed, space):
     """A walk with stays, ways back and forth, and a few jumps, and points about it."""
     rng = np.random.default_rng(seed)
-    steps = rng.normal(0, 30, (records, 2)) * rng.choice([0, 0, 1, 1, 5, 400], (records, 1), p=[0.2, 0.1, 0.4, 0.25, 0.04, 0.01])
+    steps = rng.normal(0, 30, (records, 2)) * rng.choice(
+        [0, 0, 1, 1, 5, 400], (records, 1), p=[0.2, 0.1, 0.4, 0.25, 0.04, 0.01]
+    )
     way = np.cumsum(steps, axis=0)
     way[records // 2 :] = way[: records - records // 2][::-1]
     near = way[rng.integers(0, records, 300)] + rng.normal(0, 1, (300, 2)) * 10.0 ** rng.uniform(-3, 5, (300, 1))
@@ -267,20 +275,26 @@ def test_long_traces_too(space, records):
     way, near = long_trace(records, seed=records, space=space)
     crs = "EPSG:4326" if space == "sphere" else GRID
     before, after = (
-        Traces.from_arrays(*points.T, times=np.arange(len(points)), users=["a"], counts=[len(points)], crs=crs, space=space)
+        Traces.from_arrays(
+            *points.T, times=np.arange(len(points)), users=["a"], counts=[len(points)], crs=crs, space=space
+        )
         for points in (way, near)
     )
     detail = SpatialError().detail(before, after)
     path = [tuple(point) for point in before.points]
     for number in range(0, len(near), 10 if records < 4_500 else 60):
-        assert detail[number] == pytest.approx(twin.spatial_error(tuple(after.points[number]), path), rel=1e-12, abs=2e-7)
+        assert detail[number] == pytest.approx(
+            twin.spatial_error(tuple(after.points[number]), path), rel=1e-12, abs=2e-7
+        )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_errors_do_not_depend_on_threads(threads, monkeypatch):
     way, near = long_trace(700, seed=1, space="sphere")
     before, after = (
-        Traces.from_arrays(*np.tile(points, (reps, 1)).T, times=np.arange(len(points) * reps), users=["a"], counts=[len(points) * reps])
+        Traces.from_arrays(
+            *np.tile(points, (reps, 1)).T, times=np.arange(len(points) * reps), users=["a"], counts=[len(points) * reps]
+        )
         for points, reps in ((way, 1), (near, 40))
     )
     monkeypatch.setattr("promesse_geo.threads.number", lambda: 1)
@@ -317,7 +331,9 @@ def test_a_distortion_by_hand():
     # Three users near (0, 0) in the first 10 s, one of them twice; the mechanism drops one and moves one away.
     original = on_grid([(5, 5, 0), (6, 6, 1)], [(-10, 10, 10)], [(0, 0, 5)], [(11, 0, 5)])
     protected = on_grid([(5, 5, 0)], [(-10, 10.5, 10)])
-    queries = own([(0, 0, 10, 0, 10 * SECOND), (0, 0, 10, 11 * SECOND, 12 * SECOND), (0, 0, 11, 5 * SECOND, 5 * SECOND)])
+    queries = own(
+        [(0, 0, 10, 0, 10 * SECOND), (0, 0, 10, 11 * SECOND, 12 * SECOND), (0, 0, 11, 5 * SECOND, 5 * SECOND)]
+    )
     detail = RangeQueryDistortion(queries).detail(original, protected)
     assert detail.original.tolist() == [3, 0, 2]
     assert detail.protected.tolist() == [1, 0, 0]
@@ -370,7 +386,9 @@ def asked(draw):
     for _ in range(draw(st.integers(1, 6))):
         walk = draw(st.sampled_from(before))
         i = draw(st.integers(0, len(walk.x) - 1))
-        x, y = moved(walk.x[i], walk.y[i], metres=draw(st.floats(0, 3)) * walk.epsilon, bearing=draw(turns), space=walk.space)
+        x, y = moved(
+            walk.x[i], walk.y[i], metres=draw(st.floats(0, 3)) * walk.epsilon, bearing=draw(turns), space=walk.space
+        )
         start = int(walk.times[i]) + draw(st.integers(-90, 90)) * SECOND
         half_side = draw(st.floats(0.1, 5) | st.sampled_from((1e3, 1e6))) * walk.epsilon
         rows.append((x, y, half_side, start, start + draw(st.sampled_from((0, 1, 60 * SECOND, 50 * HOUR)))))
@@ -391,9 +409,7 @@ def test_answers_are_those_of_the_plain_twin(case):
         answers = []
         for users, answer in ((before, found.original), (after, found.protected)):
             lowest, highest = (  # on the sphere to a micrometre
-                twin.answer(
-                    told(users), centre=(x, y), half_side=half_side + slack, window=(start, end), space=space
-                )
+                twin.answer(told(users), centre=(x, y), half_side=half_side + slack, window=(start, end), space=space)
                 for slack in ((-2e-6, 2e-6) if space == "sphere" else (-1e-9 * (1 + abs(y)), 1e-9 * (1 + abs(y))))
             )
             assert lowest <= answer <= highest
@@ -404,9 +420,13 @@ def test_answers_are_those_of_the_plain_twin(case):
 @given(st.data())
 def test_answers_in_the_plane_are_exact_with_integers(data):
     small = st.integers(-5, 5)
-    walks = data.draw(st.lists(st.lists(st.tuples(small, small, st.integers(0, 9)), min_size=1, max_size=6), min_size=1, max_size=6))
+    walks = data.draw(
+        st.lists(st.lists(st.tuples(small, small, st.integers(0, 9)), min_size=1, max_size=6), min_size=1, max_size=6)
+    )
     walks = [sorted(walk, key=lambda row: row[2]) for walk in walks]
-    x, y, half, start, length = data.draw(st.tuples(small, small, st.integers(1, 5), st.integers(0, 9), st.integers(0, 9)))
+    x, y, half, start, length = data.draw(
+        st.tuples(small, small, st.integers(1, 5), st.integers(0, 9), st.integers(0, 9))
+    )
     index = RangeQueryDistortion(own([(x, y, half, start * SECOND, (start + length) * SECOND)])).index(on_grid(*walks))
     expected = twin.answer(walks, centre=(x, y), half_side=half, window=(start, start + length), space="plane")
     assert index.table.original.tolist() == [expected]
@@ -415,7 +435,13 @@ def test_answers_in_the_plane_are_exact_with_integers(data):
 def test_own_queries_come_back_on_their_own_index_and_in_their_own_words(city):
     centre = city.geometry.iloc[0]
     frame = gpd.GeoDataFrame(
-        {"name": ["x"], "half_side": [500], "start": [city.time.iloc[0]], "end": [city.time.iloc[5]], "where": [centre]},
+        {
+            "name": ["x"],
+            "half_side": [500],
+            "start": [city.time.iloc[0]],
+            "end": [city.time.iloc[5]],
+            "where": [centre],
+        },
         geometry="where",
         crs=city.crs,
         index=["home"],

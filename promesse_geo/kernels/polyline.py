@@ -1,13 +1,7 @@
-"""The nearest point on a trace's polyline, for many points: an index of short arcs, and the search in it.
+"""The nearest point on a trace's polyline, for many points, with the index of polyline_index.py.
 
-Long segments are cut to about the mean length of their trace's, so that boxes around them are small. The arcs are seen
-from above the trace's middle (on the sphere; a plane is seen as it is), sorted along a Morton curve, and boxed eight by
-eight, level over level. Seen from above, a chord is at most as long as it is, and an arc lies within its sagitta of its
-chord: so distances in the view, less the sagitta, bound the true ones from below, anywhere on the globe. Eight arcs, or
-eight boxes, lie side by side (x of all, y of all, …), so that they are measured together.
-
-Bound: for each point the boxes and arcs nearer than its nearest arc, and a few arcs measured exactly, which costs two
-square roots and two divisions each.
+Bound: for each point the groups of boxes and arcs nearer than its nearest arc, and the few arcs that may be that one,
+measured exactly with two square roots and two divisions each.
 """
 
 import math
@@ -16,10 +10,7 @@ import numpy as np
 
 from promesse_geo.kernels import loop
 
-_WIDTH = 8  # arcs in a leaf, and boxes in a box
-_CELLS = 65535.0  # of the Morton curve, along each axis
-_FINEST = 8.0  # arcs to a segment of mean length, at most
-_NOWHERE = 1e150  # where there are fewer than eight: far away, and its square is a number
+_WIDTH = 8  # arcs in a leaf, and boxes in a group
 
 
 @loop
@@ -123,247 +114,9 @@ def _foot(px, py, pz, points, k, last, curvature):
 
 
 @loop
-def _look(points, first, last, view):
-    """Axes of the view: two that stand upright on the mean of records first … last − 1, or those of the plane."""
-    for i in range(6):
-        view[i] = 0.0
-    view[0] = 1.0
-    view[4] = 1.0
-    if points.shape[1] == 2:
-        return
-    x = 0.0
-    y = 0.0
-    z = 0.0
-    for i in range(first, last):
-        x += points[i, 0]
-        y += points[i, 1]
-        z += points[i, 2]
-    flat = math.hypot(x, y)
-    length = math.hypot(flat, z)
-    if flat <= 1e-9 * length or length == 0.0:  # at a pole, or all around the globe: any view will do
-        return
-    view[0] = -y / flat
-    view[1] = x / flat
-    view[3] = -z / length * (x / flat)
-    view[4] = -z / length * (y / flat)
-    view[5] = flat / length
-
-
-@loop
-def _spread(cell):
-    """The lower 16 bits, with a zero between each two."""
-    cell = (cell | (cell << 8)) & 0x00FF00FF
-    cell = (cell | (cell << 4)) & 0x0F0F0F0F
-    cell = (cell | (cell << 2)) & 0x33333333
-    return (cell | (cell << 1)) & 0x55555555
-
-
-@loop
-def _target(points, first, last, curvature, view):
-    """How long an arc may be: the mean length of the segments; down to a quarter where they cross the place densely.
-
-    Arcs of length s cover N s² = L s with their boxes, so that a point lies in few leaves where L s ≤ 8 A.
-    """
-    total = 0.0
-    low_x = math.inf
-    low_y = math.inf
-    high_x = -math.inf
-    high_y = -math.inf
-    for k in range(first, last):
-        ax, ay, az = _read(points, k)
-        x = ax * view[0] + ay * view[1] + az * view[2]
-        y = ax * view[3] + ay * view[4] + az * view[5]
-        low_x = min(low_x, x)
-        high_x = max(high_x, x)
-        low_y = min(low_y, y)
-        high_y = max(high_y, y)
-        if k + 1 < last:
-            bx, by, bz = _read(points, k + 1)
-            total += _length(ax, ay, az, bx, by, bz, curvature)
-    if total == 0.0:
-        return 0.0
-    mean = total / (last - 1 - first)
-    return min(mean, max(8.0 * (high_x - low_x) * (high_y - low_y) / total, mean / _FINEST))
-
-
-@loop
-def _pieces(length, target):
-    return int(math.ceil(length / target)) if length > target else 1
-
-
-@loop
 def _over(things):
     """How many boxes of eight stand over so many."""
     return (things + _WIDTH - 1) // _WIDTH
-
-
-@loop
-def count(points, offsets, curvature, first, last, leaves, groups, targets, views):
-    """Leaves and groups of boxes for traces first … last − 1; a repeated point makes no arc, but a trace has one."""
-    for trace in range(first, last):
-        begin = offsets[trace]
-        end = offsets[trace + 1]
-        _look(points, begin, end, views[trace])
-        target = _target(points, begin, end, curvature, views[trace])
-        arcs = 0
-        for k in range(begin, end - 1):
-            ax, ay, az = _read(points, k)
-            bx, by, bz = _read(points, k + 1)
-            length = _length(ax, ay, az, bx, by, bz, curvature)
-            if length > 0.0:
-                arcs += _pieces(length, target)
-        size = _over(max(arcs, 1))
-        leaves[trace] = size
-        groups[trace] = 0
-        while True:
-            size = _over(size)
-            groups[trace] += size
-            if size == 1:
-                break
-        targets[trace] = target
-
-
-@loop
-def _cut(points, begin, end, curvature, target, view, ends, owners):
-    """Fill `ends` with the arcs' ends in the view, and `owners` with their segments; returns their number and sagitta."""
-    placed = 0
-    sagitta = 0.0
-    largest = curvature
-    ax, ay, az = _read(points, begin)
-    x = ax * view[0] + ay * view[1] + az * view[2]
-    y = ax * view[3] + ay * view[4] + az * view[5]
-    for k in range(begin, end - 1):
-        ax, ay, az = _read(points, k)
-        bx, by, bz = _read(points, k + 1)
-        length = _length(ax, ay, az, bx, by, bz, curvature)
-        if length == 0.0:
-            continue
-        pieces = _pieces(length, target)
-        ux, uy, uz, square = _leaving(ax, ay, az, bx, by, bz, curvature)
-        for piece in range(1, pieces + 1):
-            cx, cy, cz = bx, by, bz
-            if piece < pieces:
-                part = length * piece / pieces
-                along = part / math.sqrt(square)
-                stay = 1.0
-                if curvature != 0.0:
-                    along = math.sin(part) / math.sqrt(square)
-                    stay = math.cos(part)
-                cx = stay * ax + along * ux
-                cy = stay * ay + along * uy
-                cz = stay * az + along * uz
-            ends[placed, 0] = x
-            ends[placed, 1] = y
-            x = cx * view[0] + cy * view[1] + cz * view[2]
-            y = cx * view[3] + cy * view[4] + cz * view[5]
-            ends[placed, 2] = x
-            ends[placed, 3] = y
-            owners[placed] = k - begin
-            placed += 1
-        half = 0.5 * length / pieces
-        sagitta = max(sagitta, 0.5 * curvature * half * half)  # at least 1 − cos
-        largest = max(largest, abs(x), abs(y))
-    if placed == 0:
-        ends[0, 0] = x
-        ends[0, 1] = y
-        ends[0, 2] = x
-        ends[0, 3] = y
-        owners[0] = 0
-        placed = 1
-        largest = max(largest, abs(x), abs(y))
-    return placed, sagitta + 4e-15 * largest  # and what rounding may do
-
-
-@loop
-def _in_order(ends):
-    """Arcs in the order of their middles on a Morton curve: the number of each in the lower 31 bits."""
-    size = ends.shape[0]
-    low_x = math.inf
-    low_y = math.inf
-    high_x = -math.inf
-    high_y = -math.inf
-    for i in range(size):
-        x = ends[i, 0] + ends[i, 2]
-        y = ends[i, 1] + ends[i, 3]
-        low_x = min(low_x, x)
-        high_x = max(high_x, x)
-        low_y = min(low_y, y)
-        high_y = max(high_y, y)
-    span = max(high_x - low_x, high_y - low_y)
-    scale = _CELLS / span if span > 0.0 else 0.0
-    keys = np.empty(size, np.int64)
-    for i in range(size):
-        across = _spread(int((ends[i, 0] + ends[i, 2] - low_x) * scale))
-        along = _spread(int((ends[i, 1] + ends[i, 3] - low_y) * scale))
-        keys[i] = ((across | (along << 1)) << 31) | i
-    keys.sort()
-    return keys
-
-
-@loop
-def _plant(ends, owners, keys, lines, segments, tree):
-    """Fill the leaves with arcs (x, y, dx, dy, 1/d²), and the first level of the tree with their boxes."""
-    tree[:, :2] = _NOWHERE
-    tree[:, 2:] = -_NOWHERE
-    for leaf in range(lines.shape[0]):
-        group = leaf // _WIDTH
-        place = leaf % _WIDTH
-        for j in range(_WIDTH):
-            i = leaf * _WIDTH + j
-            if i >= keys.shape[0]:
-                lines[leaf, 0, j] = _NOWHERE
-                lines[leaf, 1, j] = _NOWHERE
-                lines[leaf, 2:, j] = 0.0
-                segments[leaf, j] = 0
-                continue
-            k = keys[i] & 0x7FFFFFFF
-            dx = ends[k, 2] - ends[k, 0]
-            dy = ends[k, 3] - ends[k, 1]
-            square = dx * dx + dy * dy
-            lines[leaf, 0, j] = ends[k, 0]
-            lines[leaf, 1, j] = ends[k, 1]
-            lines[leaf, 2, j] = dx
-            lines[leaf, 3, j] = dy
-            lines[leaf, 4, j] = 1.0 / square if square > 1e-290 else 0.0
-            segments[leaf, j] = owners[k]
-            tree[group, 0, place] = min(tree[group, 0, place], ends[k, 0], ends[k, 2])
-            tree[group, 1, place] = min(tree[group, 1, place], ends[k, 1], ends[k, 3])
-            tree[group, 2, place] = max(tree[group, 2, place], ends[k, 0], ends[k, 2])
-            tree[group, 3, place] = max(tree[group, 3, place], ends[k, 1], ends[k, 3])
-
-
-@loop
-def _grow(tree, leaves):
-    """Fill the levels above: each group of eight boxes is one box of the next level."""
-    below = 0
-    size = _over(leaves)
-    while size > 1:
-        above = below + size
-        for i in range(size):
-            group = above + i // _WIDTH
-            place = i % _WIDTH
-            tree[group, 0, place] = tree[below + i, 0].min()
-            tree[group, 1, place] = tree[below + i, 1].min()
-            tree[group, 2, place] = tree[below + i, 2].max()
-            tree[group, 3, place] = tree[below + i, 3].max()
-        below = above
-        size = _over(size)
-
-
-@loop
-def build(points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks):
-    """Fill the index of traces first … last − 1; `leaves` and `groups` say where each trace's begin."""
-    for trace in range(first, last):
-        begin = offsets[trace]
-        end = offsets[trace + 1]
-        own = slice(leaves[trace], leaves[trace + 1])
-        boxes = tree[groups[trace] : groups[trace + 1]]
-        room = (leaves[trace + 1] - leaves[trace]) * _WIDTH
-        ends = np.empty((room, 4))
-        owners = np.empty(room, np.int32)
-        arcs, slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], ends, owners)
-        _plant(ends, owners, _in_order(ends[:arcs]), lines[own], segments[own], boxes)
-        _grow(boxes, leaves[trace + 1] - leaves[trace])
 
 
 @loop
@@ -405,54 +158,71 @@ def _limit(square, slack):
 
 
 @loop
-def _nearest(px, py, pz, points, begin, end, curvature, index, trace, guess, levels, stack, bounds, squares):
-    """The segment nearest to a point; `guess` is one that may be near. Nearest boxes first."""
-    leaves, groups, lines, segments, tree, views, slacks = index
-    view = views[trace]
-    slack = slacks[trace]
-    x = px * view[0] + py * view[1] + pz * view[2]
-    y = px * view[3] + py * view[4] + pz * view[5]
-    best = guess
-    square, _, _, _ = _foot(px, py, pz, points, begin + guess, end, curvature)
-    limit = _limit(square, slack)
-    top = 0
-    stack[0, 0] = levels[0]
-    stack[0, 1] = 0
-    bounds[0] = 0.0
-    while top >= 0:
-        bound = bounds[top]
-        level = stack[top, 0]
-        node = stack[top, 1]
-        top -= 1
-        if bound > limit:
-            continue
-        if level == 0:
-            leaf = leaves[trace] + node
-            _to_lines(lines, leaf, x, y, squares)
+def _search_one(points, begin, end, curvature, lines, segments, tree, view, slack, queries, first, last, metres, feet):
+    """Distances of query points first … last − 1 to the polyline of records begin … end − 1; nearest boxes first.
+
+    Each search starts from the segment that was nearest to the point before.
+    """
+    stack = np.empty((128, 2), np.int64)
+    bounds = np.empty(128)
+    squares = np.empty(_WIDTH)
+    levels = np.zeros(16, np.int64)  # where each level's groups of boxes begin, from the first above the leaves
+    height = 1
+    size = _over(lines.shape[0])
+    while size > 1:
+        levels[height + 1] = levels[height] + size
+        height += 1
+        size = _over(size)
+    east_x, east_y, east_z, north_x, north_y, north_z = view[0], view[1], view[2], view[3], view[4], view[5]
+    best = 0
+    for query in range(first, last):
+        px, py, pz = _read(queries, query)
+        x = px * east_x + py * east_y + pz * east_z
+        y = px * north_x + py * north_y + pz * north_z
+        square, qx, qy, qz = _foot(px, py, pz, points, begin + best, end, curvature)
+        limit = _limit(square, slack)
+        top = 0
+        stack[0, 0] = height
+        stack[0, 1] = 0
+        bounds[0] = 0.0
+        while top >= 0:
+            bound = bounds[top]
+            level = stack[top, 0]
+            node = stack[top, 1]
+            top -= 1
+            if bound > limit:
+                continue
+            if level == 0:
+                _to_lines(lines, node, x, y, squares)
+                for j in range(_WIDTH):
+                    if squares[j] <= limit and segments[node, j] != best:
+                        found, fx, fy, fz = _foot(px, py, pz, points, begin + segments[node, j], end, curvature)
+                        if found < square:
+                            square = found
+                            qx, qy, qz = fx, fy, fz
+                            best = segments[node, j]
+                            limit = _limit(square, slack)
+                continue
+            _to_boxes(tree, levels[level] + node, x, y, squares)
+            base = top + 1
             for j in range(_WIDTH):
-                if squares[j] <= limit and segments[leaf, j] != best:
-                    found, _, _, _ = _foot(px, py, pz, points, begin + segments[leaf, j], end, curvature)
-                    if found < square:
-                        square = found
-                        best = segments[leaf, j]
-                        limit = _limit(square, slack)
-            continue
-        _to_boxes(tree, groups[trace] + levels[level] + node, x, y, squares)
-        base = top
-        for j in range(_WIDTH):
-            bound = squares[j]
-            if bound <= limit:
-                top += 1
-                place = top
-                while place > base + 1 and bounds[place - 1] < bound:
-                    stack[place, 0] = stack[place - 1, 0]
-                    stack[place, 1] = stack[place - 1, 1]
-                    bounds[place] = bounds[place - 1]
-                    place -= 1
-                stack[place, 0] = level - 1
-                stack[place, 1] = node * _WIDTH + j
-                bounds[place] = bound
-    return best
+                bound = squares[j]
+                if bound <= limit:
+                    top += 1
+                    place = top
+                    while place > base and bounds[place - 1] < bound:
+                        stack[place, 1] = stack[place - 1, 1]
+                        bounds[place] = bounds[place - 1]
+                        place -= 1
+                    stack[top, 0] = level - 1
+                    stack[place, 1] = node * _WIDTH + j
+                    bounds[place] = bound
+        metres[query] = _length(px, py, pz, qx, qy, qz, curvature)
+        if feet.shape[0] > 0:
+            feet[query, 0] = qx
+            feet[query, 1] = qy
+            if feet.shape[1] == 3:
+                feet[query, 2] = qz
 
 
 @loop
@@ -461,38 +231,26 @@ def search(points, offsets, curvature, index, queries, ranges, traces, first, la
 
     Query points ranges[j] … ranges[j + 1] − 1 belong to trace traces[j] of the index.
     """
-    stack = np.empty((128, 2), np.int64)
-    bounds = np.empty(128)
-    squares = np.empty(_WIDTH)
-    levels = np.empty(16, np.int64)  # how many there are; then where each level's groups begin
+    leaves, groups, lines, segments, tree, views, slacks = index
     group = np.searchsorted(ranges, first, side="right") - 1
-    fresh = True
-    guess = 0
-    for i in range(first, last):
-        while i >= ranges[group + 1]:
-            group += 1
-            fresh = True
+    while first < last:
         trace = traces[group]
-        begin = offsets[trace]
-        end = offsets[trace + 1]
-        if fresh:
-            size = _over(index[0][trace + 1] - index[0][trace])
-            levels[0] = 1
-            levels[1] = 0
-            while size > 1:
-                levels[levels[0] + 1] = levels[levels[0]] + size
-                levels[0] += 1
-                size = _over(size)
-            fresh = False
-            guess = 0
-        px, py, pz = _read(queries, i)
-        guess = _nearest(
-            px, py, pz, points, begin, end, curvature, index, trace, guess, levels, stack, bounds, squares
+        own = slice(leaves[trace], leaves[trace + 1])
+        _search_one(
+            points,
+            offsets[trace],
+            offsets[trace + 1],
+            curvature,
+            lines[own],
+            segments[own],
+            tree[groups[trace] : groups[trace + 1]],
+            views[trace],
+            slacks[trace],
+            queries,
+            first,
+            min(ranges[group + 1], last),
+            metres,
+            feet,
         )
-        _, x, y, z = _foot(px, py, pz, points, begin + guess, end, curvature)
-        metres[i] = _length(px, py, pz, x, y, z, curvature)
-        if feet.shape[0] > 0:
-            feet[i, 0] = x
-            feet[i, 1] = y
-            if feet.shape[1] == 3:
-                feet[i, 2] = z
+        group += 1
+        first = ranges[group]

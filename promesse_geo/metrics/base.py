@@ -95,6 +95,7 @@ class Metric(ABC):
 
     def _index(self, original: Traces) -> Any:
         """What depends on the original alone; by default nothing."""
+        return None
 
 
 def paired(original: Traces, protected: Traces) -> Pairs:

@@ -109,7 +109,7 @@ class RangeQueryDistortion(Metric):
             table, centres = _brought(self.queries, original)
             windows = self.queries.windows
         else:
-            table, centres, windows = _drawn(original, int(self.queries), self.seed)  # type: ignore[call-overload]
+            table, centres, windows = _drawn(original, int(self.queries), self.seed)
         boxes = _boxes(original.space, centres, table.half_side.to_numpy(np.float64))
         return QueryIndex(table.assign(original=_answers(original, boxes, windows)), boxes, windows)
 
@@ -186,9 +186,7 @@ def _brought(own: OwnQueries, original: Traces) -> tuple[gpd.GeoDataFrame, np.nd
     return frame, centres
 
 
-def _drawn(
-    original: Traces, queries: int, seed: int | str | None
-) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
+def _drawn(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
     """Queries around records of the original, each from three random numbers of its own; none without records."""
     key = secrets.token_bytes(32) if seed is None else str(seed).encode()
     entropy = int.from_bytes(hashlib.blake2b(key, digest_size=32, person=b"queries").digest(), "little")

@@ -1,7 +1,7 @@
 """How far protected records lie from where their user has been."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import geopandas as gpd
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 
 from promesse_geo import threads
 from promesse_geo.columns import Name
-from promesse_geo.kernels import polyline
+from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.metrics.base import Metric, as_rows_of, paired
 from promesse_geo.pairs import Pairs
 from promesse_geo.records import as_offsets, make_points
@@ -19,7 +19,7 @@ _BLOCK = 4096  # points searched at a time, in turns by each thread: a costly tr
 
 
 class PolylineIndex(NamedTuple):
-    """Short arcs of each trace in leaves of eight, and boxes over them in groups of eight; see `promesse_geo.kernels.polyline`."""
+    """Short arcs of each trace by eight, and boxes over them by eight; see `promesse_geo.kernels.polyline_index`."""
 
     leaves: np.ndarray
     groups: np.ndarray
@@ -54,7 +54,7 @@ class SpatialError(Metric):
         original: gpd.GeoDataFrame | Traces,
         protected: gpd.GeoDataFrame | Traces,
         *,
-        index: PolylineIndex | None = None,
+        index: Any = None,
         user: Name = ...,
         time: Name = ...,
     ) -> gpd.GeoSeries:
@@ -99,14 +99,16 @@ class SpatialError(Metric):
         leaves, groups = np.empty((2, traces), np.int64)
         targets, slacks, views = np.empty(traces), np.empty(traces), np.empty((traces, 6))
         threads.run(
-            lambda first, last: polyline.count(points, offsets, curvature, first, last, leaves, groups, targets, views),
+            lambda first, last: polyline_index.count(
+                points, offsets, curvature, first, last, leaves, groups, targets, views
+            ),
             shares,
         )
         leaves, groups = as_offsets(leaves), as_offsets(groups)
         lines, tree = np.empty((leaves[-1], 5, 8)), np.empty((groups[-1], 4, 8))
         segments = np.empty((leaves[-1], 8), np.int32)
         threads.run(
-            lambda first, last: polyline.build(
+            lambda first, last: polyline_index.build(
                 points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks
             ),
             shares,

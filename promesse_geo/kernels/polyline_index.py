@@ -1,0 +1,296 @@
+"""An index of the polylines of traces: short arcs and boxes around them, to find what is nearest to a point.
+
+Long segments are cut to about the mean length of their trace's, so that boxes around them are small. The arcs are seen
+from above the trace's middle (on the sphere; a plane is seen as it is), sorted along a Morton curve, and boxed eight by
+eight, level over level. Seen from above, a chord is at most as long as it is, and an arc lies within its sagitta of its
+chord: so distances in the view, less the sagitta, bound the true ones from below, anywhere on the globe.
+
+For trace i, rows leaves[i] … leaves[i + 1] − 1 of the lines hold its arcs, eight to a row (x of all, y of all, dx, dy,
+1/d²), and the same rows of `segments` the record from which each one's segment starts, counted from the trace's first.
+Rows groups[i] … groups[i + 1] − 1 of the tree hold its boxes, eight to a row (low x, low y, high x, high y): those of
+the leaves first, then, level by level, those of eight boxes each. Fewer than eight are filled up with some far away.
+
+Bound: for each segment its length, measured three times, and the sort.
+"""
+
+import math
+
+import numpy as np
+
+from promesse_geo.kernels import loop
+
+_WIDTH = 8  # arcs in a leaf, and boxes in a group
+_CELLS = 65535.0  # of the Morton curve, along each axis
+_FINEST = 8.0  # arcs to a segment of mean length, at most
+_NOWHERE = 1e150  # far away, and its square is a number
+
+
+@loop
+def _read(points, i):
+    return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
+
+
+@loop
+def _leaving(ax, ay, az, bx, by, bz, curvature):
+    """V along the segment at a, and |v|²: v = d + κ|d|²/2 · a with d = b − a; any direction between antipodes."""
+    x, y, z = bx - ax, by - ay, bz - az
+    square = x * x + y * y + z * z
+    half = 0.5 * curvature * square
+    if half > 1.0:  # beyond 90 degrees: from the antipode, where nothing cancels
+        x, y, z = bx + ax, by + ay, bz + az
+        half = -0.5 * (x * x + y * y + z * z)
+    x += half * ax
+    y += half * ay
+    z += half * az
+    if half < 0.0:
+        off = x * ax + y * ay + z * az
+        x -= off * ax
+        y -= off * ay
+        z -= off * az
+    length = x * x + y * y + z * z
+    if curvature != 0.0 and length < 1e-24 * square:
+        if abs(az) < 0.9:
+            return -ax * az, -ay * az, 1.0 - az * az, 1.0 - az * az
+        return 1.0 - ax * ax, -ax * ay, -ax * az, 1.0 - ax * ax
+    return x, y, z, length
+
+
+@loop
+def _length(ax, ay, az, bx, by, bz, curvature):
+    """Length of a segment: 2 atan2(|b − a|, |b + a|) on the sphere."""
+    x, y, z = bx - ax, by - ay, bz - az
+    square = x * x + y * y + z * z
+    chord = math.sqrt(square)
+    if curvature * square < 1e-4:  # 2 arcsin(c/2) to the last digit
+        return chord * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0)))
+    x, y, z = bx + ax, by + ay, bz + az
+    return 2.0 * math.atan2(chord, math.sqrt(x * x + y * y + z * z))
+
+
+@loop
+def _look(points, first, last, view):
+    """Axes of the view: two that stand upright on the mean of records first … last − 1, or those of the plane."""
+    view[:] = 0.0
+    view[0] = 1.0
+    view[4] = 1.0
+    if points.shape[1] == 2:
+        return
+    x, y, z = 0.0, 0.0, 0.0
+    for i in range(first, last):
+        x += points[i, 0]
+        y += points[i, 1]
+        z += points[i, 2]
+    flat = math.hypot(x, y)
+    length = math.hypot(flat, z)
+    if flat <= 1e-9 * length or length == 0.0:  # at a pole, or all around the globe: any view will do
+        return
+    view[0] = -y / flat
+    view[1] = x / flat
+    view[3] = -z / length * (x / flat)
+    view[4] = -z / length * (y / flat)
+    view[5] = flat / length
+
+
+@loop
+def _spread(cell):
+    """The lower 16 bits, with a zero between each two."""
+    cell = (cell | (cell << 8)) & 0x00FF00FF
+    cell = (cell | (cell << 4)) & 0x0F0F0F0F
+    cell = (cell | (cell << 2)) & 0x33333333
+    return (cell | (cell << 1)) & 0x55555555
+
+
+@loop
+def _target(points, first, last, curvature, view):
+    """How long an arc may be: the mean length of the segments; down to a quarter where they cross the place densely.
+
+    Arcs of length s cover N s² = L s with their boxes, so that a point lies in few leaves where L s ≤ 8 A.
+    """
+    total = 0.0
+    low_x, low_y, high_x, high_y = math.inf, math.inf, -math.inf, -math.inf
+    for k in range(first, last):
+        ax, ay, az = _read(points, k)
+        x = ax * view[0] + ay * view[1] + az * view[2]
+        y = ax * view[3] + ay * view[4] + az * view[5]
+        low_x = min(low_x, x)
+        high_x = max(high_x, x)
+        low_y = min(low_y, y)
+        high_y = max(high_y, y)
+        if k + 1 < last:
+            bx, by, bz = _read(points, k + 1)
+            total += _length(ax, ay, az, bx, by, bz, curvature)
+    if total == 0.0:
+        return 0.0
+    mean = total / (last - 1 - first)
+    return min(mean, max(8.0 * (high_x - low_x) * (high_y - low_y) / total, mean / _FINEST))
+
+
+@loop
+def _pieces(length, target):
+    return math.ceil(length / target) if length > target else 1
+
+
+@loop
+def _over(things):
+    """How many boxes of eight stand over so many."""
+    return (things + _WIDTH - 1) // _WIDTH
+
+
+@loop
+def count(points, offsets, curvature, first, last, leaves, groups, targets, views):
+    """Leaves and groups of boxes for traces first … last − 1; a repeated point makes no arc, but a trace has one."""
+    for trace in range(first, last):
+        begin = offsets[trace]
+        end = offsets[trace + 1]
+        _look(points, begin, end, views[trace])
+        target = _target(points, begin, end, curvature, views[trace])
+        arcs = 0
+        for k in range(begin, end - 1):
+            ax, ay, az = _read(points, k)
+            bx, by, bz = _read(points, k + 1)
+            length = _length(ax, ay, az, bx, by, bz, curvature)
+            if length > 0.0:
+                arcs += _pieces(length, target)
+        size = _over(max(arcs, 1))
+        leaves[trace] = size
+        groups[trace] = 0
+        while True:
+            size = _over(size)
+            groups[trace] += size
+            if size == 1:
+                break
+        targets[trace] = target
+
+
+@loop
+def _cut(points, begin, end, curvature, target, view, ends, owners):
+    """Fill `ends` with the arcs' ends in the view, `owners` with their segments; returns their number and sagitta."""
+    placed = 0
+    sagitta = 0.0
+    largest = curvature
+    ax, ay, az = _read(points, begin)
+    x = ax * view[0] + ay * view[1] + az * view[2]
+    y = ax * view[3] + ay * view[4] + az * view[5]
+    for k in range(begin, end - 1):
+        ax, ay, az = _read(points, k)
+        bx, by, bz = _read(points, k + 1)
+        length = _length(ax, ay, az, bx, by, bz, curvature)
+        if length == 0.0:
+            continue
+        pieces = _pieces(length, target)
+        ux, uy, uz, square = _leaving(ax, ay, az, bx, by, bz, curvature)
+        for piece in range(1, pieces + 1):
+            cx, cy, cz = bx, by, bz
+            if piece < pieces:
+                part = length * piece / pieces
+                along = part / math.sqrt(square)
+                stay = 1.0
+                if curvature != 0.0:
+                    along = math.sin(part) / math.sqrt(square)
+                    stay = math.cos(part)
+                cx = stay * ax + along * ux
+                cy = stay * ay + along * uy
+                cz = stay * az + along * uz
+            ends[placed, 0] = x
+            ends[placed, 1] = y
+            x = cx * view[0] + cy * view[1] + cz * view[2]
+            y = cx * view[3] + cy * view[4] + cz * view[5]
+            ends[placed, 2] = x
+            ends[placed, 3] = y
+            owners[placed] = k - begin
+            placed += 1
+        half = 0.5 * length / pieces
+        sagitta = max(sagitta, 0.5 * curvature * half * half)  # at least 1 − cos
+        largest = max(largest, abs(x), abs(y))
+    if placed == 0:
+        ends[0, 0] = ends[0, 2] = x
+        ends[0, 1] = ends[0, 3] = y
+        owners[0] = 0
+        placed = 1
+        largest = max(largest, abs(x), abs(y))
+    return placed, sagitta + 4e-15 * largest  # and what rounding may do
+
+
+@loop
+def _in_order(ends):
+    """Arcs in the order of their middles on a Morton curve: the number of each in the lower 31 bits."""
+    size = ends.shape[0]
+    middle_x = ends[:, 0] + ends[:, 2]
+    middle_y = ends[:, 1] + ends[:, 3]
+    low_x = middle_x.min()
+    low_y = middle_y.min()
+    span = max(middle_x.max() - low_x, middle_y.max() - low_y)
+    scale = _CELLS / span if span > 0.0 else 0.0
+    keys = np.empty(size, np.int64)
+    for i in range(size):
+        across = _spread(int((middle_x[i] - low_x) * scale))
+        along = _spread(int((middle_y[i] - low_y) * scale))
+        keys[i] = ((across | (along << 1)) << 31) | i
+    keys.sort()
+    return keys
+
+
+@loop
+def _plant(ends, owners, keys, lines, segments, tree):
+    """Fill the leaves with arcs (x, y, dx, dy, 1/d²), and the first level of the tree with their boxes."""
+    tree[:, :2] = _NOWHERE
+    tree[:, 2:] = -_NOWHERE
+    for leaf in range(lines.shape[0]):
+        group = leaf // _WIDTH
+        place = leaf % _WIDTH
+        for j in range(_WIDTH):
+            i = leaf * _WIDTH + j
+            if i >= keys.shape[0]:
+                lines[leaf, 0, j] = _NOWHERE
+                lines[leaf, 1, j] = _NOWHERE
+                lines[leaf, 2:, j] = 0.0
+                segments[leaf, j] = 0
+                continue
+            k = keys[i] & 0x7FFFFFFF
+            dx = ends[k, 2] - ends[k, 0]
+            dy = ends[k, 3] - ends[k, 1]
+            square = dx * dx + dy * dy
+            lines[leaf, 0, j] = ends[k, 0]
+            lines[leaf, 1, j] = ends[k, 1]
+            lines[leaf, 2, j] = dx
+            lines[leaf, 3, j] = dy
+            lines[leaf, 4, j] = 1.0 / square if square > 1e-290 else 0.0
+            segments[leaf, j] = owners[k]
+            tree[group, 0, place] = min(tree[group, 0, place], ends[k, 0], ends[k, 2])
+            tree[group, 1, place] = min(tree[group, 1, place], ends[k, 1], ends[k, 3])
+            tree[group, 2, place] = max(tree[group, 2, place], ends[k, 0], ends[k, 2])
+            tree[group, 3, place] = max(tree[group, 3, place], ends[k, 1], ends[k, 3])
+
+
+@loop
+def _grow(tree, leaves):
+    """Fill the levels above: each group of eight boxes is one box of the next level."""
+    below = 0
+    size = _over(leaves)
+    while size > 1:
+        above = below + size
+        for i in range(size):
+            group = above + i // _WIDTH
+            place = i % _WIDTH
+            tree[group, 0, place] = tree[below + i, 0].min()
+            tree[group, 1, place] = tree[below + i, 1].min()
+            tree[group, 2, place] = tree[below + i, 2].max()
+            tree[group, 3, place] = tree[below + i, 3].max()
+        below = above
+        size = _over(size)
+
+
+@loop
+def build(points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks):
+    """Fill the index of traces first … last − 1; `leaves` and `groups` say where each trace's begin."""
+    for trace in range(first, last):
+        begin = offsets[trace]
+        end = offsets[trace + 1]
+        own = slice(leaves[trace], leaves[trace + 1])
+        boxes = tree[groups[trace] : groups[trace + 1]]
+        room = (leaves[trace + 1] - leaves[trace]) * _WIDTH
+        ends = np.empty((room, 4))
+        owners = np.empty(room, np.int32)
+        arcs, slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], ends, owners)
+        _plant(ends, owners, _in_order(ends[:arcs]), lines[own], segments[own], boxes)
+        _grow(boxes, leaves[trace + 1] - leaves[trace])
