@@ -107,18 +107,11 @@ def paired(original: Traces, protected: Traces) -> Pairs:
         If the original lacks users of the protected data, only one of the two has a time zone, or a protected
         location has no place in the original's CRS.
     """
-    unknown = ~protected.users.isin(original.users)
+    pairs = align(original, protected)
+    unknown = ~protected.users.isin(pairs.protected.users)
     if unknown.any():
         row = int(protected.positions[np.repeat(unknown, protected.counts)].min())
         raise ValueError(_unknown_users(int(unknown.sum()), len(unknown), row))
-    pairs = align(original, protected)
-    if pairs.protected.space is not protected.space:
-        lost = ~np.isfinite(pairs.protected.points).all(axis=1)
-        if lost.any():
-            raise ValueError(
-                f"{check.counted(int(lost.sum()), 'protected location')} cannot be brought into the original's CRS "
-                f"(first in row {int(protected.positions[lost].min()):,}, counted from 0). Is each CRS the right one?"
-            )
     return pairs
 
 

@@ -12,7 +12,8 @@ from promesse_geo.columns import Name
 from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.metrics.base import Metric, as_rows_of, paired
 from promesse_geo.pairs import Pairs
-from promesse_geo.records import as_offsets, make_points
+from promesse_geo.points import make_points
+from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces, as_traces
 
 _BLOCK = 4096  # points searched at a time, in turns by each thread: a costly trace is shared
