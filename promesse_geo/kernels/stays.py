@@ -48,9 +48,7 @@ def _square_to(points, i, x, y, z):
 @loop
 def _middle(points, begin, end):
     """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
-    x = 0.0
-    y = 0.0
-    z = 0.0
+    x = y = z = 0.0
     for i in range(begin, end):
         x += points[i, 0] - points[begin, 0]
         y += points[i, 1] - points[begin, 1]
@@ -109,14 +107,11 @@ def _newest_beyond(points, i, start, limit):
 def _make_balls(points, base, start, i, edge, balls, floors, made):
     """Bring the balls around whole blocks of records start … i − 1 up to date: centre, and edge − radius."""
     for level in range(1, _LEVELS + 1):
-        size = 1 << 4 * level
-        block = max(made[level], (start - base + size - 1) // size)
-        while (block + 1) * size <= i - base:
+        shift = 4 * level
+        block = max(made[level], (start - base + (1 << shift) - 1) >> shift)
+        while (block + 1) << shift <= i - base:
             at = floors[level] + block
-            x = 0.0
-            y = 0.0
-            z = 0.0
-            radius = 0.0
+            x = y = z = radius = 0.0
             if level == 1:
                 begin = base + block * 16
                 x, y, z = _middle(points, begin, begin + 16)
@@ -141,28 +136,34 @@ def _make_balls(points, base, start, i, edge, balls, floors, made):
 
 
 @loop
-def _newest_beyond_by_balls(points, i, start, base, limit, balls, floors):
-    """The same as `_newest_beyond`, past whole blocks whose ball is within the edge; and how many looks it took."""
-    j = i
+def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, floors):
+    """The newest of records start … rest − 1 that is beyond the limit from record i; and how many looks it took.
+
+    Whole blocks whose ball is within the edge less `less` are passed.
+    """
+    j = rest
     looks = 0
     while j > start:
-        level = _LEVELS
+        level = _LEVELS if (j - base) & 15 == 0 else 0
         while level > 0:
-            size = 1 << 4 * level
-            if (j - base) % size == 0 and j - size >= start:
-                at = floors[level] + (j - base) // size - 1
+            shift = 4 * level
+            size = 1 << shift
+            if (j - base) & (size - 1) == 0 and j - size >= start:
+                at = floors[level] + ((j - base) >> shift) - 1
                 looks += 1
-                room = balls[at, 3]
+                room = balls[at, 3] - less
                 if room > 0.0 and _square_to(points, i, balls[at, 0], balls[at, 1], balls[at, 2]) <= room * room:
                     break
             level -= 1
         if level > 0:
             j -= 1 << 4 * level
             continue
-        j -= 1
-        looks += 1
-        if _square(points, i, j) > limit:
-            return j, looks
+        bound = max(start, j - 1 - ((j - base - 1) & 15))  # down to the end of the next block
+        looks += j - bound
+        while j > bound:
+            j -= 1
+            if _square(points, i, j) > limit:
+                return j, looks
     return start - 1, looks
 
 
@@ -212,6 +213,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
     """
     base = offsets[first]
     edge = math.sqrt(limit) * _ROUNDED
+    step = edge / 8
     floors = np.zeros(_LEVELS + 2, np.int64)
     for level in range(1, _LEVELS + 1):
         floors[level + 1] = floors[level] + ((offsets[last] - base) >> 4 * level) + 1
@@ -231,42 +233,57 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
         slot = begin // 2
         found = 0
         start = begin
-        ringed = begin - 1  # start of the window that circle and hull were made for
-        circled = begin  # the circle holds records ringed … circled − 1, the hull ringed … hulled − 1
-        hulled = begin
+        # A circle holds records ringed … circled − 1: around the middle of the whole window, and a hull those up to
+        # hulled − 1; or of edge − step around a pivot, and the records since are within a step of that.
+        ringed = circled = hulled = pivot = begin
+        whole = False
         radius = 0.0
         looks = 0  # at balls and records since the start last moved
         for i in range(begin, end):
+            newest = start - 1
+            rest = i  # from here on none is beyond the limit
             if i - start <= short:
                 newest = _newest_beyond(points, i, start, limit)
-            else:
-                settled = times[i - 1] - times[start] >= duration or looks >= _PATIENCE * (i - start)
-                if settled and ringed != start:
+                rest = start
+            elif times[i - 1] - times[start] >= duration or looks >= _PATIENCE * (i - start):
+                if not whole or ringed != start:
                     centre[0], centre[1], centre[2] = _middle(points, start, i)
-                    _turn(points, centre[0], centre[1], centre[2], axes)
-                    support[:] = -np.inf
-                    heights[0] = np.inf
-                    heights[1] = -np.inf
+                    whole = True
                     ringed = start
                     circled = start
                     hulled = start
                     radius = 0.0
-                fits = False
-                if ringed == start:
-                    for j in range(circled, i):
-                        radius = max(radius, math.sqrt(_square_to(points, j, centre[0], centre[1], centre[2])))
-                    circled = i
-                    away = math.sqrt(_square_to(points, i, centre[0], centre[1], centre[2]))
-                    fits = away + radius <= edge
-                    if not fits:
-                        _widen(points, hulled, i, centre, axes, rays, support, heights)
-                        hulled = i
-                        fits = _fits(points, i, centre, axes, rays, support, heights, limit)
-                newest = start - 1
-                if not fits:
+                for j in range(circled, i):
+                    radius = max(radius, math.sqrt(_square_to(points, j, centre[0], centre[1], centre[2])))
+                circled = i
+                if math.sqrt(_square_to(points, i, centre[0], centre[1], centre[2])) + radius <= edge:
+                    rest = start
+                elif i - start > _PATIENCE * short:
+                    if hulled == start:
+                        _turn(points, centre[0], centre[1], centre[2], axes)
+                        support[:] = -np.inf
+                        heights[0] = np.inf
+                        heights[1] = -np.inf
+                    _widen(points, hulled, i, centre, axes, rays, support, heights)
+                    hulled = i
+                    if _fits(points, i, centre, axes, rays, support, heights, limit):
+                        rest = start
+            else:
+                if whole or circled != i or _square(points, i, pivot) > step * step:
+                    pivot = i
+                    whole = False
                     _make_balls(points, base, start, i, edge, balls, floors, made)
-                    newest, more = _newest_beyond_by_balls(points, i, start, base, limit, balls, floors)
+                    ringed, more = _newest_beyond_by_balls(
+                        points, i, start, i, base, (edge - step) ** 2, step, balls, floors
+                    )
+                    ringed += 1
                     looks += more
+                circled = i + 1
+                rest = max(ringed, start)
+            if rest > start:
+                _make_balls(points, base, start, i, edge, balls, floors, made)
+                newest, more = _newest_beyond_by_balls(points, i, start, rest, base, limit, 0.0, balls, floors)
+                looks += more
             if newest >= start:
                 if i - start >= 2 and times[i - 1] - times[start] >= duration:
                     starts[slot + found] = start
