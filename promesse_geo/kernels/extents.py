@@ -150,30 +150,22 @@ def _widest(points, begin, end, centre, axes):
     """
     if end - begin <= _FEW:
         return _longest_pair(points, np.arange(begin, end))
-    far = begin
-    radius = 0.0
+    away = np.empty(end - begin)
     for i in range(begin, end):
-        away = _square_to(points, i, centre[0], centre[1], centre[2])
-        if away > radius:
-            radius = away
-            far = i
+        away[i - begin] = _square_to(points, i, centre[0], centre[1], centre[2])
+    far = begin + np.argmax(away)
+    radius = away[far - begin]
     least = 0.0
-    for _ in range(2):
-        pole = far
-        for i in range(begin, end):
-            away = _square(points, i, pole)
-            if away > least:
-                least = away
-                far = i
+    for i in range(begin, end):
+        least = max(least, _square(points, i, far))
     if least == 0.0:
         return 0.0
     nearest = max((math.sqrt(least) - math.sqrt(radius)) * (1.0 - 1e-9), 0.0) ** 2
     chosen = np.empty(end - begin, np.int64)
     count = 0
     for i in range(begin, end):
-        if _square_to(points, i, centre[0], centre[1], centre[2]) >= nearest:
-            chosen[count] = i
-            count += 1
+        chosen[count] = i
+        count += away[i - begin] >= nearest
     chosen = chosen[:count]
     if count <= _FEW:
         return max(least, _longest_pair(points, chosen))

@@ -109,6 +109,8 @@ def _make_balls(points, base, start, i, edge, balls, floors, made):
     for level in range(1, _LEVELS + 1):
         shift = 4 * level
         block = max(made[level], (start - base + (1 << shift) - 1) >> shift)
+        if (block + 1) << shift > i - base:
+            break  # nor is a larger block complete
         while (block + 1) << shift <= i - base:
             at = floors[level] + block
             x = y = z = radius = 0.0
@@ -243,16 +245,16 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
             newest = start - 1
             rest = i  # from here on none is beyond the limit
             if i - start <= short:
-                newest = _newest_beyond(points, i, start, limit)
-                rest = start
-            elif times[i - 1] - times[start] >= duration or looks >= _PATIENCE * (i - start):
+                newest, rest = _newest_beyond(points, i, start, limit), start
+            elif (
+                times[i - 1] - times[start] >= duration
+                or looks >= _PATIENCE * (i - start)
+                or (whole and ringed == start)
+            ):
                 if not whole or ringed != start:
                     centre[0], centre[1], centre[2] = _middle(points, start, i)
-                    whole = True
-                    ringed = start
-                    circled = start
-                    hulled = start
-                    radius = 0.0
+                    ringed = circled = hulled = start
+                    whole, radius = True, 0.0
                 for j in range(circled, i):
                     radius = max(radius, math.sqrt(_square_to(points, j, centre[0], centre[1], centre[2])))
                 circled = i
@@ -262,21 +264,21 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     if hulled == start:
                         _turn(points, centre[0], centre[1], centre[2], axes)
                         support[:] = -np.inf
-                        heights[0] = np.inf
-                        heights[1] = -np.inf
+                        heights[0], heights[1] = np.inf, -np.inf
                     _widen(points, hulled, i, centre, axes, rays, support, heights)
                     hulled = i
                     if _fits(points, i, centre, axes, rays, support, heights, limit):
                         rest = start
             else:
                 if whole or circled != i or _square(points, i, pivot) > step * step:
-                    pivot = i
-                    whole = False
+                    pivot, whole = i, False
                     _make_balls(points, base, start, i, edge, balls, floors, made)
                     ringed, more = _newest_beyond_by_balls(
                         points, i, start, i, base, (edge - step) ** 2, step, balls, floors
                     )
                     ringed += 1
+                    if ringed > start and i - ringed > 4096:  # from where a block begins, past some that would do
+                        ringed += (base - ringed) & 255
                     looks += more
                 circled = i + 1
                 rest = max(ringed, start)
@@ -286,15 +288,13 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                 looks += more
             if newest >= start:
                 if i - start >= 2 and times[i - 1] - times[start] >= duration:
-                    starts[slot + found] = start
-                    ends[slot + found] = i
+                    starts[slot + found], ends[slot + found] = start, i
                     found += 1
                     start = i
                 else:
                     start = newest + 1
                 looks = 0
         if end - start >= 2 and times[end - 1] - times[start] >= duration:
-            starts[slot + found] = start
-            ends[slot + found] = end
+            starts[slot + found], ends[slot + found] = start, end
             found += 1
         counts[trace] = found
