@@ -33,13 +33,17 @@ from promesse_geo.datasets import (
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.metrics import Compression, Metric, RangeQueryDistortion, SpatialError
+from promesse_geo.pois import pois
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
 from promesse_geo.publish import check_published
 from promesse_geo.space import Plane, Sphere
 from promesse_geo.traces import Traces
 from promesse_geo.write import write
 
-_HEAVY = {"run_demo": "promesse_geo.demo"}  # loaded when first used, so that importing stays quick
+_HEAVY = {
+    "PoiExtractor": "promesse_geo.pois.extractor",
+    "run_demo": "promesse_geo.demo",
+}  # loaded when first used, so that importing stays quick
 
 
 def __getattr__(name: str) -> Any:
@@ -62,6 +66,7 @@ __all__ = [
     "Mechanism",
     "Metric",
     "Plane",
+    "PoiExtractor",
     "Promesse",
     "RangeQueryDistortion",
     "SpatialError",
@@ -73,6 +78,7 @@ __all__ = [
     "drop_jumps",
     "first_days",
     "make_city",
+    "pois",
     "prepare",
     "pseudonymize",
     "read_cabspotting",

@@ -10,6 +10,7 @@ from promesse_geo import days as local_days
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.metrics import Compression, RangeQueryDistortion, SpatialError
+from promesse_geo.pois import pois as find_pois
 from promesse_geo.publish import check_published
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
@@ -115,6 +116,10 @@ class PromesseAccessor:
     ) -> gpd.GeoDataFrame:
         """Protect the data with planar Laplace noise; see `promesse_geo.GeoIndistinguishability`."""
         return self.protect(GeoIndistinguishability(epsilon, grid=grid, seed=seed))
+
+    def pois(self, diameter: float = 200, duration: Any = "15min") -> gpd.GeoDataFrame:
+        """Find where users stayed, as the paper's attacker does; see `promesse_geo.pois`."""
+        return find_pois(self._frame, diameter, duration, **self._names)
 
     def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
         """Look at protected data as a careful friend would; see `promesse_geo.check_published`."""

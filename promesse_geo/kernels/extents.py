@@ -1,0 +1,194 @@
+"""The middle and the diameter of stays.
+
+Bound: four looks at each record; then sorting the few that may be an end of the diameter, all of them on a circle.
+"""
+
+import math
+
+import numpy as np
+
+from promesse_geo.kernels import loop
+
+_FEW = 40  # so many records are measured pair by pair
+
+
+@loop
+def _square(points, i, j):
+    """The squared chord or length between two records."""
+    dx = points[i, 0] - points[j, 0]
+    dy = points[i, 1] - points[j, 1]
+    square = dx * dx + dy * dy
+    if points.shape[1] == 3:
+        dz = points[i, 2] - points[j, 2]
+        square += dz * dz
+    return square
+
+
+@loop
+def _square_to(points, i, x, y, z):
+    """The same to a point that is no record; z is 0 in the plane."""
+    dx = points[i, 0] - x
+    dy = points[i, 1] - y
+    square = dx * dx + dy * dy
+    if points.shape[1] == 3:
+        dz = points[i, 2] - z
+        square += dz * dz
+    return square
+
+
+@loop
+def _middle(points, begin, end):
+    """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
+    x = 0.0
+    y = 0.0
+    z = 0.0
+    for i in range(begin, end):
+        x += points[i, 0] - points[begin, 0]
+        y += points[i, 1] - points[begin, 1]
+        if points.shape[1] == 3:
+            z += points[i, 2] - points[begin, 2]
+    count = end - begin
+    height = points[begin, 2] + z / count if points.shape[1] == 3 else 0.0
+    return points[begin, 0] + x / count, points[begin, 1] + y / count, height
+
+
+@loop
+def _turn(points, x, y, z, axes):
+    """Write east, north and up at a point, as rows of (3, 3); in the plane those of the plane."""
+    axes[:] = 0.0
+    axes[0, 0] = 1.0
+    axes[1, 1] = 1.0
+    axes[2, 2] = 1.0
+    flat = math.sqrt(x * x + y * y)
+    if points.shape[1] == 3 and flat > 0.0:
+        length = math.sqrt(x * x + y * y + z * z)
+        axes[0, 0] = -y / flat
+        axes[0, 1] = x / flat
+        axes[1, 0] = -z * x / flat / length
+        axes[1, 1] = -z * y / flat / length
+        axes[1, 2] = flat / length
+        axes[2, 0] = x / length
+        axes[2, 1] = y / length
+        axes[2, 2] = z / length
+
+
+@loop
+def _seen(points, i, centre, axes):
+    """A record as seen from above a point: how far east, north and up of it."""
+    dx = points[i, 0] - centre[0]
+    dy = points[i, 1] - centre[1]
+    if points.shape[1] == 2:
+        return dx, dy, 0.0
+    dz = points[i, 2] - centre[2]
+    return (
+        dx * axes[0, 0] + dy * axes[0, 1] + dz * axes[0, 2],
+        dx * axes[1, 0] + dy * axes[1, 1] + dz * axes[1, 2],
+        dx * axes[2, 0] + dy * axes[2, 1] + dz * axes[2, 2],
+    )
+
+
+@loop
+def _longest_pair(points, chosen):
+    """The longest of the squared distances between the chosen records, pair by pair."""
+    longest = 0.0
+    for i in range(len(chosen)):
+        for j in range(i):
+            longest = max(longest, _square(points, chosen[i], chosen[j]))
+    return longest
+
+
+@loop
+def _corners(x, y):
+    """Where the corners of the convex hull of points are, anticlockwise (Andrew's monotone chain)."""
+    order = np.argsort(x)
+    count = len(x)
+    hull = np.empty(2 * count + 1, np.int64)
+    size = 0
+    for turn in range(2):
+        floor = size + 1
+        for step in range(count):
+            i = order[step] if turn == 0 else order[count - 1 - step]
+            while size > floor:
+                a = hull[size - 2]
+                b = hull[size - 1]
+                if (x[b] - x[a]) * (y[i] - y[a]) - (y[b] - y[a]) * (x[i] - x[a]) > 0.0:
+                    break
+                size -= 1
+            hull[size] = i
+            size += 1
+        size -= 1  # the last point of a chain is the first of the other
+    return hull[: max(size, 1)]
+
+
+@loop
+def _longest_across(points, chosen, x, y):
+    """The longest squared distance between corners that face each other (rotating calipers)."""
+    corners = _corners(x, y)
+    count = len(corners)
+    longest = 0.0
+    j = 1 % count
+    for side in range(count):
+        a = corners[side]
+        b = corners[(side + 1) % count]
+        for _ in range(count):
+            here = corners[j]
+            there = corners[(j + 1) % count]
+            if (x[b] - x[a]) * (y[there] - y[here]) - (y[b] - y[a]) * (x[there] - x[here]) <= 0.0:
+                break
+            j = (j + 1) % count
+        for k in (corners[j], corners[(j + 1) % count]):
+            longest = max(longest, _square(points, chosen[a], chosen[k]), _square(points, chosen[b], chosen[k]))
+    return longest
+
+
+@loop
+def _widest(points, begin, end, centre, axes):
+    """The squared diameter of records begin … end − 1.
+
+    Both ends of a diameter of at least L are at least L − r from a centre of which all are within r. What remains
+    is measured pair by pair, or across its convex hull as seen from above the centre.
+    """
+    if end - begin <= _FEW:
+        return _longest_pair(points, np.arange(begin, end))
+    away = np.empty(end - begin)
+    for i in range(begin, end):
+        away[i - begin] = _square_to(points, i, centre[0], centre[1], centre[2])
+    far = begin + np.argmax(away)
+    radius = away[far - begin]
+    least = 0.0
+    for i in range(begin, end):
+        least = max(least, _square(points, i, far))
+    if least == 0.0:
+        return 0.0
+    nearest = max((math.sqrt(least) - math.sqrt(radius)) * (1.0 - 1e-9), 0.0) ** 2
+    chosen = np.empty(end - begin, np.int64)
+    count = 0
+    for i in range(begin, end):
+        chosen[count] = i
+        count += away[i - begin] >= nearest
+    chosen = chosen[:count]
+    if count <= _FEW:
+        return max(least, _longest_pair(points, chosen))
+    x = np.empty(count)
+    y = np.empty(count)
+    for k in range(count):
+        east, north, _ = _seen(points, chosen[k], centre, axes)
+        x[k] = math.cos(1.0) * east + math.sin(1.0) * north  # turned, so that points of a grid do not share an x
+        y[k] = math.cos(1.0) * north - math.sin(1.0) * east
+    return max(least, _longest_across(points, chosen, x, y))
+
+
+@loop
+def measure(points, starts, ends, first, last, centres, squares):
+    """Write mean (of unit length on the sphere) and squared diameter of stays first … last − 1."""
+    centre = np.empty(3)
+    axes = np.empty((3, 3))
+    for stay in range(first, last):
+        centre[0], centre[1], centre[2] = _middle(points, starts[stay], ends[stay])
+        _turn(points, centre[0], centre[1], centre[2], axes)
+        squares[stay] = _widest(points, starts[stay], ends[stay], centre, axes)
+        length = 1.0
+        if points.shape[1] == 3:
+            length = math.sqrt(centre[0] ** 2 + centre[1] ** 2 + centre[2] ** 2)
+        for axis in range(points.shape[1]):
+            centres[stay, axis] = centre[axis] / length
