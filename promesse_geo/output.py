@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+OF_SQLITE = ("-wal", "-journal")
+"""Endings of files beside a GeoPackage that hold changes not yet in it, or what stood there before them."""
+
 
 def check_place(path: Path, *, force: bool) -> None:
     """Say why nothing can be written to a path: no folder, a folder itself, or a file that is there."""
@@ -16,6 +19,13 @@ def check_place(path: Path, *, force: bool) -> None:
         raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file.")
     if _is_there(path) and not force:
         raise FileExistsError(_there_already(path))
+    endings = OF_SQLITE if path.suffix.lower() == ".gpkg" else ()
+    beside = [path.name + ending for ending in endings if os.path.lexists(f"{path}{ending}")]
+    if beside:
+        raise FileExistsError(
+            f"Beside {str(path)!r} stands {beside[0]!r}, which SQLite would bring into a new file. Close the program "
+            "that has the file open, or remove what it left."
+        )
 
 
 def check_gdal_reaches(folder: Path) -> None:

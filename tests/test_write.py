@@ -21,6 +21,7 @@ import pyogrio
 import pytest
 
 import promesse_geo as pg
+from promesse_geo.publish.files import file_findings
 
 writing = import_module("promesse_geo.write")  # the package's name `write` is the function
 
@@ -708,3 +709,25 @@ def test_gdal_is_left_as_it_was_by_threads_too(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: pg.write(frame, tmp_path / f"{number}.gpkg"), range(16)))
     assert pyogrio.get_gdal_config_option("OGR_CURRENT_DATE") == before
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("ending", ["-wal", "-journal"])
+def test_what_sqlite_left_of_an_old_file_does_not_get_into_the_new_one(ending, force, tmp_path):
+    (tmp_path / f"safe.gpkg{ending}").write_bytes(b"pages of the original")
+    with pytest.raises(FileExistsError, match="SQLite would bring into a new file"):
+        pg.write(pg.make_city(users=1, days=1), tmp_path / "safe.gpkg", force=force)
+    assert not (tmp_path / "safe.gpkg").exists()
+
+
+def test_a_geopackage_that_a_program_has_not_written_back_fails_the_check(tmp_path):
+    path = tmp_path / "safe.gpkg"
+    pg.write(pg.make_city(users=1, days=1), path)
+    with sqlite3.connect(path) as open_elsewhere:
+        open_elsewhere.execute("PRAGMA journal_mode=WAL")
+        open_elsewhere.execute("UPDATE gpkg_contents SET description = 'new'")
+        open_elsewhere.commit()
+        found = file_findings(path).set_index("test").loc["nothing else in the file"]
+        assert found["verdict"] == "failed"
+        assert "not in the file yet" in found["reason"]
+    open_elsewhere.close()

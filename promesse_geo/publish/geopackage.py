@@ -12,6 +12,7 @@ import pyogrio
 from promesse_geo import check
 from promesse_geo.datasets.table_columns import Wanted, find_user_and_time
 from promesse_geo.datasets.wkb import read_points
+from promesse_geo.output import OF_SQLITE
 from promesse_geo.publish.findings import Extras
 from promesse_geo.write import METADATA_KEY
 
@@ -32,6 +33,9 @@ _RTREE = ("", "_rowid", "_node", "_parent")
 
 def geopackage_extras(path: Path, wanted: Wanted) -> Extras:
     """Look at other layers and tables, columns, Z and M, the numbers of the rows, and metadata."""
+    for beside in (path.with_name(path.name + ending) for ending in OF_SQLITE):
+        if beside.exists() and beside.stat().st_size:
+            return Extras([], [f"what {beside.name!r} holds beside it: changes that are not in the file yet"], [])
     with closing(_opened(path)) as file:
         layers = file.execute("SELECT table_name, column_name FROM gpkg_geometry_columns").fetchall()
         tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
