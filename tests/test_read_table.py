@@ -712,3 +712,12 @@ def test_one_time_that_cannot_be_read_is_one_record_without_a_time(tmp_path):
         read_table(path)
     with pytest.warns(UserWarning, match=r"1 record .*no time, or one that cannot be read"):
         assert len(read_table(path, errors="skip")) == 2
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".gpkg", ".geojson"])
+def test_a_format_that_cannot_lack_a_header_lists_its_columns(ending, tmp_path):
+    frame = pg.make_city(users=1, days=1).rename(columns={"user": "driver_id", "time": "gps_time"})
+    pg.write(frame, tmp_path / f"parts{ending}", user="driver_id", time="gps_time")
+    with pytest.raises(ValueError, match=r"the columns are .*driver_id.*gps_time") as caught:
+        read_table(tmp_path / f"parts{ending}")
+    assert "header" not in str(caught.value)

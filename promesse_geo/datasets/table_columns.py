@@ -35,7 +35,7 @@ _UNITS = {
 
 
 class Wanted(NamedTuple):
-    """What `read_table` was asked to read."""
+    """What `read_table` was asked to read, and whether the first line may hold values, as only in text it can."""
 
     user: Name
     time: Name
@@ -44,6 +44,7 @@ class Wanted(NamedTuple):
     crs: Any
     layer: str | None
     lenient: bool
+    may_lack_header: bool = False
 
 
 class Columns(NamedTuple):
@@ -97,7 +98,7 @@ def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, know
         low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
     ]
     sought = {role, *known} if name is ... else {name}
-    if columns and sought.isdisjoint(looked) and not _are_names(columns, wanted):
+    if wanted.may_lack_header and columns and sought.isdisjoint(looked) and not _are_names(columns, wanted):
         raise ValueError(
             f"No {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
             "should have names such as user, time, lon and lat. Add them, or say which is which, as in "

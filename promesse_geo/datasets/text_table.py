@@ -43,7 +43,7 @@ class _TooLargeError(Exception):
     """A packed file that grows beyond measure."""
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """How the text is written, and the names in its first line."""
 
     encoding: str
@@ -51,11 +51,17 @@ class _Layout(NamedTuple):
     columns: list[str]
 
 
+def find_text_columns(layout: Layout, wanted: Wanted) -> tuple[Names, tuple[str, str, Any]]:
+    """Say which columns hold user and time, and which x and y in which CRS; without showing a line of values."""
+    wanted = wanted._replace(may_lack_header=True)
+    coordinates = find_coordinates(layout.columns, wanted)
+    return find_user_and_time(layout.columns, wanted), coordinates
+
+
 def read_text_table(path: Path, wanted: Wanted) -> Columns:
     """Read a CSV; with `wanted.lenient` lines with too few or too many values are counted instead of refused."""
     layout = read_layout(path)
-    across, along, crs = find_coordinates(layout.columns, wanted)
-    names = find_user_and_time(layout.columns, wanted)
+    names, (across, along, crs) = find_text_columns(layout, wanted)
     with _without_values(layout):
         table, ragged = _read(path, layout, numbers=[across, along], names=names, crs=crs, lenient=wanted.lenient)
     if ragged and not table.num_rows:
@@ -80,7 +86,7 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
     )
 
 
-def _judge_end(path: Path, layout: _Layout, *, used: set[Any]) -> str:
+def _judge_end(path: Path, layout: Layout, *, used: set[Any]) -> str:
     """Whether the last line is whole; what packing protects, and values that are not read, need no look."""
     with path.open("rb") as file:
         if _packing(file.read(4)) or layout.columns[-1] not in used:
@@ -132,7 +138,7 @@ class _Unpacked(io.RawIOBase):
         return piece
 
 
-def read_layout(path: Path) -> _Layout:
+def read_layout(path: Path) -> Layout:
     """Tell from its beginning how a text is written, and the names of its columns."""
     with _opened(path) as file:
         head = file.read(_HEAD)
@@ -147,11 +153,11 @@ def read_layout(path: Path) -> _Layout:
     columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
         raise ValueError("its first line holds values, not the names of columns.")
-    return _Layout(encoding, delimiter, columns)
+    return Layout(encoding, delimiter, columns)
 
 
 def _read(
-    path: Path, layout: _Layout, *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool
+    path: Path, layout: Layout, *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool
 ) -> tuple[pa.Table, list[csv.InvalidRow]]:
     """Read the wanted columns; where lines do not fit, pass over them if lenient, or say which one is the first."""
     ragged: list[csv.InvalidRow] = []
@@ -207,7 +213,7 @@ def _check_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
 
 def _parse(
     path: Path,
-    layout: _Layout,
+    layout: Layout,
     *,
     types: dict[str, pa.DataType],
     missing: list[str],
@@ -259,7 +265,7 @@ def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[p
 
 
 @contextmanager
-def _without_values(layout: _Layout) -> Iterator[None]:
+def _without_values(layout: Layout) -> Iterator[None]:
     """Say what is wrong with a CSV without showing the line, as pyarrow does."""
     try:
         yield
@@ -268,7 +274,7 @@ def _without_values(layout: _Layout) -> Iterator[None]:
         raise ValueError(_ragged(str(error), layout) or words) from None
 
 
-def _ragged(message: str, layout: _Layout) -> str:
+def _ragged(message: str, layout: Layout) -> str:
     """What pyarrow says of a line with too few or too many values, in our words; nothing of anything else."""
     counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
     if not counts:
@@ -278,5 +284,5 @@ def _ragged(message: str, layout: _Layout) -> str:
     return f"its first line names {named} {_separated(layout)}, but a line holds {held}{line}."
 
 
-def _separated(layout: _Layout) -> str:
+def _separated(layout: Layout) -> str:
     return f"separated by {_DELIMITERS[layout.delimiter]}"

@@ -2,7 +2,8 @@
 
 One walk serves the sphere (curvature 1, unit vectors) and the plane (curvature 0, metres): with κ the curvature,
 a segment a → b is left with v = d + κ|d|²/2 · a (d = b − a), and every formula of the sphere becomes that of the plane
-at κ = 0. "At least ε away" compares squared chords; no trigonometry but where more than one sample lies on a segment.
+at κ = 0. "At least ε away" compares squared chords, and tables say where m steps lead: no trigonometry but where more
+samples lie on a segment than the tables hold.
 
 Bound: for each output sample one square root and two divisions in a chain, and the stores.
 """
@@ -251,9 +252,9 @@ def fill(
 def spread(offsets, begin, end, first, last, times):
     """Write the times of traces first … last − 1: from begin to end in equal steps, to the nanosecond.
 
-    That is begin + ⌊j · (end − begin)/(n − 1)⌋. With
-    q, r = divmod(end − begin, n − 1) that is begin + j · q + ⌊j · r/(n − 1)⌋; the last term counts how often the
-    remainders j · r have passed n − 1, in integers, which saves a division for each time.
+    That is begin + ⌊j · (end − begin)/(n − 1)⌋, or with q, r = divmod(end − begin, n − 1), begin + j · q +
+    ⌊j · r/(n − 1)⌋; the last term counts how often the remainders j · r have passed n − 1, in integers, which saves a
+    division for each time.
     """
     for i in range(first, last):
         gaps = offsets[i + 1] - offsets[i] - 1

@@ -163,7 +163,7 @@ def _digits(after: Traces) -> Finding:
             test,
             LOOK,
             f"{check.counted(fine, 'point')} of {after.records:,} are finer than a centimetre, as computed ones are; "
-            "for noise, grid= makes them coarse; those of Promesse keep their digits, for rounding may bring them "
-            "nearer than epsilon",
+            "for noise, grid= makes them coarse, though on longitude and latitude such a grid has many decimals too; "
+            "those of Promesse keep their digits, for rounding may bring them nearer than epsilon",
         )
     return Finding(test, PASSED, "no point is finer than a centimetre")

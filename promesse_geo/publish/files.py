@@ -17,8 +17,8 @@ from promesse_geo.datasets.guess import guess_format
 from promesse_geo.datasets.layer import GDAL_ERRORS
 from promesse_geo.datasets.sources import GZIP, find_files
 from promesse_geo.datasets.table import ENDINGS, table_kind
-from promesse_geo.datasets.table_columns import Wanted, find_coordinates, find_user_and_time
-from promesse_geo.datasets.text_table import read_layout
+from promesse_geo.datasets.table_columns import Wanted
+from promesse_geo.datasets.text_table import find_text_columns, read_layout
 from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, no_others
 from promesse_geo.publish.geojson import geojson_extras
@@ -146,10 +146,10 @@ def _is_ours(text: str) -> bool:
 
 
 def _text_extras(path: Path, wanted: Wanted) -> Extras:
-    columns = read_layout(path).columns
-    names = find_user_and_time(columns, wanted)
-    taken = {names.user, names.time, *find_coordinates(columns, wanted)[:2]}
-    return Extras([name for name in columns if name not in taken], [], _gzip_notes(path))
+    layout = read_layout(path)
+    names, (across, along, _) = find_text_columns(layout, wanted)
+    taken = {names.user, names.time, across, along}
+    return Extras([name for name in layout.columns if name not in taken], [], _gzip_notes(path))
 
 
 def _gzip_notes(path: Path) -> list[str]:
