@@ -32,7 +32,7 @@ from promesse_geo.datasets import (
 )
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
-from promesse_geo.metrics import Compression, Metric, RangeQueryDistortion, SpatialError
+from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError, match_pois
 from promesse_geo.pois import pois
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
 from promesse_geo.publish import check_published
@@ -67,6 +67,7 @@ __all__ = [
     "Metric",
     "Plane",
     "PoiExtractor",
+    "PoiRetrieval",
     "Promesse",
     "RangeQueryDistortion",
     "SpatialError",
@@ -78,6 +79,7 @@ __all__ = [
     "drop_jumps",
     "first_days",
     "make_city",
+    "match_pois",
     "pois",
     "prepare",
     "pseudonymize",

@@ -9,7 +9,7 @@ from promesse_geo import check, preprocess
 from promesse_geo import days as local_days
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
-from promesse_geo.metrics import Compression, RangeQueryDistortion, SpatialError
+from promesse_geo.metrics import Compression, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.pois import pois as find_pois
 from promesse_geo.publish import check_published
 from promesse_geo.space import Space
@@ -124,6 +124,12 @@ class PromesseAccessor:
     def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
         """Look at protected data as a careful friend would; see `promesse_geo.check_published`."""
         return check_published(self._frame, protected, epsilon=epsilon, **self._names)
+
+    def poi_retrieval(
+        self, protected: gpd.GeoDataFrame, *, threshold: float = 100, diameter: float = 200, duration: Any = "15min"
+    ) -> pd.DataFrame:
+        """Return what the paper's attacker still finds, per user; see `promesse_geo.PoiRetrieval`."""
+        return PoiRetrieval(diameter, duration, threshold).detail(self._frame, protected, **self._names)
 
     def spatial_error(self, protected: gpd.GeoDataFrame) -> pd.Series:
         """Return the metres from each protected record to the original's path; see `promesse_geo.SpatialError`."""

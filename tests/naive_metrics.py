@@ -57,3 +57,19 @@ def distortion(before: int, after: int) -> float:
     if before == 0:
         return 0.0 if after == 0 else math.nan
     return abs(before - after) / before
+
+
+def retrieval(
+    original: Sequence[Point], protected: Sequence[Point], *, threshold: float
+) -> tuple[int, float, float, float]:
+    """Matched, precision, recall and F-score of one trace: each found point retrieves the nearest within reach."""
+    retrieved = set()
+    for found in protected:
+        distances = [distance(found, place) for place in original]
+        if distances and min(distances) <= threshold:
+            retrieved.add(distances.index(min(distances)))
+    matched = len(retrieved)
+    precision = matched / len(protected) if protected else math.nan
+    recall = matched / len(original) if original else math.nan
+    score = 2 * precision * recall / (precision + recall) if matched else 0.0
+    return matched, precision, recall, score

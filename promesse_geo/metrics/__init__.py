@@ -2,7 +2,8 @@
 
 from promesse_geo.metrics.base import Metric
 from promesse_geo.metrics.compression import Compression
+from promesse_geo.metrics.poi_retrieval import PoiRetrieval, match_pois
 from promesse_geo.metrics.range_queries import RangeQueryDistortion
 from promesse_geo.metrics.spatial_error import SpatialError
 
-__all__ = ["Compression", "Metric", "RangeQueryDistortion", "SpatialError"]
+__all__ = ["Compression", "Metric", "PoiRetrieval", "RangeQueryDistortion", "SpatialError", "match_pois"]

@@ -1,0 +1,201 @@
+"""What an attacker still finds: the points of interest of the original data in the protected one."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from promesse_geo import check, threads
+from promesse_geo.columns import KNOWN_USERS, Name, find_column
+from promesse_geo.kernels import matching
+from promesse_geo.metrics.base import Metric
+from promesse_geo.pairs import Pairs, align
+from promesse_geo.pois import Pois, find_pois
+from promesse_geo.pois.stays import checked_stay, squared
+from promesse_geo.traces import Traces
+
+
+@dataclass(frozen=True)
+class PoiRetrieval(Metric):
+    """The paper's attack: how many of a user's points of interest are found in the protected data (section V-B).
+
+    Points of interest are stays (see `promesse_geo.pois`), in the original and in the protected trace of each user.
+    Each protected one retrieves the nearest original one within `threshold`; what is retrieved twice counts once.
+
+    The detail has one row per original trace: how many points of interest the original and the protected trace have,
+    how many of the former are `matched`, `precision` = matched / protected, `recall` = matched / original (NaN
+    without any) and their harmonic mean `fscore`, 0 where nothing is matched. A trace that the mechanism dropped has
+    recall 0. The value is the mean of `fscore` in percent over the traces with at least one original point of
+    interest, as in Table II: 0 is best.
+
+    Parameters
+    ----------
+    diameter : float
+        Greatest distance in metres between any two records of a stay.
+    duration : str, timedelta or number of seconds
+        Least time from the first to the last record of a stay.
+    threshold : float
+        Greatest distance in metres at which an original point of interest is retrieved.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not of its kind or out of its range.
+
+    References
+    ----------
+    Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with
+    High Utility. TrustCom 2015, section V-B and Table II.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=2)
+    >>> metric = pg.PoiRetrieval()
+    >>> metric.value(metric.detail(city, city)), metric.value(metric.detail(city, city.promesse.smooth(200)))
+    (100.0, 0.0)
+    """
+
+    diameter: float = 200.0
+    duration: Any = "15min"
+    threshold: float = 100.0
+    unit: ClassVar[str] = "%"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        metres, nanoseconds = checked_stay(self.diameter, self.duration, owner="PoiRetrieval")
+        object.__setattr__(self, "diameter", metres)
+        if not isinstance(self.duration, str) and not check.is_number(self.duration):  # a timedelta: as it is shown
+            object.__setattr__(self, "duration", str(pd.Timedelta(nanoseconds, unit="ns")))
+        object.__setattr__(self, "threshold", _threshold(self.threshold, owner="PoiRetrieval"))
+
+    def _index(self, original: Traces) -> Pois:
+        return self._find(original)
+
+    def _detail(self, pairs: Pairs, index: Pois) -> pd.DataFrame:
+        traces, found = len(pairs.original), self._find(pairs.protected)
+        before = index.points, index.offsets(traces)
+        after = found.points, found.offsets(len(pairs.protected))
+        return _compared(pairs, before, after, threshold=self.threshold)
+
+    def _find(self, traces: Traces) -> Pois:
+        metres, nanoseconds = checked_stay(self.diameter, self.duration, owner="PoiRetrieval")
+        return find_pois(traces, diameter=metres, duration=nanoseconds)
+
+    def value(self, detail: pd.DataFrame) -> float:
+        """Return the mean F-score in percent of the traces with original points of interest; NaN without any."""
+        return 100 * float(detail.fscore[detail.original_pois > 0].mean())
+
+
+def match_pois(
+    original_pois: gpd.GeoDataFrame,
+    protected_pois: gpd.GeoDataFrame,
+    *,
+    threshold: float = 100,
+    user: Name = ...,
+) -> pd.DataFrame:
+    """Compare points of interest that were found already, user by user.
+
+    Parameters
+    ----------
+    original_pois, protected_pois : geopandas.GeoDataFrame
+        One row a point of interest, with its user; they may differ in CRS. Such frames come from
+        `promesse_geo.pois` or from elsewhere.
+    threshold : float
+        Greatest distance in metres at which an original point of interest is retrieved.
+    user : column name, None or ...
+        Column of the user; None says that all are one user's.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each user of either frame, as in the detail of `PoiRetrieval`.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If a frame has no points, no CRS or no column of the user, or a point has no place in the CRS of
+        `original_pois`.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=2)
+    >>> stays = city.promesse.pois()
+    >>> bool((pg.match_pois(stays, stays.iloc[:0]).recall == 0).all())
+    True
+    """
+    metres = _threshold(threshold, owner="match_pois")
+    before = _as_traces(original_pois, user=user, name="original_pois")
+    after = _as_traces(protected_pois, user=user, name="protected_pois")
+    pairs = align(before, after)
+    table = _compared(
+        pairs, (before.points, before.offsets), (pairs.protected.points, pairs.protected.offsets), threshold=metres
+    )
+    alone = ~after.users.isin(pairs.protected.users)
+    if alone.any():
+        counts = np.zeros(int(alone.sum()), np.int64)
+        users = after.users[alone].rename("user")
+        table = pd.concat((table, _scores(counts, after.counts[alone], counts, users=users))).sort_index()
+    return table
+
+
+def _threshold(value: Any, *, owner: str) -> float:
+    return check.number(value, name="threshold", owner=owner, unit="metres", high=1e6)
+
+
+def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
+    """Points of interest as traces without times, in the order in which they come."""
+    if not isinstance(pois, gpd.GeoDataFrame):
+        rule = "a GeoDataFrame of points such as pg.pois(gdf) returns"
+        raise TypeError(check.refuse(name, "match_pois", rule, pois))
+    columns = [column for column in pois.columns if column != pois._geometry_column_name]
+    at_once = np.zeros(len(pois), "M8[ns]")
+    frame = {"time": at_once}
+    if user is not None:
+        found = find_column(columns, user, role="user", known=KNOWN_USERS)
+        frame["user"] = pois[found].array
+    return Traces.from_frame(
+        gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs),
+        user=None if user is None else "user",
+        time="time",
+    )
+
+
+def _compared(
+    pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], *, threshold: float
+) -> pd.DataFrame:
+    """Compare points of interest, given with where those of each original and each protected trace begin."""
+    (points, offsets), (found, found_offsets) = before, after
+    nearest = np.empty(len(found), np.int64)
+    limit = squared(threshold, pairs.original.space)
+    threads.run(
+        lambda first, last: matching.retrieve(
+            points, offsets, found, found_offsets, pairs.originals, limit, first, last, nearest
+        ),
+        threads.fair(np.diff(found_offsets)),
+    )
+    retrieved = np.zeros(len(points) + 1, np.int64)
+    retrieved[1 + np.unique(nearest[nearest >= 0])] = 1
+    matched = np.diff(np.cumsum(retrieved)[offsets])
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    counts[pairs.originals] = np.diff(found_offsets)
+    return _scores(np.diff(offsets), counts, matched, users=pairs.original.users.rename("user"))
+
+
+def _scores(original: np.ndarray, protected: np.ndarray, matched: np.ndarray, *, users: pd.Index) -> pd.DataFrame:
+    """Precision, recall and F-score: 2pr/(p + r) is 2 · matched / (original + protected)."""
+    precision, recall = np.full((2, len(users)), np.nan)
+    np.divide(matched, protected, out=precision, where=protected > 0)
+    np.divide(matched, original, out=recall, where=original > 0)
+    columns = {
+        "original_pois": original,
+        "protected_pois": protected,
+        "matched": matched,
+        "precision": precision,
+        "recall": recall,
+        "fscore": 2 * matched / np.maximum(original + protected, 1),
+    }
+    return pd.DataFrame(columns, index=users)
