@@ -31,6 +31,7 @@ from promesse_geo.datasets import (
     read_table,
 )
 from promesse_geo.days import collapse_empty_days, first_days
+from promesse_geo.evaluate import evaluate, load_results, measure, save_results
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError, match_pois
 from promesse_geo.pois import pois
@@ -77,9 +78,12 @@ __all__ = [
     "collapse_empty_days",
     "describe",
     "drop_jumps",
+    "evaluate",
     "first_days",
+    "load_results",
     "make_city",
     "match_pois",
+    "measure",
     "pois",
     "prepare",
     "pseudonymize",
@@ -90,6 +94,7 @@ __all__ = [
     "read_mdc",
     "read_table",
     "run_demo",
+    "save_results",
     "split_gaps",
     "write",
 ]

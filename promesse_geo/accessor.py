@@ -1,5 +1,6 @@
 """`gdf.promesse`: the front door."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import geopandas as gpd
@@ -8,8 +9,9 @@ import pandas as pd
 from promesse_geo import check, preprocess
 from promesse_geo import days as local_days
 from promesse_geo.columns import Name
+from promesse_geo.evaluate import PAPER, measure
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
-from promesse_geo.metrics import Compression, PoiRetrieval, RangeQueryDistortion, SpatialError
+from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.pois import pois as find_pois
 from promesse_geo.publish import check_published
 from promesse_geo.space import Space
@@ -153,6 +155,10 @@ class PromesseAccessor:
         """Return the protected records in percent of the original ones; see `promesse_geo.Compression`."""
         metric = Compression()
         return metric.value(metric.detail(self._frame, protected, **self._names))
+
+    def measure(self, protected: gpd.GeoDataFrame, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:
+        """Sum up what an attacker finds and an analyst loses; see `promesse_geo.measure`."""
+        return measure(self._frame, protected, metrics, **self._names)
 
 
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:

@@ -1,0 +1,136 @@
+"""How results came about, and results as files."""
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from promesse_geo import check, threads
+from promesse_geo.output import check_place, renamed_when_whole
+from promesse_geo.traces import Traces
+
+_LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj", "scikit-learn")
+_ENDINGS = (".parquet", ".csv")
+_COMMENT = "# "
+_NUMBERS: dict[str, Any] = {"seed": "Int64", "value": "float64", "seconds": "float64"}
+
+
+def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what one must know to repeat results: versions, parameters, and which data; no positions, no users."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+        "machine": f"{platform.system()} {platform.machine()}, {threads.number()} threads",
+        "datasets": {
+            name: {"records": traces.records, "traces": len(traces), "fingerprint": fingerprint(traces)}
+            for name, traces in datasets.items()
+        },
+        **parameters,
+    }
+
+
+def fingerprint(traces: Traces) -> str:
+    """Return 16 hex digits that change with any user, time or location of a data set, and tell none of them."""
+    digest = hashlib.blake2b(digest_size=8, person=b"data set")
+    for user in traces.users.tolist():
+        digest.update(str(user).encode() + b"\0")
+    for array in (traces.offsets, traces.times, traces.points):
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a table of results, with how they came about, to Parquet or CSV.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What `evaluate` or `measure` returned. `table.attrs` says how it came about and goes along: in the metadata
+        of Parquet, in the first line of CSV, as a comment.
+    path : path of a file
+        Ends in .parquet or .csv.
+    force : bool
+        Whether to replace a file that is there.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        If the table is none, the ending is another one, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> city = pg.make_city(users=2, days=1)
+    >>> results = pg.evaluate({"city": city}, [pg.Promesse(200)], [pg.Compression()])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pg.save_results(results, pathlib.Path(folder) / "results.csv")
+    ...     again = pg.load_results(pathlib.Path(folder) / "results.csv")
+    >>> again.equals(results), again.attrs == results.attrs
+    (True, True)
+    """
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(check.refuse("table", "save_results", "what pg.evaluate returned", table))
+    target = _checked(path, owner="save_results")
+    check_place(target, force=force)
+    with renamed_when_whole(target, force=force) as temporary:
+        if target.suffix.lower() == ".parquet":
+            table.to_parquet(temporary, index=False)
+        else:
+            first = _COMMENT + json.dumps(table.attrs) + "\n"
+            temporary.write_text(first + table.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+
+
+def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read a table of results that `save_results` wrote.
+
+    Parameters
+    ----------
+    path : path of a file
+        Ends in .parquet or .csv.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As it was, with `attrs`.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the file is not there or not of the kind.
+    """
+    source = _checked(path, owner="load_results")
+    try:
+        if source.suffix.lower() == ".parquet":
+            return pd.read_parquet(source)
+        with source.open(encoding="utf-8", newline="") as file:
+            first = file.readline()
+            if not first.startswith(_COMMENT):
+                raise ValueError("no first line of save_results")
+            table = pd.read_csv(file, dtype="str", keep_default_na=False)
+        for name in table.columns.intersection(list(_NUMBERS)):
+            numbers = [float(text) if text else math.nan for text in table[name]]  # to the last digit
+            table[name] = pd.Series(numbers, dtype="float64").astype(_NUMBERS[name])
+        table.attrs = json.loads(first.removeprefix(_COMMENT))
+    except (pa.ArrowException, ValueError) as error:
+        if isinstance(error, OSError):
+            raise
+        raise ValueError(f"The file {str(source)!r} holds no results that pg.save_results wrote.") from error
+    return table
+
+
+def _checked(path: Any, *, owner: str) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(check.refuse("path", owner, "the path of a file", path))
+    place = Path(path)
+    if place.suffix.lower() not in _ENDINGS:
+        raise ValueError(check.refuse("path", owner, "a file that ends in .parquet or .csv", place.name))
+    return place

@@ -1,0 +1,271 @@
+"""Mechanisms on data sets, looked at by metrics: one row a figure."""
+
+import time as clock
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+from promesse_geo import check
+from promesse_geo.columns import Name
+from promesse_geo.evaluate.results import provenance
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
+from promesse_geo.traces import Traces, as_traces
+
+PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
+"""The measures of the paper: Tables II, III, IV and VI."""
+
+Seeded = TypeVar("Seeded", Mechanism, Metric)
+
+
+def measure(
+    original: gpd.GeoDataFrame | Traces,
+    protected: gpd.GeoDataFrame | Traces,
+    metrics: Sequence[Metric] = PAPER,
+    *,
+    user: Name = ...,
+    time: Name = ...,
+) -> pd.DataFrame:
+    """Say in a short table what an attacker still finds in protected data, and what an analyst loses.
+
+    Parameters
+    ----------
+    original, protected : geopandas.GeoDataFrame or Traces
+        Both may differ in CRS and in the order of rows. Users that the mechanism dropped may lack.
+    metrics : sequence of Metric
+        By default those of the paper.
+    user, time : column name, None or ...
+        Columns of both frames; see `Traces.from_frame`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a metric: `metric`, `value`, `unit`.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read or compared, or a metric is none, or needs `evaluate`.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1)
+    >>> pg.measure(city, city.promesse.smooth(200), [pg.PoiRetrieval()]).unit.tolist()
+    ['%']
+    """
+    checked = _checked(metrics, Metric, name="metrics", owner="measure", such_as="[pg.PoiRetrieval()]")
+    for metric in checked:
+        if _splits(metric):
+            raise ValueError(
+                f"{type(metric).__name__} protects one half of the data and keeps the other, so it cannot look at data "
+                "that was protected already. Use pg.evaluate."
+            )
+    before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
+    values = [metric.value(metric.detail(before, after)) for metric in checked]
+    return pd.DataFrame(
+        {"metric": [repr(metric) for metric in checked], "value": values, "unit": [metric.unit for metric in checked]}
+    )
+
+
+def evaluate(
+    datasets: Mapping[str, gpd.GeoDataFrame | Traces],
+    mechanisms: Sequence[Mechanism],
+    metrics: Sequence[Metric] = PAPER,
+    *,
+    seeds: int | Sequence[int] = 1,
+    n_jobs: int = 1,
+    user: Name = ...,
+    time: Name = ...,
+) -> pd.DataFrame:
+    """Protect data sets with mechanisms and look at all of them with metrics.
+
+    Each mechanism runs once per data set and seed; what a metric needs of the original data is computed once. For
+    each seed s, s seeds every random mechanism and every random metric that has no seed of its own, so that all
+    mechanisms meet the same range queries. What does not depend on chance is done once, and has no seed.
+
+    Parameters
+    ----------
+    datasets : mapping of str to geopandas.GeoDataFrame or Traces
+        Prepared data, by name.
+    mechanisms : sequence of Mechanism
+        What to protect with.
+    metrics : sequence of Metric
+        What to look at; by default the measures of the paper.
+    seeds : int or sequence of int
+        How many seeds (0, 1, …), or which.
+    n_jobs : int
+        How many processes to use, as joblib understands it: −1 for one per processor. Figures do not depend on it,
+        `seconds` do.
+    user, time : column name, None or ...
+        Columns of the frames; see `Traces.from_frame`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a figure: `dataset`, `mechanism`, `metric`, `unit`, `seed` (missing where chance plays no part),
+        `value`, and `seconds`, the time that protecting took (Traces in, Traces out; no reading or writing).
+        `attrs` says how it came about: versions, parameters, and a fingerprint of each data set.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If a parameter is wrong or a data set cannot be read.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1)
+    >>> table = pg.evaluate({"city": city}, [pg.Promesse(200), pg.GeoIndistinguishability(0.01)],
+    ...                     [pg.SpatialError(), pg.Compression()], seeds=2)
+    >>> table.shape
+    (6, 7)
+    """
+    named = _checked_datasets(datasets)
+    to_run = _checked(mechanisms, Mechanism, name="mechanisms", owner="evaluate", such_as="[pg.Promesse(200)]")
+    looks = _checked(metrics, Metric, name="metrics", owner="evaluate", such_as="[pg.PoiRetrieval()]")
+    numbers = _checked_seeds(seeds)
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise ValueError(check.refuse("n_jobs", "evaluate", "a number of processes, or -1 for all", n_jobs))
+    parameters = {
+        "mechanisms": [repr(mechanism) for mechanism in to_run],
+        "metrics": [repr(metric) for metric in looks],
+        "seeds": numbers,
+    }
+    traces = {name: as_traces(data, user=user, time=time) for name, data in named.items()}
+    runs = [(mechanism, seed) for mechanism in to_run for seed in _seeds_of(mechanism, numbers)]
+    rows: list[dict[str, Any]] = []
+    with tqdm(desc="evaluating", unit=" runs", total=len(traces) * len(runs), delay=1, disable=None) as bar:
+        for name, data in traces.items():
+            benches = [_bench(data, group, numbers) for group in _groups(looks)]
+            jobs = (delayed(_run)(benches, mechanism, seed) for mechanism, seed in runs)
+            for (mechanism, _), (found, told) in zip(
+                runs, Parallel(n_jobs=int(n_jobs), return_as="generator")(jobs), strict=True
+            ):
+                for words in told:
+                    check.tell(f"{name}, {mechanism!r}: {words}")
+                rows += [{"dataset": name, "mechanism": repr(mechanism), **row} for row in found]
+                bar.update()
+    return _table(rows, provenance(traces, parameters))
+
+
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """Original traces, what is to be protected of them, and metrics by seed with their indexes."""
+
+    reference: Traces
+    to_protect: Traces
+    looks: list[tuple[Metric, list[tuple[int | None, Metric, Any]]]]
+
+
+def _groups(metrics: list[Metric]) -> list[list[Metric]]:
+    """Metrics that look at the same protected data: those that split it stand alone."""
+    together = [metric for metric in metrics if not _splits(metric)]
+    return ([together] if together else []) + [[metric] for metric in metrics if _splits(metric)]
+
+
+def _bench(traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Bench:
+    first = metrics[0]
+    reference, to_protect = first.split(traces) if _splits(first) else (traces, traces)  # type: ignore[attr-defined]
+    looks = []
+    for metric in metrics:
+        ready = [(seed, seeded(metric, seed)) for seed in _seeds_of(metric, seeds)]
+        looks.append((metric, [(seed, one, one.index(reference)) for seed, one in ready]))
+    return _Bench(reference, to_protect, looks)
+
+
+def _run(benches: list[_Bench], mechanism: Mechanism, seed: int | None) -> tuple[list[dict[str, Any]], list[str]]:
+    """Protect with one mechanism and one seed, and look; the rows, and what there was to warn of."""
+    rows = []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for bench in benches:
+            begin = clock.perf_counter()
+            protected = seeded(mechanism, seed).protect(bench.to_protect)
+            seconds = clock.perf_counter() - begin
+            for metric, ready in bench.looks:
+                for its_seed, one, index in ready:
+                    if seed is not None and its_seed is not None and its_seed != seed:
+                        continue
+                    value = one.value(one.detail(bench.reference, protected, index=index))
+                    shown = its_seed if seed is None else seed
+                    rows.append(
+                        {
+                            "metric": repr(metric),
+                            "unit": metric.unit,
+                            "seed": shown,
+                            "value": float(value),
+                            "seconds": seconds,
+                        }
+                    )
+    return rows, list(dict.fromkeys(str(warning.message) for warning in told))
+
+
+def _table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
+    columns = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
+    table = pd.DataFrame(rows, columns=columns)
+    kinds: dict[Hashable, Any] = dict(zip(columns, ["str"] * 4 + ["Int64", "float64", "float64"], strict=True))
+    table = table.astype(kinds)
+    table.attrs.update(attrs)
+    return table
+
+
+def is_random(thing: Mechanism | Metric) -> bool:
+    """Whether chance plays a part and no seed of its own decides it."""
+    return any(field.name == "seed" for field in fields(thing)) and vars(thing)["seed"] is None
+
+
+def seeded(thing: Seeded, seed: int | None) -> Seeded:
+    """Return a mechanism or metric with a seed, where it takes one and has none."""
+    return replace(thing, seed=seed) if is_random(thing) else thing  # type: ignore[call-arg]
+
+
+def _seeds_of(thing: Mechanism | Metric, seeds: list[int]) -> Sequence[int | None]:
+    return seeds if is_random(thing) else [None]
+
+
+def _splits(metric: Metric) -> bool:
+    return hasattr(metric, "split")
+
+
+def _checked(things: Any, kind: type, *, name: str, owner: str, such_as: str) -> list[Any]:
+    rule = f"a list such as {such_as}"
+    if isinstance(things, (str, Mapping)) or not isinstance(things, Sequence):
+        raise TypeError(check.refuse(name, owner, rule, things))
+    for thing in things:
+        if not isinstance(thing, kind):
+            raise TypeError(check.refuse(name, owner, rule, thing))
+    if len(things) == 0:
+        raise ValueError(check.refuse(name, owner, rule, things))
+    shown = [repr(thing) for thing in things]
+    twice = next((one for one in shown if shown.count(one) > 1), None)
+    if twice is not None:
+        raise ValueError(f"The '{name}' of {owner} must differ. Got {twice} twice.")
+    return list(things)
+
+
+def _checked_datasets(datasets: Any) -> dict[str, Any]:
+    rule = "a mapping of names to data sets such as {'city': gdf}"
+    if not isinstance(datasets, Mapping):
+        raise TypeError(check.refuse("datasets", "evaluate", rule, type(datasets).__name__))
+    if len(datasets) == 0:
+        raise ValueError(check.refuse("datasets", "evaluate", rule, {}))
+    for name in datasets:
+        check.text(name, name="datasets", owner="evaluate")
+    return dict(datasets)
+
+
+def _checked_seeds(seeds: Any) -> list[int]:
+    if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Sequence | np.ndarray | range):
+        return list(range(check.whole(seeds, name="seeds", owner="evaluate")))
+    numbers = [check.whole(seed, name="seeds", owner="evaluate", low=0) for seed in seeds]
+    if len(set(numbers)) < len(numbers) or not numbers:
+        raise ValueError(check.refuse("seeds", "evaluate", "one or more different whole numbers", list(seeds)))
+    return numbers

@@ -1,0 +1,233 @@
+"""Measure and evaluate: each mechanism once, shared queries, honest seeds; results as files."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+
+import promesse_geo as pg
+from promesse_geo import (
+    Compression,
+    GeoIndistinguishability,
+    PoiRetrieval,
+    Promesse,
+    RangeQueryDistortion,
+    SpatialError,
+)
+from promesse_geo.evaluate import PAPER
+from promesse_geo.evaluate.results import fingerprint
+
+COLUMNS = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
+RUNS = Counter()
+
+
+@dataclass(frozen=True)
+class Counting(Promesse):
+    """Promesse that counts how often it runs."""
+
+    def _protect(self, traces):
+        RUNS[self.epsilon] += 1
+        return super()._protect(traces)
+
+
+@dataclass(frozen=True)
+class Drawn(pg.Metric):
+    """A random metric that remembers what it was asked."""
+
+    seed: int | None = field(default=None, repr=False)
+    unit = "1"
+
+    def _index(self, original):
+        RUNS["index", self.seed] += 1
+        return self.seed
+
+    def _detail(self, pairs, index):
+        return pd.Series([index])
+
+    def value(self, detail):
+        return float(detail.iloc[0])
+
+
+@dataclass(frozen=True)
+class Halved(Compression):
+    """A metric that lets half of the traces be protected, and compares with the same half."""
+
+    def split(self, original):
+        half = original.select(original.trace_numbers < len(original) // 2)
+        return half, half
+
+
+@pytest.fixture(scope="module")
+def city():
+    return pg.make_city(users=4, days=1, seed=3)
+
+
+@pytest.fixture(autouse=True)
+def _counts_from_zero():
+    RUNS.clear()
+
+
+def test_a_measure_is_a_short_table_with_units(city):
+    safe = city.promesse.smooth(200)
+    table = city.promesse.measure(safe)
+    assert list(table.columns) == ["metric", "value", "unit"]
+    assert table.metric.tolist() == [repr(metric) for metric in PAPER]
+    assert table.unit.tolist() == ["%", "m", "%", "%"]
+    assert table.value[3] == city.promesse.compression(safe)
+    assert table.equals(pg.measure(city, safe).assign(value=table.value))  # the queries differ, the rest does not
+    assert pg.measure(pg.Traces.from_frame(city), safe, [SpatialError()]).value[0] == table.value[1]
+
+
+def test_a_measure_takes_the_names_of_columns(city):
+    other = city.rename(columns={"user": "cab", "time": "stamp"}).promesse(user="cab", time="stamp")
+    assert other.measure(other.smooth(200), [Compression()]).value[0] > 0
+
+
+def test_a_mechanism_runs_once_a_data_set_and_a_figure_is_a_row(city):
+    table = pg.evaluate({"one": city, "two": city.iloc[:200]}, [Counting(100), Counting(200)], seeds=3)
+    assert RUNS == {100.0: 2, 200.0: 2}
+    assert list(table.columns) == COLUMNS
+    assert table.seed.dtype == "Int64"
+    assert len(table) == 2 * 2 * (3 + 3)  # three fixed metrics, and range queries for each seed
+    assert table.groupby("metric").seed.apply(lambda seeds: seeds.isna().all()).sum() == 3
+    assert (table.seconds > 0).all()
+    assert table.groupby(["dataset", "mechanism"]).seconds.nunique().eq(1).all()
+    direct = SpatialError().value(SpatialError().detail(city, city.promesse.smooth(200)))
+    row = table.query("dataset == 'one' and metric == 'SpatialError()' and mechanism.str.contains('200')")
+    assert row.value.tolist() == pytest.approx([direct], abs=1e-6)  # the frame went through degrees
+
+
+def test_a_seed_seeds_all_that_is_random_and_has_none_of_its_own(city):
+    mechanisms = [GeoIndistinguishability(0.01), GeoIndistinguishability(0.02, seed="mine"), Promesse(200)]
+    table = pg.evaluate({"city": city}, mechanisms, [SpatialError(), RangeQueryDistortion(30)], seeds=[5, 9])
+    by_mechanism = [table[table.mechanism == repr(mechanism)] for mechanism in mechanisms]
+    assert [len(rows) for rows in by_mechanism] == [4, 3, 3]
+    queries = RangeQueryDistortion(30, seed=9)
+    safe = GeoIndistinguishability(0.01, seed=9).protect(city)
+    got = by_mechanism[0].query("seed == 9").value.tolist()
+    wanted = [metric.value(metric.detail(city, safe)) for metric in (SpatialError(), queries)]
+    assert got == pytest.approx(wanted, abs=1e-6)  # the frame went through degrees
+    kept = GeoIndistinguishability(0.02, seed="mine").protect(city)
+    fixed = by_mechanism[1].query("metric == 'SpatialError()'")
+    assert fixed.seed.isna().all()
+    assert fixed.value.tolist() == pytest.approx([SpatialError().value(SpatialError().detail(city, kept))], abs=1e-6)
+
+
+def test_an_index_is_made_once_and_all_mechanisms_meet_the_same_draw(city):
+    mechanisms = [Promesse(100), Promesse(200), GeoIndistinguishability(0.01)]
+    table = pg.evaluate({"city": city}, mechanisms, [Drawn()], seeds=3)
+    assert {("index", seed): 1 for seed in range(3)} == RUNS
+    assert (table.value == table.seed).all()
+    assert len(table) == 9
+
+
+def test_a_metric_that_splits_meets_its_own_protected_data(city):
+    table = pg.evaluate({"city": city}, [Counting(200)], [Compression(), Halved()])
+    assert RUNS == {200.0: 2}
+    traces = pg.Traces.from_frame(city)
+    half = traces.select(traces.trace_numbers < 2)
+    wanted = [Compression().value(Compression().detail(data, Promesse(200).protect(data))) for data in (traces, half)]
+    assert table.value.tolist() == wanted
+    with pytest.raises(ValueError, match=r"Halved protects one half .* Use pg\.evaluate"):
+        pg.measure(city, city, [Halved()])
+
+
+def test_processes_change_no_figure(city):
+    mechanisms = [Promesse(100), Promesse(200), GeoIndistinguishability(0.01)]
+    alone, shared = (
+        pg.evaluate({"city": city}, mechanisms, seeds=2, n_jobs=jobs).drop(columns="seconds") for jobs in (1, 2)
+    )
+    pd.testing.assert_frame_equal(alone, shared)
+
+
+def test_what_a_mechanism_leaves_out_is_told_once_with_its_name(city):
+    still = gpd.GeoDataFrame(
+        {"user": ["x"] * 3, "time": pd.date_range("2024-01-01", periods=3, tz="UTC")},
+        geometry=gpd.points_from_xy([2.3] * 3, [48.8] * 3),
+        crs=4326,
+    )
+    both = pd.concat((city, still))
+    with pytest.warns(UserWarning, match=r"home, Promesse\(epsilon=200.0, .*1 of 5") as told:
+        pg.evaluate({"home": both}, [Promesse(200)], seeds=3)
+    assert len(told) == 1
+
+
+def test_results_say_how_they_came_about_and_no_positions(city):
+    table = pg.evaluate({"city": city}, [GeoIndistinguishability(0.01, seed="secret")], [Compression()], seeds=[4])
+    about = table.attrs
+    traces = pg.Traces.from_frame(city)
+    assert about["datasets"] == {"city": {"records": len(city), "traces": 4, "fingerprint": fingerprint(traces)}}
+    assert about["seeds"] == [4]
+    assert about["versions"]["promesse-geo"] == pg.__version__
+    assert about["metrics"] == ["Compression()"]
+    assert "secret" not in json.dumps(about)
+    assert not any(str(user) in json.dumps(about) for user in traces.users)
+
+
+def test_a_fingerprint_changes_with_anything_and_not_with_the_order_of_rows(city):
+    whole = fingerprint(pg.Traces.from_frame(city))
+    assert fingerprint(pg.Traces.from_frame(city.sample(frac=1, random_state=0))) == whole
+    moved = city.set_geometry(city.geometry.translate(1e-9))
+    later = city.assign(time=city.time + pd.Timedelta(1, unit="us"))
+    renamed = city.assign(user=city.user.str.upper() + "x")
+    others = {fingerprint(pg.Traces.from_frame(frame)) for frame in (moved, later, renamed, city.iloc[1:])}
+    assert len(others | {whole}) == 5
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet", "RESULTS.CSV"])
+def test_results_come_back_from_a_file_to_the_last_digit(city, tmp_path, name):
+    table = pg.evaluate({'a "city", # NA': city, "NA": city}, [Promesse(200), GeoIndistinguishability(0.01)], seeds=2)
+    pg.save_results(table, tmp_path / name)
+    again = pg.load_results(tmp_path / name)
+    pd.testing.assert_frame_equal(again, table, check_exact=True)
+    assert again.attrs == table.attrs
+    with pytest.raises(FileExistsError):
+        pg.save_results(table, tmp_path / name)
+    pg.save_results(table, str(tmp_path / name), force=True)
+
+
+def test_a_measure_can_be_saved_and_a_figure_may_be_missing(city, tmp_path):
+    table = city.promesse.measure(city.iloc[:0])
+    assert np.isnan(table.value[1])
+    pg.save_results(table, tmp_path / "measure.csv")
+    pd.testing.assert_frame_equal(pg.load_results(tmp_path / "measure.csv"), table)
+
+
+@pytest.mark.parametrize("name", ["other.csv", "other.parquet"])
+def test_a_file_of_something_else_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"holds no results that pg\.save_results wrote"):
+        pg.load_results(tmp_path / name)
+    with pytest.raises(ValueError, match=r"must be a file that ends in \.parquet or \.csv\. Got 'x.txt'"):
+        pg.load_results(tmp_path / "x.txt")
+    with pytest.raises(FileNotFoundError):
+        pg.load_results(tmp_path / f"none{name}")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "words"),
+    [
+        ({"datasets": []}, TypeError, "'datasets' parameter of evaluate must be a mapping"),
+        ({"datasets": {}}, ValueError, "'datasets' parameter of evaluate must be a mapping"),
+        ({"datasets": {1: None}}, TypeError, "'datasets' parameter of evaluate must be text"),
+        ({"mechanisms": Promesse(200)}, TypeError, "'mechanisms' parameter of evaluate must be a list such as"),
+        ({"mechanisms": [200]}, TypeError, "'mechanisms' parameter of evaluate must be a list such as"),
+        ({"mechanisms": []}, ValueError, "'mechanisms' parameter of evaluate"),
+        ({"mechanisms": [Promesse(200), Promesse(200.0)]}, ValueError, "must differ. Got Promesse"),
+        ({"metrics": ["F"]}, TypeError, r"'metrics' parameter of evaluate must be a list such as \[pg.PoiRetrieval"),
+        ({"seeds": 0}, ValueError, "'seeds' parameter of evaluate"),
+        ({"seeds": "3"}, TypeError, "'seeds' parameter of evaluate"),
+        ({"seeds": [1, 1]}, ValueError, "'seeds' parameter of evaluate must be one or more different"),
+        ({"seeds": [1.5]}, TypeError, "'seeds' parameter of evaluate"),
+        ({"n_jobs": 0}, ValueError, "'n_jobs' parameter of evaluate"),
+        ({"n_jobs": "all"}, ValueError, "'n_jobs' parameter of evaluate"),
+    ],
+)
+def test_wrong_parameters_are_refused(city, parameters, error, words):
+    whole = {"datasets": {"city": city}, "mechanisms": [Promesse(200)], "metrics": [PoiRetrieval()]} | parameters
+    with pytest.raises(error, match=words):
+        pg.evaluate(whole.pop("datasets"), whole.pop("mechanisms"), **whole)
