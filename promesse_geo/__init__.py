@@ -43,6 +43,7 @@ from promesse_geo.write import write
 
 _HEAVY = {
     "PoiExtractor": "promesse_geo.pois.extractor",
+    "reproduce": "promesse_geo.paper",
     "run_demo": "promesse_geo.demo",
 }  # loaded when first used, so that importing stays quick
 
@@ -93,6 +94,7 @@ __all__ = [
     "read_gpx",
     "read_mdc",
     "read_table",
+    "reproduce",
     "run_demo",
     "save_results",
     "split_gaps",

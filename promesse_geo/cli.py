@@ -12,6 +12,7 @@ import click
 import pandas as pd
 
 import promesse_geo as pg
+from promesse_geo.cli_measures import COMMANDS
 from promesse_geo.cli_options import (
     as_pause,
     as_said,
@@ -256,6 +257,9 @@ def demo(out: str, epsilon: float, force: bool) -> None:
     with in_plain_words():
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
 
+
+for command in COMMANDS:
+    main.add_command(command)
 
 if __name__ == "__main__":
     main()

@@ -20,10 +20,11 @@ FLOORS = (
     ("metrics",),
     ("evaluate", "view", "write"),
     ("files", "publish", "demo"),
-    ("reproduce",),
+    ("paper",),
     ("accessor",),
     ("__init__",),
     ("cli_options",),
+    ("cli_measures",),
     ("cli", "dask"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -47,7 +47,7 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row a metric: `metric`, `value`, `unit`.
+        One row a metric: `metric`, `value`, `unit`. `attrs` says how it came about.
 
     Raises
     ------
@@ -70,9 +70,10 @@ def measure(
             )
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
     values = [metric.value(metric.detail(before, after)) for metric in checked]
-    return pd.DataFrame(
-        {"metric": [repr(metric) for metric in checked], "value": values, "unit": [metric.unit for metric in checked]}
-    )
+    shown = [repr(metric) for metric in checked]
+    table = pd.DataFrame({"metric": shown, "value": values, "unit": [metric.unit for metric in checked]})
+    table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": shown}))
+    return table
 
 
 def evaluate(

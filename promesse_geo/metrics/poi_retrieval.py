@@ -13,7 +13,7 @@ from promesse_geo.kernels import matching
 from promesse_geo.metrics.base import Metric
 from promesse_geo.pairs import Pairs, align
 from promesse_geo.pois import Pois, find_pois
-from promesse_geo.pois.stays import checked_stay, squared
+from promesse_geo.pois.stays import checked_stay, in_words, squared
 from promesse_geo.traces import Traces
 
 
@@ -67,8 +67,7 @@ class PoiRetrieval(Metric):
         """Check the parameters."""
         metres, nanoseconds = checked_stay(self.diameter, self.duration, owner="PoiRetrieval")
         object.__setattr__(self, "diameter", metres)
-        if not isinstance(self.duration, str) and not check.is_number(self.duration):  # a timedelta: as it is shown
-            object.__setattr__(self, "duration", str(pd.Timedelta(nanoseconds, unit="ns")))
+        object.__setattr__(self, "duration", in_words(nanoseconds))
         object.__setattr__(self, "threshold", _threshold(self.threshold, owner="PoiRetrieval"))
 
     def _index(self, original: Traces) -> Pois:

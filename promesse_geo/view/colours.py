@@ -8,3 +8,6 @@ PROTECTED = "#0072B2"
 
 REMOVED = "#999999"
 """What was there and goes: grey."""
+
+SERIES = (PROTECTED, ORIGINAL, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Mechanisms side by side: the Okabe-Ito palette; markers differ as well."""

@@ -42,6 +42,13 @@ def findings(table: pd.DataFrame) -> str:
     )
 
 
+def measures(table: pd.DataFrame) -> str:
+    """Return what metrics found as lines of text."""
+    rows = [(f"{value:,.2f} {unit}", metric) for metric, value, unit in table.itertuples(index=False)]
+    width = max(len(figure) for figure, _ in rows)
+    return "\n".join(f"{figure:>{width}}  {metric}" for figure, metric in rows)
+
+
 def span(duration: pd.Timedelta) -> str:
     """Return a duration in the unit that reads best."""
     if pd.isna(duration):

@@ -1,0 +1,180 @@
+"""From raw files to Tables I to VI."""
+
+import os
+import tempfile
+import time as clock
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from promesse_geo import check
+from promesse_geo.datasets import make_city, read_cabspotting, read_geolife, read_mdc
+from promesse_geo.evaluate import evaluate
+from promesse_geo.paper import published, tables
+from promesse_geo.paper.report import write_report
+from promesse_geo.preprocess import prepare
+from promesse_geo.traces import Traces
+from promesse_geo.write import write
+
+CITY = "made-up city"
+_READERS: dict[str, Callable[..., Any]] = {
+    "Cabspotting": read_cabspotting,
+    "Geolife": read_geolife,
+    "MDC": read_mdc,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """The paper's tables with our figures beside its own.
+
+    Parameters
+    ----------
+    tables : dict of str to pandas.DataFrame
+        Table I to Table VI: one row a figure, `dataset`, `row`, `paper`, `ours` (the mean over seeds), `spread`
+        (their standard deviation), `ratio` of ours to the paper's, `unit`.
+    results : pandas.DataFrame
+        What `evaluate` returned; `results.attrs` says how it came about.
+    """
+
+    tables: dict[str, pd.DataFrame]
+    results: pd.DataFrame
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
+        """Write the tables (CSV), all results (CSV) and a report (Markdown and HTML) to a folder.
+
+        Parameters
+        ----------
+        folder : path of a folder
+            Made if it is not there.
+        force : bool
+            Whether to replace files that are there.
+
+        Returns
+        -------
+        list of pathlib.Path
+            What was written. No file holds positions or users.
+
+        Raises
+        ------
+        OSError
+            If a file is there and `force` is not given, or cannot be written.
+        """
+        return write_report(self.tables, self.results, Path(folder), force=force)
+
+
+def reproduce(
+    *,
+    cabspotting: Any = None,
+    geolife: Any = None,
+    mdc: Any = None,
+    min_days: int | None = None,
+    seeds: int = 3,
+    n_jobs: int = 1,
+) -> Reproduction:
+    """Repeat the paper's experiment, from raw files to Tables I to VI.
+
+    Parameters
+    ----------
+    cabspotting, geolife, mdc : path, optional
+        Where the data sets are, as their readers take them. Without any, `make_city(users=50, days=7, seed=0)` takes
+        their place, for which the paper has no figures.
+    min_days : int, optional
+        Users with fewer days of data are left out; by default 21 in real data, as Table I wants it, and none in the
+        city.
+    seeds : int
+        How many seeds for noise and range queries.
+    n_jobs : int
+        How many processes to use; see `evaluate`. Table V is timed alone.
+
+    Returns
+    -------
+    Reproduction
+        The tables and all results; `.save(folder)` writes them.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        If a parameter is wrong or a data set cannot be read.
+
+    Notes
+    -----
+    Days are those of Los Angeles, Shanghai and Zurich. ε = 50 m is not run on Cabspotting, as in the paper. Table V
+    times protecting and writing as text; that needs room for the text in the temporary folder (about 1.3 GB for
+    Cabspotting).
+
+    References
+    ----------
+    Paper, section V.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, warnings
+    >>> with warnings.catch_warnings(action="ignore"):  # of traces that cannot be protected
+    ...     tables = pg.reproduce(seeds=1).tables
+    >>> list(tables)
+    ['Table I', 'Table II', 'Table III', 'Table IV', 'Table V', 'Table VI']
+    """
+    if min_days is not None:
+        min_days = check.whole(min_days, name="min_days", owner="reproduce")
+    prepared, results, times = {}, [], []
+    for name, traces in _prepared({"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}, min_days):
+        prepared[name] = tables.table_1({name: traces})
+        mechanisms = [row.mechanism for row in published.ROWS if name not in row.without]
+        results.append(evaluate({name: traces}, mechanisms, seeds=seeds, n_jobs=n_jobs))
+        times += [(name, *timed) for timed in _times(traces)]
+    together = _together(results)
+    return Reproduction(
+        {
+            "Table I": pd.concat(prepared.values(), ignore_index=True),
+            "Table II": tables.table_2(together),
+            "Table III": tables.table_3(together),
+            "Table IV": tables.table_4(together),
+            "Table V": tables.table_5(pd.DataFrame(times, columns=["dataset", "row", "seconds"])),
+            "Table VI": tables.table_6(together),
+        },
+        together,
+    )
+
+
+def _prepared(sources: dict[str, Any], min_days: int | None) -> Iterator[tuple[str, Traces]]:
+    """Each data set, read and prepared; one at a time, for they are large."""
+    if all(source is None for source in sources.values()):
+        yield CITY, _prepare(make_city(users=50, days=7, seed=0, as_traces=True), "Europe/Paris", min_days)
+    for name, source in sources.items():
+        if source is not None:
+            days = published.MIN_DAYS if min_days is None else min_days
+            yield name, _prepare(_READERS[name](source, as_traces=True), published.ZONES[name], days)
+
+
+def _prepare(raw: Any, tz: str, min_days: int | None) -> Traces:
+    return prepare(raw, tz=tz, min_days=min_days, keep_user=True)  # the raw data does not outlive this
+
+
+def _times(traces: Traces) -> Iterator[tuple[str, float]]:
+    """Seconds to protect and to write as text; what is left out was told before."""
+    for row in published.TIMED:
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            begin = clock.perf_counter()
+            write(row.mechanism.protect(traces), Path(folder) / "protected.csv")
+            yield row.label.split(",")[0], clock.perf_counter() - begin
+
+
+def _together(results: list[pd.DataFrame]) -> pd.DataFrame:
+    """All results in one table that says how each data set came about."""
+    attrs = dict(results[0].attrs)
+    for key in ("datasets", "mechanisms"):
+        values = [result.attrs[key] for result in results]
+        attrs[key] = (
+            {name: about for value in values for name, about in value.items()}
+            if key == "datasets"
+            else list(dict.fromkeys(one for value in values for one in value))
+        )
+    together = pd.concat([result.assign() for result in results], ignore_index=True)
+    together.attrs.update(attrs)
+    return together

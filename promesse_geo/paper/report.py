@@ -1,0 +1,171 @@
+"""The tables as files: CSV, Markdown, and one HTML page that stands alone."""
+
+import html
+import io
+import math
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from promesse_geo.evaluate import save_results
+from promesse_geo.output import check_place, renamed_when_whole
+from promesse_geo.view.comparisons import beside_paper, trade_off
+
+TITLES = {
+    "Table I": "The data sets, prepared",
+    "Table II": "F-scores of the retrieval of points of interest (%; 0 is best for the users)",
+    "Table III": "Spatial errors (m; 0 is best for the analyst)",
+    "Table IV": "Range query distortions (%; 0 is best for the analyst)",
+    "Table V": "Execution times: protecting and writing as text (s)",
+    "Table VI": "Compression degrees (protected records in % of the original ones)",
+}
+
+_DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --faint: #595959; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181c; --line: #444; --faint: #a8a8a8; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
+  max-width: 72rem; padding: 0 1rem; }
+h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; }
+thead th { border-bottom: 2px solid var(--line); }
+.faint { color: var(--faint); font-size: .9rem; }
+figure { margin: 1rem 0; background: #fff; border-radius: 4px; padding: .5rem; display: inline-block; max-width: 100%; }
+figure svg { max-width: 100%; height: auto; }
+"""
+
+_ABOUT = (
+    "Ours is the mean over seeds ± its standard deviation. The ratio is ours to the paper's. The paper: Primault, Ben "
+    "Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with High Utility. "
+    "TrustCom 2015. It does not say which reading of its algorithm it measured; its spatial error of 0 m belongs to "
+    "points interpolated on the path, which is what rows without a remark are."
+)
+
+
+def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder: Path, *, force: bool) -> list[Path]:
+    """Write everything to a folder; return what was written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts: dict[Path, str] = {
+        folder / f"table_{number}.csv": table.to_csv(index=False, lineterminator="\n")
+        for number, table in enumerate(tables.values(), start=1)
+    }
+    texts[folder / "report.md"] = as_markdown(tables, results)
+    texts[folder / "report.html"] = as_html(tables, results)
+    everything = folder / "results.csv"
+    for path in (*texts, everything):
+        check_place(path, force=force)
+    for path, text in texts.items():
+        with renamed_when_whole(path, force=force) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    save_results(results, everything, force=force)
+    return [*texts, everything]
+
+
+def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
+    """Return the tables as Markdown, with how they came about."""
+    parts = ["# The paper's experiment, repeated", _wrapped(_ABOUT), _wrapped(_provenance(results.attrs))]
+    for name, table in tables.items():
+        head, *rows = cells(table)
+        rule = ["---"] + ["---:"] * (len(head) - 1)
+        lines = ("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
+        parts += [f"## {name}. {TITLES[name]}", "\n".join(lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
+    """Return one page with tables and figures that needs nothing else."""
+    parts = [f"<h1>The paper's experiment, repeated</h1><p>{html.escape(_ABOUT)}</p>"]
+    for name, table in tables.items():
+        parts.append(f"<h2>{name}. {html.escape(TITLES[name])}</h2>{_html_table(table)}")
+        if name in _DRAWN:
+            parts += [
+                _figure(beside_paper(own, label=_DRAWN[name]), title=dataset) for dataset, own in _by_dataset(table)
+            ]
+    parts.append("<h2>Privacy against utility</h2><p>Down and left is better. Labels are ε.</p>")
+    for dataset, own in _by_dataset(results):
+        for utility in ("RangeQueryDistortion", "SpatialError"):
+            parts.append(_figure(trade_off(own, utility=utility), title=dataset))
+    parts.append(f'<p class="faint">{html.escape(_provenance(results.attrs))}</p>')
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>The paper's experiment, repeated</title><style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def cells(table: pd.DataFrame) -> list[list[str]]:
+    """Return a table as text, first line first: for each data set the paper's figure, ours, and the ratio."""
+    datasets = list(dict.fromkeys(table.dataset))
+    with_paper = [name for name in datasets if table.paper[table.dataset == name].notna().any()]
+    head = [""]
+    for name in datasets:
+        head += [f"{name}: paper", "ours", "ratio"] if name in with_paper else [f"{name}: ours"]
+    body = []
+    by_place = {(row.dataset, row.row): row for row in table.itertuples()}
+    for label in dict.fromkeys(table.row):
+        line = [str(label)]
+        for name in datasets:
+            line += _cell(by_place.get((name, label)), with_paper=name in with_paper)
+        body.append(line)
+    return [head, *body]
+
+
+def _cell(row: Any, *, with_paper: bool) -> list[str]:
+    if row is None:
+        return ["–"] * (3 if with_paper else 1)
+    ours = number(row.ours) + (f" ± {row.spread:.2g}" if row.spread > 0 else "")
+    ratio = "–" if math.isnan(row.ratio) else f"{row.ratio:.2f}"
+    return [number(row.paper), ours, ratio] if with_paper else [ours]
+
+
+def number(value: float) -> str:
+    """Return a figure with as many digits as one reads."""
+    if math.isnan(value):
+        return "–"
+    if value and abs(value) < 1e-6:  # a rounding error of the path's own points
+        return "0"
+    if abs(value) >= 1000 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) < 1 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
+
+
+def _html_table(table: pd.DataFrame) -> str:
+    head, *rows = cells(table)
+    first = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{first}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _figure(axes: Axes, *, title: str) -> str:
+    axes.set_title(title)
+    text = io.StringIO()
+    axes.figure.savefig(text, format="svg", metadata={"Date": None})  # type: ignore[union-attr]
+    return f"<figure>{text.getvalue()[text.getvalue().index('<svg') :]}</figure>"
+
+
+def _by_dataset(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    return [(name, table[table.dataset == name]) for name in dict.fromkeys(table.dataset)]
+
+
+def _provenance(about: Mapping[Any, Any]) -> str:
+    data = "; ".join(
+        f"{name}: {figures['records']:,} records of {figures['traces']:,} traces, fingerprint {figures['fingerprint']}"
+        for name, figures in about["datasets"].items()
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    seeds = ", ".join(map(str, about["seeds"]))
+    return f"Made on {about['date']} ({about['machine']}) with {versions}. Seeds {seeds}. {data}."
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 120)

@@ -1,0 +1,148 @@
+"""Figures of results: ours beside the paper's, and privacy against utility."""
+
+import re
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from promesse_geo import check
+from promesse_geo.view import colours
+
+
+def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:
+    """Draw the paper's figures and ours, one line a mechanism.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One of the paper's tables for one data set, as `promesse_geo.paper` makes them.
+    label : str
+        What the figures are, without the unit.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    axes = _axes(ax, height=0.34 * len(table) + 1.1)
+    places = np.arange(len(table))[::-1]
+    axes.errorbar(
+        table.ours,
+        places,
+        xerr=table.spread.fillna(0),
+        fmt="o",
+        color=colours.PROTECTED,
+        markersize=7,
+        capsize=3,
+        label="ours",
+        zorder=3,
+    )
+    if table.paper.notna().any():
+        axes.plot(
+            table.paper,
+            places,
+            "D",
+            color=colours.ORIGINAL,
+            markersize=9,
+            markerfacecolor="none",
+            markeredgewidth=1.6,
+            label="paper",
+            zorder=2,
+        )
+        axes.legend(loc="best")
+    axes.set_yticks(places, table.row)
+    unit = f"({table.unit.iloc[0]})" if len(table) else ""
+    axes.set_xlabel(f"{label} {unit}".strip())
+    axes.grid(axis="x", linewidth=0.4)
+    axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a mark at 0 is whole
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _axes(ax: Axes | None, *, height: float) -> Axes:
+    return Figure(figsize=(8, height), layout="constrained").subplots() if ax is None else ax
+
+
+def trade_off(
+    results: pd.DataFrame,
+    *,
+    privacy: str = "PoiRetrieval",
+    utility: str = "RangeQueryDistortion",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what an attacker finds against what an analyst loses, for one data set; down and left is better.
+
+    Parameters
+    ----------
+    results : pandas.DataFrame
+        What `evaluate` returned for one data set. Mechanisms that differ by epsilon alone are joined by a line, and
+        each point is labelled with its epsilon.
+    privacy, utility : str
+        Names of the metrics, as in `PoiRetrieval`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If the results hold no such metric, or several data sets.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.view.comparisons import trade_off
+    >>> city = pg.make_city(users=3, days=1)
+    >>> results = pg.evaluate({"city": city}, [pg.Promesse(100), pg.Promesse(200)])
+    >>> trade_off(results).get_xlabel()
+    'range query distortion (%)'
+    """
+    if len(set(results.dataset)) > 1:
+        raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
+    x, y = (_means(results, metric) for metric in (utility, privacy))
+    figures = pd.DataFrame({"x": x, "y": y})
+    axes = _axes(ax, height=5)
+    families = [re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index]
+    for number, family in enumerate(dict.fromkeys(families)):
+        own = figures[[one == family for one in families]]
+        colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
+        axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=family, markersize=7)
+        for mechanism, point in own.iterrows():
+            epsilon = re.search(r"epsilon=([^,)]+)", str(mechanism))
+            text = "" if epsilon is None else f"{float(epsilon[1]):.3g}"
+            axes.annotate(text, (point.x, point.y), xytext=(4, 5), textcoords="offset points", fontsize=8)
+    axes.set_xlabel(_words(results, utility))
+    axes.set_ylabel(_words(results, privacy))
+    axes.legend(loc="best", fontsize=9)
+    axes.grid(linewidth=0.4)
+    axes.margins(0.08)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+_NAMES = {
+    "PoiRetrieval": "POIs found again, F-score",
+    "SpatialError": "spatial error",
+    "RangeQueryDistortion": "range query distortion",
+    "Compression": "compression",
+}
+
+
+def _words(results: pd.DataFrame, metric: str) -> str:
+    unit = results.unit[results.metric.str.startswith(f"{metric}(")].iloc[0]
+    return f"{_NAMES.get(metric, metric)} ({unit})"
+
+
+def _means(results: pd.DataFrame, metric: str) -> pd.Series:
+    chosen = results[results.metric.str.startswith(f"{metric}(")]
+    if len(chosen) == 0:
+        raise ValueError(
+            f"The results hold no metric {metric!r}. They hold {check.listed(sorted(set(results.metric)))}."
+        )
+    return chosen.groupby("mechanism", sort=False).value.mean()

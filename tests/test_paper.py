@@ -1,0 +1,272 @@
+"""The paper's tables: its figures, ours beside them, and the report."""
+
+import math
+import re
+from html.parser import HTMLParser
+
+import click.testing
+import geopandas as gpd
+import pandas as pd
+import pytest
+
+import promesse_geo as pg
+from promesse_geo import paper
+from promesse_geo.cli import main
+from promesse_geo.paper import published
+from promesse_geo.paper.report import cells, number
+from promesse_geo.view.comparisons import beside_paper, trade_off
+
+
+@pytest.fixture(scope="module")
+def done():
+    with pytest.warns(UserWarning, match="could not be protected"):
+        return pg.reproduce(seeds=2)
+
+
+def test_the_papers_tables_are_whole():
+    labels = [row.label for row in published.ROWS if "pseudocode" not in row.label]
+    for table in (published.TABLE_2, published.TABLE_3, published.TABLE_4, published.TABLE_6):
+        assert list(table)[: len(labels)] == labels
+        assert all(len(figures) == 3 for figures in table.values())
+    assert [row.label for row in published.ROWS if "Cabspotting" in row.without] == [
+        "Promesse, ε = 50 m",
+        "Promesse, ε = 50 m, pseudocode",
+    ]
+
+
+def test_every_table_has_a_figure_for_each_mechanism(done):
+    assert list(done.tables) == [f"Table {number}" for number in ("I", "II", "III", "IV", "V", "VI")]
+    for name in ("Table II", "Table III", "Table IV", "Table VI"):
+        table = done.tables[name]
+        assert table.row.tolist() == [row.label for row in published.ROWS]
+        assert table.ours.notna().all()
+        assert table.paper.isna().all()  # the paper knows no such city
+    assert done.tables["Table V"].row.tolist() == ["Promesse", "Geo-I"]
+
+
+def test_the_papers_story_shows_in_the_city(done):
+    privacy, error, distortion, size = (
+        done.tables[name].set_index("row").ours for name in ("Table II", "Table III", "Table IV", "Table VI")
+    )
+    assert privacy["Promesse, ε = 500 m"] == 0
+    assert privacy["Promesse, ε = 200 m"] < 5
+    assert privacy["Geo-I, ε = ln(10)/100"] > 40
+    assert error[[f"Promesse, ε = {epsilon} m" for epsilon in (50, 100, 200, 500)]].max() < 1e-6
+    assert error["Geo-I, ε = ln(10)/100"] < error["Geo-I, ε = ln(2)/200"]
+    assert distortion["Promesse, ε = 200 m"] < distortion["Geo-I, ε = ln(2)/200"]
+    assert (size[size.index.str.startswith("Geo-I")] == 100).all()
+
+
+def test_ours_is_the_mean_over_seeds_and_spread_their_deviation():
+    results = pd.DataFrame(
+        {
+            "dataset": "Geolife",
+            "mechanism": [repr(pg.GeoIndistinguishability.from_level(4, radius=200))] * 3 + ["Other()"],
+            "metric": ["SpatialError()"] * 4,
+            "unit": "m",
+            "seed": [0, 1, 2, None],
+            "value": [100.0, 110.0, 120.0, 3.0],
+        }
+    )
+    table = paper.table_3(results)
+    known, other = table.itertuples(index=False)
+    assert tuple(known) == ("Geolife", "Geo-I, ε = ln(4)/200", 156.0, 110.0, 10.0, 110 / 156, "m")
+    assert (other.row, other.ours) == ("Other()", 3.0)
+    assert all(math.isnan(figure) for figure in (other.paper, other.spread, other.ratio))
+
+
+def test_table_1_and_5_stand_beside_the_paper_for_its_data_sets():
+    city = pg.make_city(users=3, days=1)
+    first = paper.table_1({"MDC": city}).set_index("row")
+    assert first.paper["records"] == 1_124_454
+    assert first.ours["records"] == len(city)
+    assert first.ratio["records"] == len(city) / 1_124_454
+    last = paper.table_5(pd.DataFrame({"dataset": ["MDC"], "row": ["Geo-I"], "seconds": [2.1]}))
+    assert last.ratio.tolist() == [pytest.approx(0.1)]
+
+
+def test_a_table_as_text_has_the_papers_figure_where_there_is_one():
+    city = pg.make_city(users=3, days=1)
+    table = pd.concat((paper.table_1({"Geolife": city}), paper.table_1({"city": city}).iloc[1:]))
+    head, first, *_ = cells(table)
+    assert head == ["", "Geolife: paper", "ours", "ratio", "city: ours"]
+    assert first == ["records", "3,804,788", f"{len(city):,}", "0.00", "–"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(math.nan, "–"), (7.2e-10, "0"), (0.0129, "0.0129"), (24.6870, "24.69"), (402.2, "402.2"), (36_300.4, "36,300")],
+)
+def test_a_figure_has_the_digits_that_one_reads(value, text):
+    assert number(value) == text
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href") and not value.startswith("#")]
+
+
+def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
+    written = done.save(tmp_path / "out")
+    names = sorted(path.name for path in written)
+    assert names == ["report.html", "report.md", "results.csv", *(f"table_{number}.csv" for number in range(1, 7))]
+    text = (tmp_path / "out" / "report.html").read_text()
+    page = Page(text)
+    assert page.links == []
+    assert page.tags.count("table") == 6
+    assert page.tags.count("svg") == 6
+    assert not re.search(r"user-\d", "".join(path.read_text() for path in written))
+    markdown = (tmp_path / "out" / "report.md").read_text()
+    assert "| Promesse, ε = 200 m |" in markdown
+    assert done.results.attrs["date"] in markdown
+    with pytest.raises(FileExistsError):
+        done.save(tmp_path / "out")
+    done.save(tmp_path / "out", force=True)
+    loaded = pg.load_results(tmp_path / "out" / "results.csv")
+    pd.testing.assert_frame_equal(loaded, done.results)
+
+
+def test_several_data_sets_come_together(tmp_path, monkeypatch):
+    monkeypatch.setitem(paper.experiment._READERS, "Cabspotting", lambda source, as_traces: city(source))
+    monkeypatch.setitem(paper.experiment._READERS, "MDC", lambda source, as_traces: city(source))
+
+    def city(seed):
+        return pg.make_city(users=3, days=2, seed=seed, as_traces=True)
+
+    with pytest.warns(UserWarning, match="could not be protected"):
+        found = pg.reproduce(cabspotting=1, mdc=2, min_days=1, seeds=1)
+    table = found.tables["Table II"]
+    assert list(dict.fromkeys(table.dataset)) == ["Cabspotting", "MDC"]
+    assert (table.dataset == "Cabspotting").sum() == len(published.ROWS) - 2
+    assert (table.dataset == "MDC").sum() == len(published.ROWS)
+    assert table.paper[(table.dataset == "MDC") & (table.row == "Promesse, ε = 50 m")].tolist() == [13.91]
+    assert list(found.results.attrs["datasets"]) == ["Cabspotting", "MDC"]
+    assert len(found.save(tmp_path)) == 9
+
+
+def test_the_command_repeats_the_experiment(tmp_path):
+    called = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
+    assert called.exit_code == 0, called.output
+    assert (tmp_path / "out" / "report.html").stat().st_size < 1e6
+    again = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
+    assert again.exit_code == 1
+    assert "there already" in again.output
+
+
+def test_the_command_names_a_file_that_is_not_there(tmp_path):
+    called = click.testing.CliRunner().invoke(
+        main, ["reproduce", "--cabspotting", str(tmp_path / "none.tar.gz"), "--out", str(tmp_path / "out")]
+    )
+    assert called.exit_code == 1
+    assert "none.tar.gz" in called.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("wrong", [{"min_days": 0}, {"seeds": 0}, {"n_jobs": 0}])
+def test_wrong_parameters_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        pg.reproduce(**wrong)
+
+
+# The figures
+
+
+def test_a_table_is_drawn_with_the_papers_figures(done):
+    table = done.tables["Table III"]
+    axes = beside_paper(table, label="spatial error")
+    assert axes.get_xlabel() == "spatial error (m)"
+    assert [label.get_text() for label in axes.get_yticklabels()] == table.row.tolist()
+    assert axes.get_legend() is None
+    known = table.assign(paper=table.ours + 1)
+    assert {text.get_text() for text in beside_paper(known).get_legend().get_texts()} == {"ours", "paper"}
+
+
+def test_a_trade_off_joins_what_differs_by_epsilon(done):
+    axes = trade_off(done.results)
+    assert axes.get_xlabel() == "range query distortion (%)"
+    assert axes.get_ylabel() == "POIs found again, F-score (%)"
+    assert [len(line.get_xdata()) for line in axes.get_lines()] == [4, 4, 4]
+    means = done.results.groupby("metric").get_group("PoiRetrieval(diameter=200.0, duration='15min', threshold=100.0)")
+    assert axes.get_lines()[0].get_ydata().tolist() == means[:4].value.tolist()
+    texts = [text.get_text() for text in axes.texts]
+    assert texts[:4] == ["50", "100", "200", "500"]
+
+
+def test_a_trade_off_is_of_one_data_set_and_of_metrics_that_are_there(done):
+    with pytest.raises(ValueError, match="several data sets"):
+        trade_off(pd.concat((done.results, done.results.assign(dataset="other"))))
+    with pytest.raises(ValueError, match="hold no metric 'Loss'"):
+        trade_off(done.results, utility="Loss")
+
+
+# The other commands
+
+
+def invoke(*words):
+    return click.testing.CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture
+def city_file(tmp_path):
+    pg.write(pg.make_city(users=3, days=2), tmp_path / "city.parquet")
+    return tmp_path / "city.parquet"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
+def test_pois_are_written_in_each_format(city_file, tmp_path, ending):
+    out = tmp_path / f"pois.{ending}"
+    called = invoke("pois", city_file, out)
+    assert called.exit_code == 0, called.output
+    expected = pg.pois(pg.read_file(city_file))
+    assert f"{len(expected)} points of interest in 3 of 3 traces" in called.output
+    if ending == "csv":
+        table = pd.read_csv(out)
+        assert list(table.columns) == ["user", "arrival", "departure", "records", "diameter", "lon", "lat"]
+        assert table.lon.tolist() == pytest.approx(expected.geometry.x.tolist(), abs=1e-12)
+    else:
+        frame = gpd.read_parquet(out) if ending == "parquet" else gpd.read_file(out)
+        assert frame.records.tolist() == expected.records.tolist()
+        assert frame.crs == 4326
+        assert frame.geometry.x.tolist() == pytest.approx(expected.geometry.x.tolist(), abs=1e-6)
+    assert invoke("pois", city_file, out).exit_code == 1
+    assert invoke("pois", city_file, out, "--force", "--diameter", "100").exit_code == 0
+
+
+def test_pois_refuse_other_formats_and_wrong_parameters(city_file, tmp_path):
+    for words, said in (
+        (["p.txt"], "must end with one of '.parquet'"),
+        (["p.csv", "--diameter", "-1"], "'diameter' parameter of pois"),
+        (["p.csv", "--duration", "soon"], "duration"),
+    ):
+        called = invoke("pois", city_file, tmp_path / words[0], *words[1:])
+        assert called.exit_code == 2
+        assert said in called.output
+        assert not (tmp_path / words[0]).exists()
+
+
+def test_measure_says_what_is_found_and_lost(city_file, tmp_path):
+    safe = tmp_path / "safe.parquet"
+    assert invoke("smooth", city_file, safe, "--epsilon", "200", "--keep-users").exit_code == 0
+    called = invoke("measure", city_file, safe, "--seed", "1", "--out", tmp_path / "m.csv")
+    assert called.exit_code == 0, called.output
+    table = pg.load_results(tmp_path / "m.csv")
+    assert len(table) == 4
+    assert table.value[1] < 1e-6
+    for figure, unit in zip(table.value, table.unit, strict=True):
+        assert f"{figure:,.2f} {unit}" in called.output
+    assert "seed" not in (tmp_path / "m.csv").read_text().splitlines()[2]
+    assert invoke("measure", city_file, safe, "--threshold", "0").exit_code == 2
+
+
+def test_measure_says_when_users_were_renamed(city_file, tmp_path):
+    safe = tmp_path / "safe.parquet"
+    assert invoke("smooth", city_file, safe, "--epsilon", "200").exit_code == 0
+    called = invoke("measure", city_file, safe)
+    assert called.exit_code == 1
+    assert "The original has none of the" in called.output
