@@ -195,7 +195,12 @@ def test_a_trade_off_joins_what_differs_by_epsilon(done):
     means = done.results.groupby("metric").get_group("PoiRetrieval(diameter=200.0, duration='15min', threshold=100.0)")
     assert axes.get_lines()[0].get_ydata().tolist() == means[:4].value.tolist()
     texts = [text.get_text() for text in axes.texts]
-    assert texts[:4] == ["50", "100", "200", "500"]
+    assert ", ".join(texts).split(", ")[:4] == ["50", "100", "200", "500"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "Promesse(variant='polyline', min_points=1)",
+        "Promesse(variant='pseudocode', min_points=1)",
+        "GeoIndistinguishability",
+    ]
 
 
 def test_a_trade_off_is_of_one_data_set_and_of_metrics_that_are_there(done):

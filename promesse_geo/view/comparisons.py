@@ -108,15 +108,15 @@ def trade_off(
     x, y = (_means(results, metric) for metric in (utility, privacy))
     figures = pd.DataFrame({"x": x, "y": y})
     axes = _axes(ax, height=5)
-    families = [re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index]
-    for number, family in enumerate(dict.fromkeys(families)):
-        own = figures[[one == family for one in families]]
+    families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
+    kinds = [family.partition("(")[0] for family in dict.fromkeys(families)]
+    for number, (family, own) in enumerate(figures.groupby(families, sort=False)):
+        name = kinds[number] if kinds.count(kinds[number]) == 1 else family
         colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
-        axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=family, markersize=7)
-        for mechanism, point in own.iterrows():
-            epsilon = re.search(r"epsilon=([^,)]+)", str(mechanism))
-            text = "" if epsilon is None else f"{float(epsilon[1]):.3g}"
-            axes.annotate(text, (point.x, point.y), xytext=(4, 5), textcoords="offset points", fontsize=8)
+        axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=name, markersize=7)
+        for point, text in _labels(own, near=0.05 * (figures.max() - figures.min())):
+            place = (4, 5) if number % 2 == 0 else (4, -12)
+            axes.annotate(text, point, xytext=place, textcoords="offset points", fontsize=8, color=colour)
     axes.set_xlabel(_words(results, utility))
     axes.set_ylabel(_words(results, privacy))
     axes.legend(loc="best", fontsize=9)
@@ -124,6 +124,19 @@ def trade_off(
     axes.margins(0.08)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _labels(figures: pd.DataFrame, *, near: pd.Series) -> list[tuple[tuple[float, float], str]]:
+    """The epsilon of each point; of points too near each other to be read apart, together at the first."""
+    labels: list[tuple[tuple[float, float], str]] = []
+    for mechanism, x, y in figures.itertuples():
+        epsilon = re.search(r"epsilon=([^,)]+)", str(mechanism))
+        text = "" if epsilon is None else f"{float(epsilon[1]):.3g}"
+        if labels and abs(labels[-1][0][0] - x) <= near.x and abs(labels[-1][0][1] - y) <= near.y:
+            labels[-1] = labels[-1][0], f"{labels[-1][1]}, {text}"
+        else:
+            labels.append(((x, y), text))
+    return labels
 
 
 _NAMES = {
