@@ -3,6 +3,7 @@
 import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import click.testing
 import geopandas as gpd
@@ -13,7 +14,7 @@ import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli import main
 from promesse_geo.paper import published
-from promesse_geo.paper.report import cells, number
+from promesse_geo.paper.report import cells, number, summary
 from promesse_geo.view.comparisons import beside_paper, trade_off
 
 
@@ -130,6 +131,17 @@ def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
     done.save(tmp_path / "out", force=True)
     loaded = pg.load_results(tmp_path / "out" / "results.csv")
     pd.testing.assert_frame_equal(loaded, done.results)
+    again = paper.Reproduction.load(tmp_path / "out")
+    for name, table in done.tables.items():
+        pd.testing.assert_frame_equal(again.tables[name], table)
+
+
+def test_the_readme_shows_the_figures_that_the_command_wrote():
+    root = Path(__file__).resolve().parents[1]
+    kept = paper.Reproduction.load(root / "data" / "results" / "cabspotting")
+    shown = re.search("<!-- tables -->\n(.*)\n<!-- end of tables -->", (root / "README.md").read_text(), re.DOTALL)
+    assert shown[1].strip() == summary(kept.tables, "Cabspotting")
+    assert kept.results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 
 
 def test_several_data_sets_come_together(tmp_path, monkeypatch):

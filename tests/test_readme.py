@@ -2,8 +2,11 @@
 
 import re
 
+import pandas as pd
 import pytest
 from readme import README, commands
+
+from promesse_geo.paper import Reproduction, table_1
 
 PYTHON = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
@@ -26,19 +29,12 @@ def test_the_table_of_the_real_data_is_what_the_code_gives(cabspotting_archive, 
     names = {}
     with pytest.warns(UserWarning, match="74 users"):
         exec(
-            compile(
-                "import promesse_geo as pg\n" + block.replace("pg.describe", "figures = pg.describe"), "README", "exec"
-            ),
+            compile("import promesse_geo as pg\n" + block, "README", "exec"),
             names,
         )
-    figures = names["figures"]
-    row = dict(re.findall(r"^\| (\w[\w ]+) \| [^|]+ \| ([^|]+) \|$", README.read_text(encoding="utf-8"), re.MULTILINE))
-    assert row["records"] == f"{figures['records']:,}"
-    assert row["traces"] == f"{figures['traces']:,}"
-    hours, rest = divmod(figures["mean_duration"].total_seconds(), 3600)
-    assert row["mean duration"] == f"{hours:.0f} h {rest / 60:.0f} min"
-    assert row["longest duration"] == f"{figures['longest_duration'].total_seconds() / 86400:.1f} days"
-    assert row["sampling interval"] == f"{figures['sampling_interval'].total_seconds():.1f} s"
+    kept = Reproduction.load(README.parent / "data" / "results" / "cabspotting").tables["Table I"]
+    now = table_1({"Cabspotting": names["parts"]})
+    pd.testing.assert_frame_equal(now.drop(columns="unit"), kept.drop(columns="unit"))
 
 
 def test_the_readme_names_two_commands():

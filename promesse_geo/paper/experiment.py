@@ -13,9 +13,9 @@ import pandas as pd
 
 from promesse_geo import check
 from promesse_geo.datasets import make_city, read_cabspotting, read_geolife, read_mdc
-from promesse_geo.evaluate import evaluate
+from promesse_geo.evaluate import evaluate, load_results
 from promesse_geo.paper import published, tables
-from promesse_geo.paper.report import write_report
+from promesse_geo.paper.report import read_tables, write_report
 from promesse_geo.preprocess import prepare
 from promesse_geo.traces import Traces
 from promesse_geo.write import write
@@ -65,6 +65,17 @@ class Reproduction:
             If a file is there and `force` is not given, or cannot be written.
         """
         return write_report(self.tables, self.results, Path(folder), force=force)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "Reproduction":
+        """Read the tables and results that `save` wrote to a folder.
+
+        Raises
+        ------
+        ValueError, OSError
+            If they are not there, or something else is.
+        """
+        return cls(read_tables(Path(folder)), load_results(Path(folder) / "results.csv"))
 
 
 def reproduce(

@@ -4,7 +4,7 @@ import html
 import io
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ TITLES = {
 }
 
 _DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
+
+_MISSING = {name: [""] for name in ("paper", "ours", "spread", "ratio")}
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --faint: #595959; }
@@ -69,14 +71,19 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
     return [*texts, everything]
 
 
+def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    """Read the tables that `write_report` wrote."""
+    return {
+        name: pd.read_csv(folder / f"table_{number}.csv", keep_default_na=False, na_values=_MISSING)
+        for number, name in enumerate(TITLES, start=1)
+    }
+
+
 def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return the tables as Markdown, with how they came about."""
     parts = ["# The paper's experiment, repeated", _wrapped(_ABOUT), _wrapped(_provenance(results.attrs))]
     for name, table in tables.items():
-        head, *rows = cells(table)
-        rule = ["---"] + ["---:"] * (len(head) - 1)
-        lines = ("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
-        parts += [f"## {name}. {TITLES[name]}", "\n".join(lines)]
+        parts += [f"## {name}. {TITLES[name]}", _markdown(cells(table))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -118,6 +125,30 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
             line += _cell(by_place.get((name, label)), with_paper=name in with_paper)
         body.append(line)
     return [head, *body]
+
+
+def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
+    """Return Tables I and II to VI of one data set as two short Markdown tables; the paper's figures in brackets."""
+    own = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items()}
+    sizes = [(row, _with_paper(own["Table I"], row)) for row in own["Table I"].index]
+    sizes += [
+        (f"{row}: protecting and writing as text (s)", _with_paper(own["Table V"], row)) for row in own["Table V"].index
+    ]
+    looks = ["Table II", "Table III", "Table IV", "Table VI"]
+    head = [f"{_DRAWN[name]} ({own[name].unit.iloc[0]})" for name in looks]
+    rows = [(row, *(_with_paper(own[name], row) for name in looks)) for row in own["Table II"].index]
+    return _markdown([("", f"{dataset} (paper)"), *sizes]) + "\n\n" + _markdown([("", *head), *rows])
+
+
+def _with_paper(table: pd.DataFrame, row: str) -> str:
+    theirs, ours, spread = table.loc[row, ["paper", "ours", "spread"]].astype(float)
+    around = f" ± {spread:.2g}" if spread > 0 else ""
+    return f"{number(ours)}{around}" + ("" if math.isnan(theirs) else f" ({number(theirs)})")
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    rule = ["---"] + ["---:"] * (len(rows[0]) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:]))
 
 
 def _cell(row: Any, *, with_paper: bool) -> list[str]:
