@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -141,7 +142,7 @@ def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
 
 
 def _with_paper(table: pd.DataFrame, row: str) -> str:
-    theirs, ours, spread = table.loc[row, ["paper", "ours", "spread"]].astype(float)
+    theirs, ours, spread = table.loc[row, ["paper", "ours", "spread"]].to_numpy(np.float64)
     around = f" ± {spread:.2g}" if spread > 0 else ""
     return f"{number(ours)}{around}" + ("" if math.isnan(theirs) else f" ({number(theirs)})")
 
