@@ -142,7 +142,7 @@ def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
 
 
 def _with_paper(table: pd.DataFrame, row: str) -> str:
-    theirs, ours, spread = table.loc[row, ["paper", "ours", "spread"]].to_numpy(np.float64)
+    theirs, ours, spread = map(float, table.loc[row, ["paper", "ours", "spread"]].to_numpy(np.float64))
     around = f" ± {spread:.2g}" if spread > 0 else ""
     return f"{number(ours)}{around}" + ("" if math.isnan(theirs) else f" ({number(theirs)})")
 
