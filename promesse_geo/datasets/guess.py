@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import re
 import tarfile
 import zipfile
 import zlib
@@ -27,6 +28,7 @@ from promesse_geo.traces import Traces
 FORMATS = ("cabspotting", "geolife", "mdc", "gpx", "table")
 _CURE = f"Name the format with format= (--format): {', '.join(FORMATS)}."
 _MDC = {b"userid", b"time", b"longitude", b"latitude"}
+_GPX = re.compile(rb"<(?:[^\s<>:!?/]+:)?gpx[\s/>]")
 _GEOLIFE = b"Geolife trajectory"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 4096
@@ -168,7 +170,7 @@ def _head(path: Path) -> bytes:
 def _is_gpx(path: Path) -> bool:
     """Whether there is the element <gpx>, in any encoding that XML has."""
     head = _head(path).replace(b"\0", b"")
-    return b"<gpx" in head and head.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
+    return _GPX.search(head) is not None and head.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
 
 
 def _has_mdc_header(path: Path) -> bool:
