@@ -9,6 +9,7 @@ from typing import Any, Literal
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from promesse_geo import check
 
@@ -141,6 +142,8 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     TypeError, ValueError
         If a key is neither text nor an integer, or two keys differ only by type.
     """
+    if isinstance(column.dtype, pd.ArrowDtype) and pa.types.is_dictionary(column.dtype.pyarrow_dtype):
+        column = column.astype(pd.ArrowDtype(column.dtype.pyarrow_dtype.value_type))
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, users = column.cat.codes.to_numpy(np.int64), pd.Index(column.cat.categories)
         _check_keys(pd.Series(users), column.name)

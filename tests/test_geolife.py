@@ -1,6 +1,5 @@
 """The Geolife reader, on small files in the true format and on files that are not."""
 
-import os
 import shutil
 import struct
 import zipfile

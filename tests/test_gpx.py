@@ -185,6 +185,8 @@ def later(time: str) -> str:
     return point(time=time)
 
 
+STRAY = "in no segment of a track, or of another namespace than the file"
+
 # What is read with a loss, and how it is said.
 LOSSES = {
     "a point without a time": (
@@ -245,7 +247,7 @@ LOSSES = {
     ),
     "points outside segments": (
         f"{point(3)}<trk>{point(3)}</trk>\n" + TWO,
-        "2 records (in no segment of a track, or of another namespace than the file; first at line 3",
+        f"2 records ({STRAY}; first at line 3",
     ),
     "points of another namespace": (
         TWO
@@ -254,7 +256,7 @@ LOSSES = {
         + track([point(4).replace("<trkpt", '<trkpt xmlns="x"')])
         + "<y:trk xmlns:y='y'><y:trkseg><y:trkpt lat='1' lon='2'/></y:trkseg></y:trk>"
         + "<extensions><trk><trkseg><trkpt lat='1' lon='2'/></trkseg></trk></extensions>",
-        "4 records (in no segment of a track, or of another namespace than the file; first at line 8",
+        f"4 records ({STRAY}; first at line 8",
     ),
     "numbers beyond counting": (
         track([point(0), point(1, lat="1e999"), point(1, lon="9" * 100_000), point(1)]),

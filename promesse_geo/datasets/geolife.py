@@ -147,7 +147,7 @@ def _refuse_place(name: str) -> bytes:
 def _place(name: str) -> tuple[str, str] | None:
     """Return the path above the user's folder, and the user; None where they cannot be told."""
     match = _PLACES[0].fullmatch(name) or _PLACES[1].fullmatch(name)
-    return match and match.group(1, 2)
+    return (match[1], match[2]) if match else None
 
 
 def _open_zip(path: Path) -> zipfile.ZipFile:

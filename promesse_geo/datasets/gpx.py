@@ -32,8 +32,9 @@ def read_gpx(
 
     Only track points are taken, of all tracks and segments; waypoints, routes, elevations and extensions are not.
     Left out and counted in one warning are points without a time that can be read, points without a place on the
-    globe, and points that lie in no segment or are of another namespace. Times without a zone are UTC, as GPX says; they are kept to the nanosecond. Files that gzip packed will do.
-    One more warning says where tracks that become one trace overlap in time.
+    globe, and points that lie in no segment or are of another namespace. Times without a zone are UTC, as GPX
+    says; they are kept to the nanosecond. Files that gzip packed will do. One more warning says where tracks that
+    become one trace overlap in time.
 
     Parameters
     ----------

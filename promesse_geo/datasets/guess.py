@@ -15,11 +15,12 @@ from pyproj import CRS
 
 from promesse_geo import check
 from promesse_geo.columns import Name
-from promesse_geo.datasets import gpx, table, text_table
+from promesse_geo.datasets import gpx, table
 from promesse_geo.datasets.cabspotting import read_cabspotting
 from promesse_geo.datasets.geolife import read_geolife
 from promesse_geo.datasets.gpx import read_gpx
 from promesse_geo.datasets.mdc import read_mdc
+from promesse_geo.datasets.packed import PACKED
 from promesse_geo.datasets.sources import GZIP, check_no_pipe
 from promesse_geo.datasets.table import read_table
 from promesse_geo.space import read_crs
@@ -149,7 +150,7 @@ def _format_of_file(path: Path) -> str:
     except ValueError as error:
         raise ValueError(f"{error} {_CURE}") from None
     head = _head(path)
-    if kind == "csv" and b"\0" in head and not head.startswith((*_UTF16, *text_table.PACKED)):
+    if kind == "csv" and b"\0" in head and not head.startswith((*_UTF16, *PACKED)):
         raise ValueError(f"{str(path)!r} is neither text nor of another format that is known. {_CURE}")
     return "table"
 

@@ -70,8 +70,9 @@ def read_table(
     CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
     bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
     and location are read; a warning says where elevations (Z) are left out. Where the last line of a CSV has no end
-    and too short a value, it is an error or counted; a warning says where that cannot be known. In GeoJSON, `true`
-    among users that are whole numbers is 1.
+    and too short a value, it is an error or counted; a warning says where that cannot be known. So are lines that a
+    quote before them makes part of a value, though they look like records. In GeoJSON, `true` among users that are
+    whole numbers is 1.
 
     Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or

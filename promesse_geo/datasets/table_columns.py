@@ -172,7 +172,9 @@ def as_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[
 
 
 def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text without the words for missing times; whole numbers where there is nothing else."""
+    """Text without the words for missing times; whole numbers where there is nothing else; nothing encoded."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     column = without_words(column)
