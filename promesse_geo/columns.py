@@ -103,12 +103,12 @@ def find_column(
         index = ["the index"] if indexed else []
         raise ValueError(
             f"Several columns could hold the {role}: {check.listed(candidates + index)}. "
-            f"Name the one to take, as in {role}={candidates[0]!r} (--{role} on the command line)."
+            f"Name the one to take, as in {role}={candidates[0]!r} (--{role} {candidates[0]})."
         )
     alone = " If all is a single trace, say user=None (--one-trace)." if role == "user" else ""
     raise ValueError(
         f"No {role} column was found. Looked for {check.listed(known)}; the columns are {_there(columns)}. "
-        f"Name it, as in {role}='…' (--{role} on the command line).{alone}"
+        f"Name it, as in {role}='…' (--{role} …).{alone}"
     )
 
 

@@ -233,6 +233,15 @@ class TestWhatIsLeftOut:
         assert len(caught) == 1
         assert "400" not in str(caught[0].message)
 
+    def test_a_user_of_whom_nothing_is_left(self, tmp_path):
+        write_file(tmp_path, content_of([GOOD]))
+        write_file(tmp_path, content_of([GOOD.replace("39.98", "139.98")]), user="001")
+        write_file(tmp_path, b"", user="002")
+        with pytest.raises(FileNotFoundError, match=r"1 user .* is not among the files, or without a record"):
+            read_geolife(tmp_path, users=["000", "001"])
+        with pytest.warns(UserWarning, match="left out 1 file"):
+            assert read_geolife(tmp_path, users=["000", "002"], errors="skip")["user"].tolist() == ["000"]
+
     def test_empty_lines_count(self, tmp_path):
         file = write_file(tmp_path, content_of(["", "", GOOD, "", GOOD.replace("39.98", "139.98")]))
         with pytest.warns(UserWarning, match="first at line 11 of"):

@@ -254,7 +254,8 @@ def test_a_missing_coordinate_is_counted(word, tmp_path):
     with pytest.raises(ValueError, match=r"1 record of 3 .* or a coordinate that is not finite: 1, first in row 1 of"):
         read_table(path)
     with pytest.warns(
-        UserWarning, match=r"left out 1 record \(a missing or empty geometry.*first at row 1 of '.*table\.csv'\)"
+        UserWarning,
+        match=r"left out 1 record \(a missing or empty geometry.*first at row 1 of '.*table\.csv', counted from 0\)",
     ):
         assert len(read_table(path, errors="skip")) == 2
 
@@ -273,7 +274,7 @@ def test_all_complaints_come_at_once(tmp_path):
     ):
         assert words in said
     assert "no user: 1, first in row 4" in said
-    assert said.endswith("Mend them, or leave them out with errors='skip'.")
+    assert said.endswith("Mend them, or leave them out with errors='skip' (--skip).")
     with pytest.warns(UserWarning, match="^read_table left out ") as warned:
         assert_rows(read_table(path, errors="skip"))
     assert len(warned) == 1
@@ -513,7 +514,7 @@ def test_well_known_binary_without_metadata_needs_a_crs(tmp_path):
     frame = as_frame()
     table = pa.table({"user": frame["user"], "time": frame["time"], "geometry": shapely.to_wkb(frame.geometry)})
     pq.write_table(table, tmp_path / "table.parquet")
-    with pytest.raises(ValueError, match=r"the CRS of 'geometry' is unknown\. Say which one it is, as in crs="):
+    with pytest.raises(ValueError, match=r"the CRS of 'geometry' is unknown\. Say it, as in crs="):
         read_table(tmp_path / "table.parquet")
     assert_rows(read_table(tmp_path / "table.parquet", crs=4326))
 
@@ -561,6 +562,14 @@ def test_columns_of_a_dictionary_are_read(column, tmp_path):
     table = table.set_column(table.column_names.index(column), column, values.dictionary_encode())
     pq.write_table(table, tmp_path / "table.parquet")
     assert_rows(read_table(tmp_path / "table.parquet"))
+
+
+@pytest.mark.parametrize("users", [[1.5, 2.5, 3.5], [True, False, True], [b"a", b"b", b"c"], [["a"], ["b"], []]])
+def test_users_of_other_kinds_are_refused_by_the_file(users, tmp_path):
+    table = columns_of_numbers()
+    pq.write_table(table.set_column(0, "uid", pa.array(users)), tmp_path / "table.parquet")
+    with pytest.raises(TypeError, match=r"table\.parquet': the user column 'uid' must hold text or integers.*as text"):
+        read_table(tmp_path / "table.parquet")
 
 
 def test_a_file_that_says_its_crs_needs_none(tmp_path):
@@ -682,7 +691,7 @@ def test_files_of_several_crss_are_an_error(tmp_path):
 def test_files_with_and_without_zones_are_an_error(tmp_path):
     written(tmp_path, TEXT, "a.csv")
     written(tmp_path, TEXT.replace("Z", ""), "b.csv")
-    with pytest.raises(ValueError, match="mixes time zones, or times with and without one"):
+    with pytest.raises(ValueError, match="Some files hold times with a zone, others without"):
         read_table(tmp_path)
 
 

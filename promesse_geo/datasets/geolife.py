@@ -123,6 +123,8 @@ def read_geolife(
             total=len(contents),
         )
     batch.check_some_read(parts, skipped)
+    found = [part.user for part in parts if len(part.times)]
+    batch.check_wanted(wanted, found + [_user_of(some.name) for some in skipped])
     batch.tell_what_was_left_out(parts, skipped, owner="read_geolife")
     traces = batch.join(parts)
     return traces if as_traces else traces.to_frame()

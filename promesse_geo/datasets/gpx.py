@@ -96,8 +96,8 @@ def read_gpx(
         total=len(named),
     )
     parts = [part for part in parts if wanted is None or part.user in wanted]
-    batch.check_wanted(wanted, (part.user for part in parts if len(part.times)))
     batch.check_some_read(parts, skipped)
+    batch.check_wanted(wanted, (part.user for part in parts if len(part.times)))
     batch.tell_what_was_left_out(parts, skipped, owner="read_gpx")
     if not by_track:
         _tell_overlaps(parts, {name: path.parent if user == "folder" else path for path, name in named.items()})

@@ -19,6 +19,7 @@ _BEYOND = (r"^(.{11})24(:00(?::00(?:\.0+)?)?(?:[-+Z].*)?)$", r"^(.{16}:)60")  # 
 _SMALLER = r"(\.[0-9]{9})[0-9]+"  # than a nanosecond
 _CHUNK = 1 << 20  # bytes that expat takes at once
 _LONGEST = 16 * _CHUNK  # tag or comment: older ones of expat read it again from its start with every chunk
+IS_GPX = re.compile(rb"<(?:[^\s<>:!?/]+:)?gpx[\s/>]")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TRACK_DEPTH, _POINT_DEPTH, _TIME_DEPTH = 2, 4, 5
 

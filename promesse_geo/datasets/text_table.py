@@ -35,6 +35,9 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
+READ = (
+    "Read are CSV, GeoParquet, GeoPackage, GeoJSON and GPX; and Cabspotting, Geolife and MDC as they are distributed."
+)
 _HEAD = 1 << 16
 
 
@@ -134,6 +137,10 @@ def read_layout(path: Path) -> Layout:
     columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
         raise ValueError("its first line holds values, not the names of columns.")
+    if len(columns) == 1:
+        raise ValueError(
+            f"its first line names no columns separated by commas, semicolons, tabs or bars, as a table's does. {READ}"
+        )
     return Layout(encoding, delimiter, columns)
 
 
