@@ -135,17 +135,17 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
 def _check_all_used(context: click.Context) -> None:
     """Refuse options that say how to read what neither INPUT nor PROTECTED, where a command has one, is."""
     options = context.ensure_object(dict)
-    said = {name for name in READING if options[name]}
-    if not said or not Path(options["source"]).exists():
+    said = [name for name in READING if options[name]]
+    places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
+    if not said or not all(place.is_file() or place.is_dir() for place in places):
         return
-    format = options["format"] or guess_format(Path(options["source"]))
-    used = used_options(Path(options["source"]), format)
-    other = context.params.get("protected")
-    if other is not None and Path(other).exists():
-        used |= used_options(Path(other), guess_format(Path(other)))
-    if said - used:
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in READING if name in said - used)
-        raise ValueError(f"INPUT has the format '{format}', for which {names} says nothing. Leave it out.")
+    formats = [options["format"] or guess_format(places[0]), *map(guess_format, places[1:])]
+    used = set[str]().union(*map(used_options, places, formats))
+    names = " and ".join(f"--{name.replace('_', '-')}" for name in said if name not in used)
+    if names:
+        raise ValueError(
+            f"INPUT (format '{formats[0]}') is read without {names}, for it says this itself. Leave it out."
+        )
 
 
 def as_said(context: click.Context) -> dict[str, Any]:

@@ -410,11 +410,11 @@ def test_another_crs_than_the_format_s_own_is_refused(raw, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "words"),
     [
-        ("a.gpx", GPX, ("--lat", "x"), "the format 'gpx', for which --lat says nothing"),
-        ("a.gpx", GPX, ("--lon", "x", "--time", "t"), "the format 'gpx', for which --time and --lon says nothing"),
-        ("a.gpx", GPX, ("--one-trace",), "for which --one-trace says nothing"),
-        ("new_a.txt", "37.75 -122.39 0 1213084600\n", ("--user", "x"), "the format 'cabspotting', for which --user"),
-        ("a.geojson", '{"type": "FeatureCollection", "features": []}', ("--lon", "x"), "'table', for which --lon says"),
+        ("a.gpx", GPX, ("--lat", "x"), "(format 'gpx') is read without --lat, for it says this itself"),
+        ("a.gpx", GPX, ("--lon", "x", "--time", "t"), "(format 'gpx') is read without --time and --lon, for it"),
+        ("a.gpx", GPX, ("--one-trace",), "is read without --one-trace"),
+        ("new_a.txt", "37.75 -122.39 0 1213084600\n", ("--user", "x"), "(format 'cabspotting') is read without --user"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}', ("--lon", "x"), "is read without --lon"),
     ],
 )
 def test_an_option_without_use_is_refused(name, content, options, words, tmp_path):
@@ -425,7 +425,7 @@ def test_an_option_without_use_is_refused(name, content, options, words, tmp_pat
 def test_an_option_may_be_of_use_for_the_protected_file_alone(tmp_path):
     (tmp_path / "a.gpx").write_text(GPX, encoding="utf-8")
     (tmp_path / "b.csv").write_text("user,when,lon,lat\na,2008-05-17T10:00:00Z,2,48\n", encoding="utf-8")
-    assert "says nothing" not in run("check", tmp_path / "a.gpx", tmp_path / "b.csv", "--time", "when").output
+    assert "is read without" not in run("check", tmp_path / "a.gpx", tmp_path / "b.csv", "--time", "when").output
 
 
 def test_an_output_within_the_input_is_refused(raw, tmp_path):
@@ -469,7 +469,7 @@ def test_a_dash_is_no_input():
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a matter of Unix")
-@pytest.mark.parametrize("options", [(), ("--format", "table"), ("--format", "geolife")])
+@pytest.mark.parametrize("options", [(), ("--lat", "y"), ("--format", "table"), ("--format", "geolife")])
 def test_a_pipe_is_no_input(options, tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     assert "is a pipe or a device. Save what it gives" in failed("info", tmp_path / "pipe.csv", *options)
