@@ -310,6 +310,16 @@ def test_users_of_several_lines_are_refused(tmp_path):
         assert read_table(path, errors="skip", as_traces=True).records == 2
 
 
+@pytest.mark.parametrize("end", ['"ana\n', '"ana\r\n', '"ana\n\n', '"\n'])
+def test_a_quote_in_the_last_line_makes_no_new_user(end, tmp_path):
+    text = with_notes("ana", "ana", order="time,lon,lat,user") + "2024-03-04T08:00:09Z,4.5,45," + end
+    path = written(tmp_path, text, "table.csv")
+    with pytest.raises(ValueError, match=r"the user column 'user' holds a line break, first in row 2, counted from 0"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=r"left out 1 record \(no user"):
+        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
+
+
 @pytest.mark.parametrize("column", ["user", "note"])
 @pytest.mark.parametrize("count", [3, 30, 30_000])
 def test_quotes_that_are_never_closed_are_told(count, column, tmp_path):

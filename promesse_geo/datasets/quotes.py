@@ -16,7 +16,7 @@ _PIECE = 1 << 20
 
 def count_swallowed(
     path: Path, *, encoding: str, delimiter: str, columns: Sequence[str], numbers: Sequence[str], rows: int
-) -> int | None:
+) -> int:
     """Count the lines within quotes that would be records without them; others may be what somebody wrote.
 
     Parameters
@@ -32,8 +32,8 @@ def count_swallowed(
 
     Returns
     -------
-    int or None
-        None where no value goes over several lines.
+    int
+        How many there are.
 
     Raises
     ------
@@ -42,10 +42,10 @@ def count_swallowed(
     """
     with _text_of(path, encoding) as text:
         if not any('"' in piece for piece in iter(partial(text.read, _PIECE), "")):
-            return None
+            return 0
     with _text_of(path, encoding) as text:
         if sum(1 for line in text if line.strip("\r\n")) == rows + 1:
-            return None
+            return 0
     places = [columns.index(name) for name in numbers]
     count = 0
     held: list[str] = []  # the lines of a row

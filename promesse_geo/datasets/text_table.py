@@ -10,6 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -74,21 +76,20 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
         numbers=(across, along),
         rows=table.num_rows + len(ragged),
     )
-    if swallowed is not None and names.user is not None:
-        table = _without_breaks(table, names.user, lenient=wanted.lenient)
     end = _judge_end(path, layout, used={across, along, names.user, names.time})
     lost = [
         ("a line with too few or too many values", len(ragged)),
-        ("a line that quotes before it make part of a value", swallowed or 0),
+        ("a line that quotes before it make part of a value", swallowed),
         (CUT, int(end == "cut")),
     ]
     table = table.slice(0, table.num_rows - 1) if end == "cut" else table
     times, notes = as_times(table.column(names.time), names.time)
+    users = None if names.user is None else as_users(table.column(names.user), names.user)
     return Columns(
         table.column(across).to_numpy(),
         table.column(along).to_numpy(),
         times=times,
-        users=None if names.user is None else as_users(table.column(names.user), names.user),
+        users=None if users is None else _without_breaks(users, names.user, lenient=wanted.lenient),
         crs=crs,
         names=names,
         notes=notes,
@@ -106,18 +107,15 @@ def _judge_end(path: Path, layout: Layout, *, used: set[Any]) -> str:
     return judge(end_of(path), delimiter=layout.delimiter, columns=len(layout.columns))
 
 
-def _without_breaks(table: pa.Table, name: Hashable, *, lenient: bool) -> pa.Table:
-    """The table without users of several lines, or an error."""
-    users = table.column(name)
-    broken = pc.match_substring_regex(users, "[\r\n]").fill_null(False)
-    first = pc.index(broken, True).as_py()
-    if first < 0:
-        return table
-    if not lenient:
+def _without_breaks(users: pd.Categorical, name: Hashable, *, lenient: bool) -> pd.Categorical:
+    """The users without those of several lines, as quotes that are not closed make them; or an error."""
+    broken = [key for key in users.categories if "\n" in key or "\r" in key]
+    if broken and not lenient:
+        first = int(np.argmax(users.isin(broken)))
         raise ValueError(
             f"the user column {name!r} holds a line break, first in row {first:,}, counted from 0. Close the quotes."
         )
-    return table.set_column(table.column_names.index(name), name, pc.if_else(broken, None, users))
+    return users.remove_categories(broken) if broken else users
 
 
 def read_layout(path: Path) -> Layout:
