@@ -302,21 +302,29 @@ def test_lines_that_quotes_make_a_value_are_counted(notes, lost, encoding, separ
         assert read_table(path, errors="skip", as_traces=True).records == len(notes) - lost
 
 
-def test_users_of_several_lines_are_refused(tmp_path):
+def test_users_that_hold_records_are_no_users(tmp_path):
     path = written(tmp_path, with_notes("ana", '"ana', "ana", 'ana"', "ana", order="time,lon,lat,user"), "table.csv")
-    with pytest.raises(ValueError, match=r"the user column 'user' holds a line break, first in row 1, counted from 0"):
+    with pytest.raises(ValueError, match=r"3 records of 5 .* no user: 1, first in row 1 of .*; a line that quotes"):
         read_table(path)
     with pytest.warns(UserWarning, match=r"left out 1 record \(no user; .*\), 2 records \(a line that quotes"):
-        assert read_table(path, errors="skip", as_traces=True).records == 2
+        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
+
+
+def test_users_of_several_lines_are_users(tmp_path):
+    text = csv_lines(20, quote='"').replace("ana", "an\na,1,2,3\n4").replace("ben", "\nben")
+    assert read_table(written(tmp_path, text, "table.csv"), as_traces=True).users.tolist() == [
+        "\nben",
+        "an\na,1,2,3\n4",
+    ]
 
 
 @pytest.mark.parametrize("end", ['"ana\n', '"ana\r\n', '"ana\n\n', '"\n'])
 def test_a_quote_in_the_last_line_makes_no_new_user(end, tmp_path):
     text = with_notes("ana", "ana", order="time,lon,lat,user") + "2024-03-04T08:00:09Z,4.5,45," + end
     path = written(tmp_path, text, "table.csv")
-    with pytest.raises(ValueError, match=r"the user column 'user' holds a line break, first in row 2, counted from 0"):
+    with pytest.raises(ValueError, match=r"1 record of 3 cannot be used .*quotes are opened and not closed: 1, first"):
         read_table(path)
-    with pytest.warns(UserWarning, match=r"left out 1 record \(no user"):
+    with pytest.warns(UserWarning, match=r"left out 1 record \(a last line in which quotes are opened"):
         assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,14 +11,15 @@ from pathlib import Path
 
 from promesse_geo.datasets.packed import opened
 
+OPEN = "a last line in which quotes are opened and not closed"
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _PIECE = 1 << 20
 
 
-def count_swallowed(
-    path: Path, *, encoding: str, delimiter: str, columns: Sequence[str], numbers: Sequence[str], rows: int
-) -> int:
-    """Count the lines within quotes that would be records without them; others may be what somebody wrote.
+def look_within_quotes(
+    path: Path, *, encoding: str, delimiter: str, columns: Sequence[str], numbers: Sequence[str], rows: int | None
+) -> tuple[int, bool]:
+    """Count the lines within quotes that would be records without them, and say whether the last quotes are open.
 
     Parameters
     ----------
@@ -27,13 +29,16 @@ def count_swallowed(
         How it is written.
     columns, numbers : sequence of str
         The names in its first line, and which of them hold coordinates.
-    rows : int
-        How many rows a reader found below the first line, empty lines not counted.
+    rows : int or None
+        How many rows a reader found below the first line, empty lines not counted: where there are as many lines, no
+        value goes over several, and no closer look is taken. None where there is such a value.
 
     Returns
     -------
-    int
-        How many there are.
+    count : int
+        How many there are; other lines within quotes may be what somebody wrote.
+    is_open : bool
+        Whether the file ends within quotes, which some value of the last row began.
 
     Raises
     ------
@@ -42,12 +47,12 @@ def count_swallowed(
     """
     with _text_of(path, encoding) as text:
         if not any('"' in piece for piece in iter(partial(text.read, _PIECE), "")):
-            return 0
+            return 0, False
     with _text_of(path, encoding) as text:
-        if sum(1 for line in text if line.strip("\r\n")) == rows + 1:
-            return 0
+        if rows is not None and sum(1 for line in text if line.strip("\r\n")) == rows + 1:
+            return 0, False
     places = [columns.index(name) for name in numbers]
-    count = 0
+    count, is_open = 0, False
     held: list[str] = []  # the lines of a row
 
     def hold(line: str) -> str:
@@ -60,12 +65,14 @@ def count_swallowed(
 
     with _text_of(path, encoding) as text:
         try:
-            for _ in csv.reader(map(hold, text), delimiter=delimiter):
-                count += sum(map(is_record, held[1:]))
+            for _ in csv.reader(map(hold, itertools.chain(text, ["\n"])), delimiter=delimiter):
+                if len(held) > 1 and (is_record(held[0]) or is_record(held[0].replace('"', ""))):
+                    count += sum(map(is_record, held[1:]))  # else the first value has several lines, as a user may
+                is_open = held != ["\n"]  # the line at the end that the file does not hold
                 held.clear()
         except csv.Error:
             raise ValueError("a value in quotes is too long, as where they are opened and not closed.") from None
-    return count
+    return count, is_open
 
 
 @contextmanager

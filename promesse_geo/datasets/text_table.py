@@ -10,8 +10,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -21,7 +19,7 @@ from promesse_geo import check
 from promesse_geo.columns import Names
 from promesse_geo.datasets.last_line import CUT, end_of, judge
 from promesse_geo.datasets.packed import opened, packing_of
-from promesse_geo.datasets.quotes import count_swallowed
+from promesse_geo.datasets.quotes import OPEN, look_within_quotes
 from promesse_geo.datasets.table_columns import (
     MISSING,
     Columns,
@@ -68,28 +66,34 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
         raise ValueError(
             _ragged(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}", layout)
         )
-    swallowed = count_swallowed(
+    users = None if names.user is None else as_users(table.column(names.user), names.user)
+    broken = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
+    swallowed, is_open = look_within_quotes(
         path,
         encoding=layout.encoding,
         delimiter=layout.delimiter,
         columns=layout.columns,
         numbers=(across, along),
-        rows=table.num_rows + len(ragged),
+        rows=None if broken else table.num_rows + len(ragged),
     )
-    end = _judge_end(path, layout, used={across, along, names.user, names.time})
+    end = OPEN if is_open else _judge_end(path, layout, used={across, along, names.user, names.time})
     lost = [
         ("a line with too few or too many values", len(ragged)),
         ("a line that quotes before it make part of a value", swallowed),
         (CUT, int(end == "cut")),
+        (OPEN, int(is_open)),
     ]
-    table = table.slice(0, table.num_rows - 1) if end == "cut" else table
+    if end in ("cut", OPEN):
+        table = table.slice(0, table.num_rows - 1)
+        users = None if users is None else users[:-1].remove_unused_categories()
+    if swallowed and users is not None:
+        users = users.remove_categories([key for key in broken if key in users.categories])
     times, notes = as_times(table.column(names.time), names.time)
-    users = None if names.user is None else as_users(table.column(names.user), names.user)
     return Columns(
         table.column(across).to_numpy(),
         table.column(along).to_numpy(),
         times=times,
-        users=None if users is None else _without_breaks(users, names.user, lenient=wanted.lenient),
+        users=users,
         crs=crs,
         names=names,
         notes=notes,
@@ -105,17 +109,6 @@ def _judge_end(path: Path, layout: Layout, *, used: set[Any]) -> str:
         if packing_of(file.read(4)) or layout.columns[-1] not in used:
             return "whole"
     return judge(end_of(path), delimiter=layout.delimiter, columns=len(layout.columns))
-
-
-def _without_breaks(users: pd.Categorical, name: Hashable, *, lenient: bool) -> pd.Categorical:
-    """The users without those of several lines, as quotes that are not closed make them; or an error."""
-    broken = [key for key in users.categories if "\n" in key or "\r" in key]
-    if broken and not lenient:
-        first = int(np.argmax(users.isin(broken)))
-        raise ValueError(
-            f"the user column {name!r} holds a line break, first in row {first:,}, counted from 0. Close the quotes."
-        )
-    return users.remove_categories(broken) if broken else users
 
 
 def read_layout(path: Path) -> Layout:
