@@ -14,11 +14,13 @@ import pandas as pd
 
 import promesse_geo as pg
 from promesse_geo import check
-from promesse_geo.datasets.guess import FORMATS
+from promesse_geo.datasets.guess import FORMATS, READING, guess_format, used_options
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.traces import Traces
 from promesse_geo.write import check_output
 
+_TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--[^)]+)\)")
+_OWNED = re.compile(r"The '(\w+)' parameter of read_\w+")
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
 
 
@@ -107,6 +109,10 @@ def check_target(context: click.Context, output: str, *, force: bool) -> None:
     source = Path(context.ensure_object(dict)["source"])
     if source.exists() and Path(output).exists() and source.samefile(output):
         raise click.UsageError("OUTPUT is INPUT itself, which would be lost. Name another file.")
+    if source.is_dir() and Path(output).resolve().is_relative_to(source.resolve()):
+        raise click.UsageError(
+            "OUTPUT lies in the folder INPUT, and would be read as a part of it the next time. Name another place."
+        )
     with wrong_call():  # an ending that is not known; files that are there or not are none
         check_output(output, force=force)
 
@@ -114,6 +120,7 @@ def check_target(context: click.Context, output: str, *, force: bool) -> None:
 def read(context: click.Context, *, source: str | None = None) -> Traces:
     """Read INPUT, or another source, as the shared options say; the other one whole or not at all."""
     options = context.ensure_object(dict)
+    _check_all_used(context)
     click.echo("reading …", err=True)
     traces = pg.read_file(
         source or options["source"],
@@ -123,6 +130,22 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
     )
     click.echo(f"read {size(traces)}", err=True)
     return traces
+
+
+def _check_all_used(context: click.Context) -> None:
+    """Refuse options that say how to read what neither INPUT nor PROTECTED, where a command has one, is."""
+    options = context.ensure_object(dict)
+    said = [name for name in READING if options[name]]
+    places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
+    if not said or not all(place.is_file() or place.is_dir() for place in places):
+        return
+    formats = [options["format"] or guess_format(places[0]), *map(guess_format, places[1:])]
+    used = set[str]().union(*map(used_options, places, formats))
+    names = " and ".join(f"--{name.replace('_', '-')}" for name in said if name not in used)
+    if names:
+        raise ValueError(
+            f"INPUT (format '{formats[0]}') is read without {names}, for it says this itself. Leave it out."
+        )
 
 
 def as_said(context: click.Context) -> dict[str, Any]:
@@ -165,10 +188,15 @@ def in_plain_words() -> Iterator[None]:
     """Turn expected errors and warnings into one line each on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *rest: click.echo(f"Warning: {message}", err=True)
+        warnings.showwarning = lambda message, *rest: click.echo(f"Warning: {_by_options(str(message))}", err=True)
         try:
             yield
         except _EXPECTED as error:
             words = error.args[0] if isinstance(error, KeyError) else str(error)
-            click.echo(f"Error: {' '.join(words.split())}", err=True)
+            click.echo(f"Error: {_by_options(' '.join(words.split()))}", err=True)
             sys.exit(1)
+
+
+def _by_options(words: str) -> str:
+    """The words with options where they name parameters and options: --skip in place of errors='skip' (--skip)."""
+    return _OWNED.sub(r"--\1", _TWINS.sub(r"\1", words))

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from promesse_geo import check
 
@@ -102,12 +103,12 @@ def find_column(
         index = ["the index"] if indexed else []
         raise ValueError(
             f"Several columns could hold the {role}: {check.listed(candidates + index)}. "
-            f"Name the one to take, as in {role}={candidates[0]!r} (--{role} on the command line)."
+            f"Name the one to take, as in {role}={candidates[0]!r} (--{role} {candidates[0]})."
         )
     alone = " If all is a single trace, say user=None (--one-trace)." if role == "user" else ""
     raise ValueError(
         f"No {role} column was found. Looked for {check.listed(known)}; the columns are {_there(columns)}. "
-        f"Name it, as in {role}='…' (--{role} on the command line).{alone}"
+        f"Name it, as in {role}='…' (--{role} …).{alone}"
     )
 
 
@@ -141,6 +142,8 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     TypeError, ValueError
         If a key is neither text nor an integer, or two keys differ only by type.
     """
+    if isinstance(column.dtype, pd.ArrowDtype) and pa.types.is_dictionary(column.dtype.pyarrow_dtype):
+        column = column.astype(pd.ArrowDtype(column.dtype.pyarrow_dtype.value_type))
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, users = column.cat.codes.to_numpy(np.int64), pd.Index(column.cat.categories)
         _check_keys(pd.Series(users), column.name)

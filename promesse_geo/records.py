@@ -209,7 +209,9 @@ def _heard(complaints: list[tuple[np.ndarray, str]], *, drop: bool) -> np.ndarra
             f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} cannot be used (rows are counted from 0): "
             f"{details}. Mend them, or leave them out with pg.Traces.from_frame(gdf, errors='drop')."
         )
-    check.tell(f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} left out: {details}.")
+    check.tell(
+        f"{check.counted(int(bad.sum()), 'record')} of {len(bad):,} left out (rows are counted from 0): {details}."
+    )
     return bad
 
 

@@ -52,3 +52,22 @@ def cabspotting_archive() -> Path:
     if not archive.is_file():
         pytest.skip("there is no ../shared/data/cabspottingdata.tar.gz")
     return archive
+
+
+@pytest.fixture
+def lock(monkeypatch):
+    """What makes a folder one that cannot be listed: who runs the tests may have all rights."""
+
+    def lock_folder(locked: Path) -> None:
+        def refusing(listed):
+            def refuse(path="."):
+                if os.fspath(path) == str(locked):
+                    raise PermissionError(13, "Permission denied", str(locked))
+                return listed(path)
+
+            return refuse
+
+        monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+        monkeypatch.setattr(os, "listdir", refusing(os.listdir))
+
+    return lock_folder

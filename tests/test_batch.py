@@ -2,6 +2,8 @@
 
 import io
 import runpy
+import subprocess
+import sys
 import tarfile
 import threading
 from collections import Counter
@@ -185,7 +187,9 @@ class TestWantedUsers:
             batch.wanted_users(users, owner="test")
 
     def test_the_missing_are_counted_and_not_named(self):
-        with pytest.raises(FileNotFoundError, match=r"^2 users asked for with 'users' are not among the files\.$"):
+        with pytest.raises(
+            FileNotFoundError, match=r"^2 users asked for with 'users' are not among the files, or without a record\.$"
+        ):
             batch.check_wanted({"a", "secret", "hidden"}, ["a"])
 
 
@@ -272,3 +276,15 @@ class TestSkippingInCabspotting:
         folder.mkdir()
         (folder / "new_b.txt").write_bytes(b"37.7 -122.3 0 1213084687\n")
         assert pg.read_cabspotting(folder)["user"].tolist() == ["b"]
+
+
+def test_no_thread_outlives_reading(tmp_path):
+    (tmp_path / "a.csv").write_text("user,time,lon,lat\nana,2024-03-04T08:00:00Z,4,45\n", encoding="utf-8")
+    (tmp_path / "new_a.txt").write_text("37.75 -122.39 0 1213084600\n", encoding="utf-8")
+    code = (
+        "import sys, threading, promesse_geo as pg\n"
+        "pg.read_file(sys.argv[1] + '/a.csv'), pg.read_file(sys.argv[1] + '/new_a.txt')\n"
+        "print([thread.name for thread in threading.enumerate()], len(threading.enumerate()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "['MainThread'] 1\n"

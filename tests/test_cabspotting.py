@@ -62,17 +62,6 @@ def write_linked(path: Path, kind: bytes, *, target: str) -> Path:
     return path
 
 
-def refusing(name: str, listed):
-    """A way to list folders that may not list one: the one who runs the tests may have all rights."""
-
-    def iterdir(folder):
-        if folder.name == name:
-            raise PermissionError(13, "Permission denied", str(folder))
-        return listed(folder)
-
-    return iterdir
-
-
 def write_cab(folder: Path, *lines: str, cab="abboip") -> Path:
     path = folder / f"new_{cab}.txt"
     path.write_bytes(content_of(lines))
@@ -107,6 +96,13 @@ class TestWhatIsRead:
 
     def test_a_folder_above_it(self, tmp_path):
         write_folder(tmp_path / "cabspottingdata")
+        check_all(pg.read_cabspotting(tmp_path))
+
+    def test_files_at_any_depth(self, tmp_path):
+        folder = write_folder(tmp_path / "cabspottingdata")
+        (folder / "more" / "still").mkdir(parents=True)
+        (folder / "new_abboip.txt").rename(folder / "more" / "new_abboip.txt")
+        (folder / "new_abcoij.txt").rename(folder / "more" / "still" / "new_abcoij.txt")
         check_all(pg.read_cabspotting(tmp_path))
 
     @pytest.mark.parametrize(("name", "mode"), [("c.tar.gz", "w:gz"), ("c.tar", "w"), ("c.tar.xz", "w:xz")])
@@ -278,10 +274,10 @@ class TestWhatIsWrong:
         with pytest.raises(ValueError, match=r"c\.tar\.gz' would take more than .* GiB unpacked"):
             pg.read_cabspotting(path)
 
-    def test_a_folder_that_cannot_be_read_is_told(self, tmp_path, monkeypatch):
+    def test_a_folder_that_cannot_be_read_is_told(self, tmp_path, lock):
         write_folder(tmp_path / "cabs")
         (tmp_path / "locked").mkdir()
-        monkeypatch.setattr(Path, "iterdir", refusing("locked", Path.iterdir))
+        lock(tmp_path / "locked")
         with pytest.raises(ValueError, match=r"locked' cannot be read: Permission denied\."):
             pg.read_cabspotting(tmp_path)
         with pytest.warns(UserWarning, match=r"left out 1 file \(first: '.*locked' cannot be read"):

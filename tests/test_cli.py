@@ -266,7 +266,7 @@ def test_only_force_replaces_a_file(raw, tmp_path):
         output = tmp_path / "out.parquet"
         output.write_bytes(b"old")
         words = (*command, raw, output)
-        assert "is there already. Say force=True (--force) to replace it." in failed(*words)
+        assert "is there already. Say --force to replace it." in failed(*words)
         assert output.read_bytes() == b"old"
         done(*words, "--force")
         assert len(gpd.read_parquet(output))
@@ -402,13 +402,74 @@ GPX = """<gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1" creator="u
 def test_another_crs_than_the_format_s_own_is_refused(raw, tmp_path):
     (tmp_path / "a.gpx").write_text(GPX, encoding="utf-8")
     said = failed("info", tmp_path / "a.gpx", "--crs", "EPSG:32631")
-    assert "The format 'gpx' is in EPSG:4326, and 'crs' (--crs) says another one" in said
+    assert "The format 'gpx' is in EPSG:4326, and --crs says another one. Leave it out." in said
     done("info", tmp_path / "a.gpx", "--crs", "EPSG:4326")
-    assert "'crs' says another one" in failed("info", raw, "--crs", "EPSG:32631")
+    assert "--crs says another one. Leave it out." in failed("info", raw, "--crs", "EPSG:32631")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "words"),
+    [
+        ("a.gpx", GPX, ("--lat", "x"), "(format 'gpx') is read without --lat, for it says this itself"),
+        ("a.gpx", GPX, ("--lon", "x", "--time", "t"), "(format 'gpx') is read without --time and --lon, for it"),
+        ("a.gpx", GPX, ("--one-trace",), "is read without --one-trace"),
+        ("new_a.txt", "37.75 -122.39 0 1213084600\n", ("--user", "x"), "(format 'cabspotting') is read without --user"),
+        ("a.geojson", '{"type": "FeatureCollection", "features": []}', ("--lon", "x"), "is read without --lon"),
+    ],
+)
+def test_an_option_without_use_is_refused(name, content, options, words, tmp_path):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert words in failed("info", tmp_path / name, *options)
+
+
+def test_an_option_may_be_of_use_for_the_protected_file_alone(tmp_path):
+    (tmp_path / "a.gpx").write_text(GPX, encoding="utf-8")
+    (tmp_path / "b.csv").write_text("user,when,lon,lat\na,2008-05-17T10:00:00Z,2,48\n", encoding="utf-8")
+    assert "is read without" not in run("check", tmp_path / "a.gpx", tmp_path / "b.csv", "--time", "when").output
+
+
+def test_an_output_within_the_input_is_refused(raw, tmp_path):
+    (tmp_path / "in").mkdir()
+    raw.rename(tmp_path / "in" / "raw.parquet")
+    for output in ("in/out.parquet", "in/more/out.parquet", "else/../in/out.parquet"):
+        said = failed("smooth", tmp_path / "in", tmp_path / output, "--epsilon", 200, code=2)
+        assert "OUTPUT lies in the folder INPUT" in said
+    done("smooth", tmp_path / "in", tmp_path / "out.parquet", "--epsilon", 200)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("# Read me\n\nThis is prose.\n", "Read are CSV, GeoParquet, GeoPackage, GeoJSON and GPX; and Cabspotting"),
+        ("user,time,x,y\na,2024-01-01,1,2\n", "say in which CRS, as in --crs EPSG:32631."),
+        ("user,when,lon,lat\na,2024-01-01,1,2\n", "Name it, as in --time …."),
+        ("time,lon,lat\n2024-01-01,1,2\n", "say --one-trace. If each file is a user, say --user file."),
+        ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "leave them out with --skip."),
+        ("user,time,lon,lat\na,17/05/2008,1,2\n", "no times such as 2008-05-17T10:00:04Z. Write them so."),
+        ("user,time,lon,lat\na,12,1,2\n", "in the years 1990 to 2099. Write them so, or as text."),
+        ("\n", "it is empty."),
+    ],
+)
+def test_words_about_a_file_name_options_and_no_python(content, words, tmp_path):
+    (tmp_path / "a.txt").write_text(content, encoding="utf-8")
+    said = failed("info", tmp_path / "a.txt")
+    assert words in said
+    assert not any(sign in said for sign in ("='", "pandas", "=None"))
+
+
+def test_a_parameter_of_a_reader_is_an_option(tmp_path):
+    (tmp_path / "a.gpx").write_text(GPX, encoding="utf-8")
+    assert "--user must be one of 'file', 'folder', 'track'. Got 'x'" in failed(
+        "info", tmp_path / "a.gpx", "--user", "x"
+    )
+
+
+def test_a_dash_is_no_input():
+    assert "Standard input is not read. Save what it gives to a file" in failed("info", "-")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a matter of Unix")
-@pytest.mark.parametrize("options", [(), ("--format", "table"), ("--format", "geolife")])
+@pytest.mark.parametrize("options", [(), ("--lat", "y"), ("--format", "table"), ("--format", "geolife")])
 def test_a_pipe_is_no_input(options, tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     assert "is a pipe or a device. Save what it gives" in failed("info", tmp_path / "pipe.csv", *options)

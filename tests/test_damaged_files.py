@@ -1,9 +1,13 @@
 """Files that are cut, damaged or named oddly: nothing is lost without a word, and no word shows what they hold."""
 
+import gzip
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
@@ -153,6 +157,33 @@ def test_a_cut_geopackage_is_an_error(tmp_path):
         read_table(written(tmp_path, content[: len(content) * 2 // 3], "cut.gpkg"))
 
 
+@pytest.mark.parametrize(("mode", "beside"), [("journal_mode=wal", "-wal"), ("cache_size=5", "-journal")])
+def test_what_sqlite_left_beside_a_geopackage_is_taken_in_or_told(mode, beside, tmp_path):
+    path = geopackage(tmp_path / "table.gpkg")
+    code = (
+        "import os, sqlite3, sys\n"
+        "database = sqlite3.connect(sys.argv[1])\n"
+        f"database.execute('pragma {mode}')\n"
+        "database.execute('drop trigger if exists rtree_table_geom_update6')\n"
+        "database.execute('drop trigger if exists rtree_table_geom_update7')\n"
+        "for name in ('ST_IsEmpty', 'ST_MinX', 'ST_MaxX', 'ST_MinY', 'ST_MaxY'):\n"
+        "    database.create_function(name, 1, lambda geometry: 0)\n"
+        "database.execute(\"update 'table' set user = 'ben'\")\n"
+        f"{'database.commit()' if beside == '-wal' else ''}\n"
+        "os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    assert Path(f"{path}{beside}").stat().st_size
+    if beside == "-wal":
+        assert read_table(path, as_traces=True).users.tolist() == ["ben"]
+        return
+    with pytest.raises(ValueError, match=r"a change of it is under way or was broken off, as '.*gpkg-journal' says"):
+        read_table(path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("select count(*) from 'table'").fetchone()  # takes the change back
+    assert read_table(path, as_traces=True).users.tolist() == ["ana"]
+
+
 # Names of files.
 
 ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
@@ -237,9 +268,74 @@ def test_the_last_line_says_nothing_of_values_that_are_not_read(tmp_path):
     assert read_table(written(tmp_path, text, "table.csv"), as_traces=True).records == 120
 
 
+def with_notes(*notes, order="time,lon,lat,user,note") -> str:
+    """A table of as many lines as there are notes, which are users too where there is no column of notes."""
+    named = order.endswith("note")
+    rows = [f"2024-03-04T08:00:{i:02}Z,4.5,45.{i:03}{',ana' * named},{note}" for i, note in enumerate(notes)]
+    return "\n".join([order, *rows, ""])
+
+
 def test_a_line_break_within_quotes_is_no_cut(tmp_path):
-    text = csv_lines(order="time,lon,lat,user", quote='"').replace("ana", "an\na").replace("ben", "be\nn")
-    assert read_table(written(tmp_path, text, "table.csv"), as_traces=True).users.tolist() == ["an\na", "be\nn"]
+    text = with_notes('"a, b, 1, 2, c\nd"', "", '"\n\n""e"" 5"', '5"', '"f"')
+    for end in ("\n", "\r\n"):
+        path = written(tmp_path, text.replace("\n", end), "table.csv")
+        assert read_table(path, as_traces=True).records == 5
+    path.write_bytes(gzip.compress(text.encode("utf-16")))
+    assert read_table(path, as_traces=True).records == 5
+
+
+@pytest.mark.parametrize("separator", ",\t")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    ("notes", "lost"),
+    [
+        (["ok", '"Cafe', "x", "y", '"Bar', "ok"], 3),
+        (["ok", '"Cafe', "x", "y", 'Bar"', "ok"], 3),
+    ],
+)
+def test_lines_that_quotes_make_a_value_are_counted(notes, lost, encoding, separator, tmp_path):
+    path = written(tmp_path, with_notes(*notes).replace(",", separator).encode(encoding), "table.csv")
+    words = rf"a line that quotes before it make part of a value: {lost}, first in '.*table\.csv'"
+    with pytest.raises(ValueError, match=rf"{lost} records of {len(notes)} cannot be used .*{words}"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=rf"left out {lost} records \(a line that quotes before it make part of"):
+        assert read_table(path, errors="skip", as_traces=True).records == len(notes) - lost
+
+
+def test_users_that_hold_records_are_no_users(tmp_path):
+    path = written(tmp_path, with_notes("ana", '"ana', "ana", 'ana"', "ana", order="time,lon,lat,user"), "table.csv")
+    with pytest.raises(ValueError, match=r"3 records of 5 .* no user: 1, first in row 1 of .*; a line that quotes"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=r"left out 1 record \(no user; .*\), 2 records \(a line that quotes"):
+        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
+
+
+def test_users_of_several_lines_are_users(tmp_path):
+    text = csv_lines(20, quote='"').replace("ana", "an\na,1,2,3\n4").replace("ben", "\nben")
+    assert read_table(written(tmp_path, text, "table.csv"), as_traces=True).users.tolist() == [
+        "\nben",
+        "an\na,1,2,3\n4",
+    ]
+
+
+@pytest.mark.parametrize("end", ['"ana\n', '"ana\r\n', '"ana\n\n', '"\n'])
+def test_a_quote_in_the_last_line_makes_no_new_user(end, tmp_path):
+    text = with_notes("ana", "ana", order="time,lon,lat,user") + "2024-03-04T08:00:09Z,4.5,45," + end
+    path = written(tmp_path, text, "table.csv")
+    with pytest.raises(ValueError, match=r"1 record of 3 cannot be used .*quotes are opened and not closed: 1, first"):
+        read_table(path)
+    with pytest.warns(UserWarning, match=r"left out 1 record \(a last line in which quotes are opened"):
+        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
+
+
+@pytest.mark.parametrize("column", ["user", "note"])
+@pytest.mark.parametrize("count", [3, 30, 30_000])
+def test_quotes_that_are_never_closed_are_told(count, column, tmp_path):
+    order = "time,lon,lat,user" + ",note" * (column == "note")
+    text = with_notes("ana", '"ana', *["ana"] * count, order=order)
+    path = written(tmp_path, text, "table.csv")
+    with pytest.raises(ValueError, match=r"quotes|line break|cannot be read as values"):
+        read_table(path)
 
 
 # Words for missing values, and commas.

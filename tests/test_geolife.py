@@ -1,6 +1,5 @@
 """The Geolife reader, on small files in the true format and on files that are not."""
 
-import os
 import shutil
 import struct
 import zipfile
@@ -60,6 +59,13 @@ def write_zip(path: Path, *, files=LINES, top="Geolife Trajectories 1.3/Data/") 
     return path
 
 
+def zip_folder(root: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in root.rglob("*"):
+            archive.write(file, file.relative_to(root))
+    return path
+
+
 def write_file(root: Path, content: bytes, *, user="000", name="a") -> Path:
     file = root / user / "Trajectory" / f"{name}.plt"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -109,6 +115,26 @@ class TestWhatIsRead:
     def test_one_file(self, tmp_path):
         folder = write_folder(tmp_path)
         assert len(read_geolife(folder / "Data/000/Trajectory/20081023025304.plt")) == 2
+
+    @pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+    def test_users_are_found_at_any_depth(self, tmp_path, packed):
+        places = {
+            "000": "000/Trajectory",
+            "001": "000/trajectory/2008/10",
+            "002": "Data/001/Trajectory",
+            "003": "Data/002/TRAJECTORY",
+            "004": "Data/003",
+            "005": "copy/Data/ana/Trajectory",
+        }
+        for number, place in places.items():
+            file = tmp_path / "g" / place / "20081023025304.plt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content_of([GOOD.replace("02:53:04", f"02:53:{int(number):02}")]))
+        source = zip_folder(tmp_path / "g", tmp_path / "g.zip") if packed else tmp_path / "g"
+        frame = read_geolife(source)
+        assert frame["user"].tolist() == ["000", "000", "001", "002", "003", "ana"]
+        assert frame["time"].dt.second.tolist() == [0, 1, 2, 3, 4, 5]
+        assert read_geolife(source, users=["003"])["time"].dt.second.tolist() == [4]
 
     @pytest.mark.parametrize("users", [["001"], {"000", "001"}, ["000"]])
     def test_a_few_users(self, tmp_path, users):
@@ -207,6 +233,15 @@ class TestWhatIsLeftOut:
         assert len(caught) == 1
         assert "400" not in str(caught[0].message)
 
+    def test_a_user_of_whom_nothing_is_left(self, tmp_path):
+        write_file(tmp_path, content_of([GOOD]))
+        write_file(tmp_path, content_of([GOOD.replace("39.98", "139.98")]), user="001")
+        write_file(tmp_path, b"", user="002")
+        with pytest.raises(FileNotFoundError, match=r"1 user .* is not among the files, or without a record"):
+            read_geolife(tmp_path, users=["000", "001"])
+        with pytest.warns(UserWarning, match="left out 1 file"):
+            assert read_geolife(tmp_path, users=["000", "002"], errors="skip")["user"].tolist() == ["000"]
+
     def test_empty_lines_count(self, tmp_path):
         file = write_file(tmp_path, content_of(["", "", GOOD, "", GOOD.replace("39.98", "139.98")]))
         with pytest.warns(UserWarning, match="first at line 11 of"):
@@ -268,18 +303,27 @@ class TestWhatIsWrong:
         with pytest.raises(FileNotFoundError, match=r"There is no file or folder '.*nowhere'"):
             read_geolife(tmp_path / "nowhere")
 
-    @pytest.mark.parametrize("name", ["a.plt", "Trajectory/a.plt", "000/a.plt"])
-    def test_a_folder_without_users(self, tmp_path, name):
-        root = tmp_path / "root"
+    @pytest.mark.parametrize("name", ["a.plt", "more/a.plt", "Trajectory/more/a.plt"])
+    @pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+    def test_a_file_of_an_unknown_user_is_told(self, tmp_path, name, packed):
+        root = write_folder(tmp_path / "root")
         file = root / name
-        file.parent.mkdir(parents=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content_of([GOOD]))
-        if name == "Trajectory/a.plt":
-            assert read_geolife(root)["user"].tolist() == ["root"]
-            return
-        for source in (root, file):
-            with pytest.raises(FileNotFoundError, match=r"holds no file of Geolife \(<user>/Trajectory/<name>\.plt\)"):
-                read_geolife(source)
+        source = tmp_path / "g.zip" if packed else root
+        if packed:
+            zip_folder(root, source)
+        words = rf"The user of '.*{name}' is unknown, for its place is not <user>/Trajectory/<name>\.plt"
+        with pytest.raises(ValueError, match=f"^{words}"):
+            read_geolife(source)
+        with pytest.warns(UserWarning, match=rf"^read_geolife left out 1 file \(first: {words}\)\.$"):
+            check_all(read_geolife(source, errors="skip"))
+        with pytest.raises(ValueError, match=f"^{words}"):
+            read_geolife(file)
+
+    def test_a_folder_without_files_of_geolife(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"holds no file of Geolife \(<user>/Trajectory/<name>\.plt\)"):
+            read_geolife(tmp_path)
 
     def test_a_zip_without_files_of_geolife(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"g\.zip' holds no file of Geolife"):
@@ -336,23 +380,20 @@ class TestWhatIsWrong:
         with pytest.raises(ValueError, match=r"Two folders in '.*g\.zip' hold the same user"):
             read_geolife(write_zip(tmp_path / "g.zip", files=twice, top=""))
 
-    @pytest.mark.parametrize(("inside", "errors"), [("000", "raise"), ("000", "skip"), ("001/Trajectory", "skip")])
-    def test_a_folder_that_cannot_be_listed(self, tmp_path, monkeypatch, inside, errors):
-        closed, listdir = write_folder(tmp_path) / "Data" / inside, os.listdir
-
-        def refuse(path="."):
-            if Path(path) == closed:
-                raise PermissionError(13, "Permission denied", str(path))
-            return listdir(path)
-
-        monkeypatch.setattr(os, "listdir", refuse)
-        with pytest.raises(PermissionError, match=f"{inside.split('/')[0]}"):
-            read_geolife(tmp_path, errors=errors)
+    @pytest.mark.parametrize("inside", ["002", "002/Trajectory"])
+    def test_a_folder_that_cannot_be_listed(self, tmp_path, lock, inside):
+        folder = write_folder(tmp_path)
+        write_file(folder / "Data", content_of([GOOD]), user="002")
+        lock(folder / "Data" / inside)
+        with pytest.raises(ValueError, match=rf"{inside}' cannot be read: Permission denied\.$"):
+            read_geolife(tmp_path)
+        with pytest.warns(UserWarning, match=rf"left out 1 file \(first: '.*{inside}' cannot be read: Permission"):
+            check_all(read_geolife(tmp_path, errors="skip"))
 
     def test_a_file_that_cannot_be_opened(self, tmp_path):
         folder = write_folder(tmp_path)
         (folder / "Data/000/Trajectory/20081023025305.plt").mkdir()
-        with pytest.raises(OSError, match=r"20081023025305\.plt"):
+        with pytest.raises(ValueError, match=r"20081023025305\.plt' is a folder"):
             read_geolife(folder)
         with pytest.warns(UserWarning, match=r"left out 1 file \(first: .*20081023025305\.plt"):
             check_all(read_geolife(folder, errors="skip"))

@@ -185,6 +185,8 @@ def later(time: str) -> str:
     return point(time=time)
 
 
+STRAY = "in no segment of a track, or of another namespace than the file"
+
 # What is read with a loss, and how it is said.
 LOSSES = {
     "a point without a time": (
@@ -245,7 +247,16 @@ LOSSES = {
     ),
     "points outside segments": (
         f"{point(3)}<trk>{point(3)}</trk>\n" + TWO,
-        "2 records (in no segment of a track; first at line 3",
+        f"2 records ({STRAY}; first at line 3",
+    ),
+    "points of another namespace": (
+        TWO
+        + track([point(2)]).replace("<trk>", '<trk xmlns="">')
+        + track([point(3)]).replace("<trkseg>", f"<trkseg {OLD}>")
+        + track([point(4).replace("<trkpt", '<trkpt xmlns="x"')])
+        + "<y:trk xmlns:y='y'><y:trkseg><y:trkpt lat='1' lon='2'/></y:trkseg></y:trk>"
+        + "<extensions><trk><trkseg><trkpt lat='1' lon='2'/></trkseg></trk></extensions>",
+        f"4 records ({STRAY}; first at line 8",
     ),
     "numbers beyond counting": (
         track([point(0), point(1, lat="1e999"), point(1, lon="9" * 100_000), point(1)]),
@@ -289,8 +300,14 @@ REFUSED = {
         gpx(f"<!-- {'x' * 40_000_000} -->" + TWO),
         "line 3 begins a tag or comment of more than 16 MB",
     ),
-    "points of another namespace": (gpx(TWO.replace("<trk>", '<trk xmlns="x">')), "has no track points in segments"),
-    "points outside segments alone": (gpx(f"<trk>{point(0)}</trk>"), "has no track points in segments"),
+    "points of another namespace": (
+        gpx(TWO.replace("<trk>", '<trk xmlns="x">')),
+        "not records. 2 points lie elsewhere or",
+    ),
+    "points outside segments alone": (
+        gpx(f"<trk>{point(0)}</trk>"),
+        "has no track points in segments .* 1 point lies elsewhere or is of another namespace",
+    ),
     "times and places apart": (
         gpx(track([point(0, lat="95"), point(time=None)])),
         "no track point with both a time and a place on the globe",

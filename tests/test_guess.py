@@ -75,6 +75,7 @@ GUESSES = {
     },
     "gpx: a file": GPX,
     "gpx: one with a mark": b"\xef\xbb\xbf" + GPX,
+    "gpx: one with prefixes": re.sub(rb"(</?)(?=\w)", rb"\1g:", GPX),
     "gpx: one in UTF-16": GPX.decode().encode("utf-16"),
     "gpx: one that is packed": gzip.compress(GPX),
     "gpx: a folder": {"ana/ride.gpx": GPX, "ben/walk.gpx.gz": gzip.compress(GPX), "README.txt": b"Dear reader"},

@@ -192,8 +192,8 @@ class TestWhatIsLeftOut:
         folder = write(tmp_path / "mdc", [*RECORDS, ("099", 1255109147, "", "")])
         with pytest.warns(UserWarning, match=r"left out 1 record \(no time, longitude or latitude"):
             assert read_mdc(folder, as_traces=True).users.tolist() == ["017", "042"]
-        with pytest.warns(UserWarning, match=r"left out 1 record \(no time, longitude or latitude"):
-            assert len(read_mdc(folder, users=["099"])) == 0
+        with pytest.raises(FileNotFoundError, match=r"1 user .* is not among the files, or without a record"):
+            read_mdc(folder, users=["099"])
 
 
 LINE = challenge_line(*RECORDS[0])

@@ -171,6 +171,7 @@ ZONES = r"'time' mixes time zones.*Bring them to one zone: .*pd\.to_datetime\(fr
 YEARS = r"'time' holds dates outside the years 1678 to 2261.*Leave out"
 NO_TIME = r"1 record of 7 cannot be used .*: no time: 1, first in row {}\. Mend them"
 ONE_KIND = r"Two user keys differ only by their type, .*Make them one kind.*frame\['user'\]\.astype\(str\)"
+_DICTIONARY = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
 GAP = r"'gap' parameter of split_gaps must be a duration above zero such as '15min'.*Got {} instead"
 ZONE = r"'tz' parameter of {} must be a time zone such as 'Europe/Paris'\. Got {} instead"
 
@@ -325,6 +326,11 @@ WHAT_COMES = [
         "another geometry made active",
         lambda: list(quiet(smooth, make_frame(spot=make_frame().geometry).set_geometry("spot"))),
         ["user", "time", "spot"],
+    ),
+    answered(
+        "a dictionary of Arrow as users",
+        lambda: list(read(make_frame(user=pd.Series(KEYS).astype(_DICTIONARY))).users),
+        sorted(set(KEYS)),
     ),
     answered("user=None", lambda: list(quiet(smooth, make_frame(), user=None)), ["time", "geometry"]),
     answered("user=None is one trace", lambda: len(quiet(read, make_frame(), user=None)), 1),

@@ -254,7 +254,8 @@ def test_a_missing_coordinate_is_counted(word, tmp_path):
     with pytest.raises(ValueError, match=r"1 record of 3 .* or a coordinate that is not finite: 1, first in row 1 of"):
         read_table(path)
     with pytest.warns(
-        UserWarning, match=r"left out 1 record \(a missing or empty geometry.*first at row 1 of '.*table\.csv'\)"
+        UserWarning,
+        match=r"left out 1 record \(a missing or empty geometry.*first at row 1 of '.*table\.csv', counted from 0\)",
     ):
         assert len(read_table(path, errors="skip")) == 2
 
@@ -273,7 +274,7 @@ def test_all_complaints_come_at_once(tmp_path):
     ):
         assert words in said
     assert "no user: 1, first in row 4" in said
-    assert said.endswith("Mend them, or leave them out with errors='skip'.")
+    assert said.endswith("Mend them, or leave them out with errors='skip' (--skip).")
     with pytest.warns(UserWarning, match="^read_table left out ") as warned:
         assert_rows(read_table(path, errors="skip"))
     assert len(warned) == 1
@@ -311,16 +312,29 @@ def test_what_is_no_number_is_told_or_counted(word, way, tmp_path):
     header = HEADER if way == "commas" else HEADER.replace(",", ";")
     path = written(tmp_path, f"{header}\n{rows}".encode("utf-16" if way == "UTF-16" else "utf-8"))
     with pytest.raises(
-        ValueError, match=r"table\.csv': the column 'lat' holds something that is not a number, first in row 3\.$"
+        ValueError,
+        match=r"table\.csv': the column 'lat' holds something that is not a number, first in row 3, counted from 0\.$",
     ):
         read_table(path)
     with pytest.warns(UserWarning, match="left out 1 record .*not finite; first at row 3 of"):
         assert_rows(read_table(path, errors="skip"))
 
 
+@pytest.mark.parametrize("number", [" 4.84", "4.84 ", "+4.84", " +4.84 "])
+def test_a_bad_number_spoils_no_other_one(number, tmp_path):
+    rows = LINES.replace("4.84", number, 1)
+    assert number in rows
+    assert_rows(read_table(written(tmp_path, f"{HEADER}\n{rows}")))
+    path = written(tmp_path, f"{HEADER}\n{rows}cid,2024-03-04T08:00:00Z, -- ,45\ncid,2024-03-04T08:00:00Z, NA ,45\n")
+    with pytest.warns(UserWarning, match="left out 2 records .*not finite; first at row 3 of"):
+        assert_rows(read_table(path, errors="skip"))
+
+
 def test_both_decimal_signs_are_told(tmp_path):
     path = written(tmp_path, TEXT.replace(",", ";").replace("45.76", "45,76"))
-    with pytest.raises(ValueError, match=r"the column 'lat' holds something that is not a number, first in row 1\."):
+    with pytest.raises(
+        ValueError, match=r"the column 'lat' holds something that is not a number, first in row 1, counted"
+    ):
         read_table(path)
 
 
@@ -328,7 +342,7 @@ def test_words_for_all_numbers_are_an_error(tmp_path):
     path = written(tmp_path, re.sub(r"4.\.\d+\n", "north\n", TEXT))
     for errors in ("raise", "skip"):
         with pytest.raises(
-            ValueError, match=r"the column 'lat' holds something that is not a number, first in row 0\."
+            ValueError, match=r"the column 'lat' holds something that is not a number, first in row 0, counted from 0\."
         ):
             read_table(path, errors=errors)
 
@@ -467,6 +481,12 @@ def test_only_a_header_is_a_table_without_records(text, tmp_path):
     assert (len(frame), list(frame.columns)) == (0, ["user", "time", "geometry"])
 
 
+@pytest.mark.parametrize("text", ["\n\n", "\ufeff\n", " \n \n"])
+def test_an_empty_table_is_called_so(text, tmp_path):
+    with pytest.raises(ValueError, match=r"table\.csv': it is empty\."):
+        read_table(written(tmp_path, text))
+
+
 # Parquet, GeoPackage and GeoJSON.
 
 
@@ -494,7 +514,7 @@ def test_well_known_binary_without_metadata_needs_a_crs(tmp_path):
     frame = as_frame()
     table = pa.table({"user": frame["user"], "time": frame["time"], "geometry": shapely.to_wkb(frame.geometry)})
     pq.write_table(table, tmp_path / "table.parquet")
-    with pytest.raises(ValueError, match=r"the CRS of 'geometry' is unknown\. Say which one it is, as in crs="):
+    with pytest.raises(ValueError, match=r"the CRS of 'geometry' is unknown\. Say it, as in crs="):
         read_table(tmp_path / "table.parquet")
     assert_rows(read_table(tmp_path / "table.parquet", crs=4326))
 
@@ -533,6 +553,23 @@ def test_missing_users_of_integers_are_counted(tmp_path):
         read_table(tmp_path / "table.parquet")
     with pytest.warns(UserWarning, match=r"1 record \(no user; first at row 1"):
         assert read_table(tmp_path / "table.parquet", errors="skip")["user"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("column", ["uid", "datetime"])
+def test_columns_of_a_dictionary_are_read(column, tmp_path):
+    table = columns_of_numbers()
+    values = table[column].cast(pa.string()) if column == "uid" else table[column]
+    table = table.set_column(table.column_names.index(column), column, values.dictionary_encode())
+    pq.write_table(table, tmp_path / "table.parquet")
+    assert_rows(read_table(tmp_path / "table.parquet"))
+
+
+@pytest.mark.parametrize("users", [[1.5, 2.5, 3.5], [True, False, True], [b"a", b"b", b"c"], [["a"], ["b"], []]])
+def test_users_of_other_kinds_are_refused_by_the_file(users, tmp_path):
+    table = columns_of_numbers()
+    pq.write_table(table.set_column(0, "uid", pa.array(users)), tmp_path / "table.parquet")
+    with pytest.raises(TypeError, match=r"table\.parquet': the user column 'uid' must hold text or integers.*as text"):
+        read_table(tmp_path / "table.parquet")
 
 
 def test_a_file_that_says_its_crs_needs_none(tmp_path):
@@ -654,7 +691,7 @@ def test_files_of_several_crss_are_an_error(tmp_path):
 def test_files_with_and_without_zones_are_an_error(tmp_path):
     written(tmp_path, TEXT, "a.csv")
     written(tmp_path, TEXT.replace("Z", ""), "b.csv")
-    with pytest.raises(ValueError, match="mixes time zones, or times with and without one"):
+    with pytest.raises(ValueError, match="Some files hold times with a zone, others without"):
         read_table(tmp_path)
 
 

@@ -45,20 +45,8 @@ def test_a_link_to_nothing_is_told(pattern, tmp_path):
         read_table(tmp_path / "b.csv")
 
 
-def test_a_folder_that_cannot_be_entered_is_told(tmp_path, monkeypatch):
-    locked = folder_of(tmp_path, "a.csv", "locked/b.csv") / "locked"
-    scandir, listdir = os.scandir, os.listdir
-
-    def refusing(listed):
-        def refuse(path="."):
-            if os.fspath(path) == str(locked):
-                raise PermissionError(13, "Permission denied", str(locked))
-            return listed(path)
-
-        return refuse
-
-    monkeypatch.setattr(os, "scandir", refusing(scandir))
-    monkeypatch.setattr(os, "listdir", refusing(listdir))
+def test_a_folder_that_cannot_be_entered_is_told(tmp_path, lock):
+    lock(folder_of(tmp_path, "a.csv", "locked/b.csv") / "locked")
     assert_told(tmp_path, "Permission denied: '.*locked'")
 
 

@@ -238,8 +238,9 @@ class TestBadRecords:
         with pytest.warns(UserWarning, match="left out") as caught:
             traces = from_frame(frame, errors="drop")
         assert [str(warning.message) for warning in caught] == [
-            "3 records of 5 left out: a missing or empty geometry, one that is not a point, or a coordinate that is "
-            "not finite: 1, first in row 4; no time: 1, first in row 2; no user: 1, first in row 1."
+            "3 records of 5 left out (rows are counted from 0): a missing or empty geometry, one that is not a point, "
+            "or a coordinate that is not finite: 1, first in row 4; no time: 1, first in row 2; no user: 1, first in "
+            "row 1."
         ]
         assert caught[0].filename == __file__
         assert traces.positions.tolist() == [3, 0]
@@ -255,7 +256,9 @@ class TestBadRecords:
 
     def test_dropping_all_leaves_no_trace(self):
         frame = make_frame([None, None])
-        with pytest.warns(UserWarning, match="2 records of 2 left out: no user: 2, first in row 0"):
+        with pytest.warns(
+            UserWarning, match=r"2 records of 2 left out \(rows are counted from 0\): no user: 2, first in row 0"
+        ):
             traces = from_frame(frame, errors="drop")
         assert (len(traces), traces.records) == (0, 0)
 

@@ -33,6 +33,12 @@ _NO_TEXT = {
 }
 
 
+class Bar(tqdm):
+    """A progress bar without the thread that watches bars: it would outlive reading, and be lost in a fork."""
+
+    monitor_interval = 0
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """Records of a file that its format calls invalid: why, how many, and where the first one stands."""
@@ -129,7 +135,7 @@ def read_groups(
     skipped: list[Skipped] = []
     with (
         ThreadPoolExecutor(os.cpu_count()) as pool,
-        tqdm(desc="reading", unit=" files", total=total, delay=1, disable=None) as bar,
+        Bar(desc="reading", unit=" files", total=total, delay=1, disable=None) as bar,
     ):
         for some, bad, files in _in_order(pool, work, groups):
             parts += some
@@ -209,7 +215,9 @@ def check_wanted(wanted: set[str] | None, found: Iterable[str | int], *, noun: s
     missing = len(wanted - set(found)) if wanted else 0
     if missing:
         are = "is" if missing == 1 else "are"
-        raise FileNotFoundError(f"{check.counted(missing, noun)} asked for with 'users' {are} not among the files.")
+        raise FileNotFoundError(
+            f"{check.counted(missing, noun)} asked for with 'users' {are} not among the files, or without a record."
+        )
 
 
 def impossible(latitude: np.ndarray, longitude: np.ndarray, seconds: np.ndarray) -> dict[str, np.ndarray]:

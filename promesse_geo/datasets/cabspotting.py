@@ -5,6 +5,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.datasets import batch
-from promesse_geo.datasets.sources import largest, too_large
+from promesse_geo.datasets.sources import files_inside, largest, read_as_it_is, too_large
 from promesse_geo.traces import Traces
 
 _NAME = re.compile(r"new_(.+)\.txt")
@@ -44,7 +45,8 @@ def read_cabspotting(
     Parameters
     ----------
     source : path or several paths
-        `cabspottingdata.tar.gz`, a folder that holds `new_<cab>.txt` files, one such file, or several.
+        `cabspottingdata.tar.gz`, a folder that holds `new_<cab>.txt` files at any depth, one such file, or
+        several.
     users : iterable of str, optional
         The cabs to read (`<cab>` of the file names); all by default.
     as_traces : bool
@@ -89,27 +91,19 @@ def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
             raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
         elif _NAME.fullmatch(path.name):
             if _is_wanted(path.name, wanted):
-                yield str(path), path.read_bytes
+                yield str(path), partial(read_as_it_is, path)
         else:
             yield from _members(path, wanted)
 
 
 def _in_folder(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
-    """Yield the files in a folder, or those one level below where there is none; and folders that cannot be read."""
-    inside = sorted(path.iterdir())
-    unread: list[batch.Content] = []
-    files = [file for file in inside if _NAME.fullmatch(file.name)]
+    """Yield the files in a folder, at any depth, and folders that cannot be read."""
+    files = sorted(files_inside(path, lambda file: _NAME.fullmatch(file.name) is not None))
     if not files:
-        for folder in filter(Path.is_dir, inside):
-            try:
-                files += sorted(file for file in folder.iterdir() if _NAME.fullmatch(file.name))
-            except OSError as error:
-                message = f"{str(folder)!r} cannot be read: {error.strerror}."
-                unread.append((str(folder), _failing(message, cause=error)))
-    if not files and not unread:
         raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
-    yield from unread
-    yield from ((str(file), file.read_bytes) for file in files if _is_wanted(file.name, wanted))
+    for file in files:
+        if not _NAME.fullmatch(file.name) or _is_wanted(file.name, wanted):
+            yield str(file), partial(read_as_it_is, file)
 
 
 def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:

@@ -81,7 +81,8 @@ def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
     if wanted.crs is None:
         raise ValueError(
             f"the file has no GeoParquet metadata, so the CRS of {bare[0]!r} is unknown. "
-            "Say which one it is, as in crs='EPSG:4326', or name columns of coordinates with 'lon' and 'lat'."
+            "Say it, as in crs='EPSG:4326' (--crs EPSG:4326), or name columns of coordinates with 'lon' (--lon) "
+            "and 'lat' (--lat)."
         )
     return bare[0], wanted.crs
 
@@ -98,11 +99,13 @@ def _is_bytes(kind: pa.DataType) -> bool:
 def known_crs(crs: Any, wanted: Wanted) -> Any:
     """The file's CRS, else the one given, which must not contradict."""
     if crs is None and wanted.crs is None:
-        raise ValueError("the file says that its CRS is unknown. Say which one it is, as in crs='EPSG:4326'.")
+        raise ValueError(
+            "the file says that its CRS is unknown. Say which one it is, as in crs='EPSG:4326' (--crs EPSG:4326)."
+        )
     if crs is None:
         return wanted.crs
     if wanted.crs is not None and not CRS.from_user_input(wanted.crs).equals(crs, ignore_axis_order=True):
-        raise ValueError("the file says its CRS itself, and 'crs' says another one. Leave 'crs' out.")
+        raise ValueError("the file says its CRS itself, and 'crs' (--crs) says another one. Leave it out.")
     return crs
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,16 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.datasets import batch
-from promesse_geo.datasets.sources import largest, too_large
+from promesse_geo.datasets.sources import files_inside, largest, read_as_it_is, too_large
 from promesse_geo.traces import Traces
 
-_PLACE = re.compile(r"(.*?)([^/\\]+)[/\\]Trajectory[/\\][^./\\][^/\\]*\.(?i:plt)", re.DOTALL)
+_NAME = r"[/\\][^./\\][^/\\]*\.plt"
+_PLACES = (  # what lies above a user's folder, and its name: any one with Trajectory in it, else one of digits
+    re.compile(rf"(.*?)([^/\\]+)[/\\]Trajectory{_NAME}", re.DOTALL | re.IGNORECASE),
+    re.compile(rf"(.*?[/\\])(\d+)(?:[/\\]Trajectory(?:[/\\].*)?)?{_NAME}", re.DOTALL | re.IGNORECASE),
+)
+_MEMBER = re.compile(rf"{_NAME}\Z", re.IGNORECASE)
+_ENDING = ".plt"
 _RULE = "seven fields separated by commas: latitude, longitude, 0, altitude, days, date, time"
 _WHERE = "<user>/Trajectory/<name>.plt"
 _SHORT_TIME = re.compile(rb",\d\d:\d\d:?\Z")
@@ -61,7 +67,9 @@ def read_geolife(
     Parameters
     ----------
     source : path
-        The zip, the folder that it unpacks to, its `Data`, the folder of one user such as `Data/000`, or one file.
+        The zip, the folder that it unpacks to, its `Data`, the folder of one user such as `Data/000`, or one file. All
+        files of its kind below are read. The user is the folder above `Trajectory`, or without that the folder of
+        digits that the file lies in; another file cannot be read, for its user is unknown.
     users : iterable of str, optional
         The users to read, by the names of their folders, such as "000"; all by default.
     as_traces : bool
@@ -105,7 +113,7 @@ def read_geolife(
     with _open_zip(path) if is_zip else nullcontext() as archive:
         contents = _members(path, archive) if archive else _files(path)
         _check_places(path, contents, wanted)
-        contents = [content for content in contents if wanted is None or _user_of(content[0]) in wanted]
+        contents = [content for content in contents if wanted is None or _user_of(content[0]) in {"", *wanted}]
         parts, skipped = batch.read_groups(
             _groups(contents),
             _parse,
@@ -115,28 +123,33 @@ def read_geolife(
             total=len(contents),
         )
     batch.check_some_read(parts, skipped)
+    found = [part.user for part in parts if len(part.times)]
+    batch.check_wanted(wanted, found + [_user_of(some.name) for some in skipped])
     batch.tell_what_was_left_out(parts, skipped, owner="read_geolife")
     traces = batch.join(parts)
     return traces if as_traces else traces.to_frame()
 
 
 def _files(path: Path) -> list[batch.Content]:
-    """Return the files of a folder, or the file itself, in the order of their paths."""
-    folders = [path] if path.name == "Trajectory" else _trajectories(path)
-    files = [path] if path.is_file() else [folder / name for folder in folders for name in sorted(os.listdir(folder))]
-    return [(str(file), file.read_bytes) for file in files if _PLACE.fullmatch(str(file))]
+    """Return the files of a folder at any depth, or the file itself, in the order of their paths."""
+    files = [path] if path.is_file() else sorted(files_inside(path, lambda file: file.suffix.lower() == _ENDING))
+    return [_content(str(file), partial(read_as_it_is, file)) for file in files]
 
 
-def _trajectories(path: Path) -> list[Path]:
-    """Return the folders `Trajectory` below a user's folder, `Data`, the root, or the folder above it.
+def _content(name: str, read: Callable[[], bytes]) -> batch.Content:
+    """The file, which fails to be read where its place does not tell the user; or a folder that cannot be read."""
+    told = _place(name) is not None or not name.lower().endswith(_ENDING)
+    return name, read if told else partial(_refuse_place, name)
 
-    Folders are listed, since one that cannot be read should not pass for one that holds nothing.
-    """
-    for folders in ([path], path.glob("*"), path.glob("Data/*"), path.glob("*/Data/*")):
-        found = [folder for folder in sorted(folders) if folder.is_dir() and "Trajectory" in os.listdir(folder)]
-        if found:
-            return [folder / "Trajectory" for folder in found]
-    return []
+
+def _refuse_place(name: str) -> bytes:
+    raise ValueError(f"The user of {name!r} is unknown, for its place is not {_WHERE}.")
+
+
+def _place(name: str) -> tuple[str, str] | None:
+    """Return the path above the user's folder, and the user; None where they cannot be told."""
+    match = _PLACES[0].fullmatch(name) or _PLACES[1].fullmatch(name)
+    return (match[1], match[2]) if match else None
 
 
 def _open_zip(path: Path) -> zipfile.ZipFile:
@@ -156,9 +169,9 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
     if sum(info.file_size for info in members) > largest(packed):
         raise ValueError(too_large(repr(str(path)), packed))
     return [
-        (f"{path}/{info.filename}", partial(_read_member, archive, info))
+        _content(f"{path}/{info.filename}", partial(_read_member, archive, info))
         for info in members
-        if _PLACE.fullmatch(f"/{info.filename}") and "__MACOSX" not in info.filename
+        if _MEMBER.search(f"/{info.filename}") and "__MACOSX" not in info.filename
     ]
 
 
@@ -175,9 +188,9 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _user_of(name: str) -> str:
-    match = _PLACE.fullmatch(name)
-    assert match is not None
-    return match[2]
+    """Return the user, or nothing where it is unknown."""
+    place = _place(name)
+    return place[1] if place else ""
 
 
 def _check_places(path: Path, contents: Sequence[batch.Content], wanted: set[str] | None) -> None:
@@ -185,7 +198,7 @@ def _check_places(path: Path, contents: Sequence[batch.Content], wanted: set[str
         raise FileNotFoundError(f"{str(path)!r} holds no file of Geolife ({_WHERE}).")
     if wanted is not None and not wanted:
         raise ValueError("Nothing is to be read: 'users' of read_geolife is an empty list.")
-    places = {match.group(1, 2) for name, _ in contents if (match := _PLACE.fullmatch(name))}
+    places = {place for name, _ in contents if (place := _place(name))}
     users = {user for _, user in places}
     batch.check_wanted(wanted, users)
     if len(users) < len(places):

@@ -17,6 +17,7 @@ from promesse_geo.datasets.sources import Source, find_files, name_users, read_b
 from promesse_geo.traces import Traces
 
 ENDINGS = (".gpx", ".gpx.gz")
+_STRAY = "in no segment of a track, or of another namespace than the file"
 
 
 def read_gpx(
@@ -30,9 +31,10 @@ def read_gpx(
     """Read the tracks of GPX files.
 
     Only track points are taken, of all tracks and segments; waypoints, routes, elevations and extensions are not.
-    Left out and counted in one warning are points without a time that can be read, and points without a place on the
-    globe. Times without a zone are UTC, as GPX says; they are kept to the nanosecond. Files that gzip packed will do.
-    One more warning says where tracks that become one trace overlap in time.
+    Left out and counted in one warning are points without a time that can be read, points without a place on the
+    globe, and points that lie in no segment or are of another namespace. Times without a zone are UTC, as GPX
+    says; they are kept to the nanosecond. Files that gzip packed will do. One more warning says where tracks that
+    become one trace overlap in time.
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def read_gpx(
     ...     '<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8"><time>2024-03-04T08:00:00Z</time></trkpt>'
     ...     "</trkseg></trk></gpx>"
     ... )
-    >>> list(pg.datasets.gpx.read_gpx(file).user)
+    >>> list(pg.read_gpx(file).user)
     ['ride']
     """
     check.choice(user, name="user", owner="read_gpx", options=("file", "folder", "track"))
@@ -94,8 +96,8 @@ def read_gpx(
         total=len(named),
     )
     parts = [part for part in parts if wanted is None or part.user in wanted]
-    batch.check_wanted(wanted, (part.user for part in parts if len(part.times)))
     batch.check_some_read(parts, skipped)
+    batch.check_wanted(wanted, (part.user for part in parts if len(part.times)))
     batch.tell_what_was_left_out(parts, skipped, owner="read_gpx")
     if not by_track:
         _tell_overlaps(parts, {name: path.parent if user == "folder" else path for path, name in named.items()})
@@ -106,9 +108,13 @@ def read_gpx(
 def _parse(name: str, content: bytes, *, owners: dict[str, str], by_track: bool) -> Iterator[Part]:
     """The records of a file, a part for each track."""
     points = read_points(name, content)
-    count = len(points.times)
+    count, strays = len(points.times), points.strays
     if not count:
-        raise ValueError(f"{name!r} has no track points in segments of tracks; waypoints and routes are not records.")
+        some = check.counted(len(strays), "point lies elsewhere or is", "points lie elsewhere or are")
+        others = f" {some} of another namespace." if strays else ""
+        raise ValueError(
+            f"{name!r} has no track points in segments of tracks; waypoints and routes are not records.{others}"
+        )
     times = as_times(points.times)
     timeless = np.isnat(times)
     if timeless.all():
@@ -122,8 +128,7 @@ def _parse(name: str, content: bytes, *, owners: dict[str, str], by_track: bool)
     }
     if np.logical_or.reduce(list(reasons.values())).all():
         raise ValueError(f"{name!r} has no track point with both a time and a place on the globe.")
-    strays = points.strays
-    lost = [LeftOut("in no segment of a track", len(strays), f"line {strays[0]:,} of {name!r}")] if strays else []
+    lost = [LeftOut(_STRAY, len(strays), f"line {strays[0]:,} of {name!r}")] if strays else []
     for number, (first, last) in enumerate(itertools.pairwise([*points.tracks, count]), 1):
         own = slice(first, last)
         if first < last:

@@ -19,6 +19,7 @@ _BEYOND = (r"^(.{11})24(:00(?::00(?:\.0+)?)?(?:[-+Z].*)?)$", r"^(.{16}:)60")  # 
 _SMALLER = r"(\.[0-9]{9})[0-9]+"  # than a nanosecond
 _CHUNK = 1 << 20  # bytes that expat takes at once
 _LONGEST = 16 * _CHUNK  # tag or comment: older ones of expat read it again from its start with every chunk
+IS_GPX = re.compile(rb"<(?:[^\s<>:!?/]+:)?gpx[\s/>]")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TRACK_DEPTH, _POINT_DEPTH, _TIME_DEPTH = 2, 4, 5
 
@@ -32,7 +33,7 @@ class Points(NamedTuple):
     latitudes: list[str | None]
     longitudes: list[str | None]
     strays: list[int]
-    """Lines of points that lie in no segment."""
+    """Lines of points that lie in no segment, or are of another namespace; those in extensions are others' own."""
 
 
 def read_points(name: str, content: bytes) -> Points:
@@ -71,30 +72,35 @@ def _feed(content: bytes, encoding: str | None, *, separator: str | None) -> Poi
     text: list[str] = []
     path: list[str] = []
     depth = along = 0  # elements that are open, and how many of them lie on the path
+    aside = 0  # how many are open above one of extensions
 
     def begin(name: str, attributes: Mapping[str, str]) -> None:
-        nonlocal depth, along
+        nonlocal depth, along, aside
         if not path:
-            if re.split("[\n:]", name)[-1] != "gpx":
+            if _local(name) != "gpx":
                 raise ValueError("it has no element <gpx>")
             path.extend(name[:-3] + step for step in ("gpx", "trk", "trkseg", "trkpt", "time", " "))
-        if depth == along:
-            if name == path[along]:
-                along += 1
-                if along == _TIME_DEPTH:
-                    parser.CharacterDataHandler = text.append
-                elif along == _POINT_DEPTH:
-                    latitudes.append(attributes.get("lat"))
-                    longitudes.append(attributes.get("lon"))
-                elif along == _TRACK_DEPTH:
-                    tracks.append(len(times))
-            elif name == path[_POINT_DEPTH - 1]:
+        if depth == along and name == path[along]:
+            along += 1
+            if along == _TIME_DEPTH:
+                parser.CharacterDataHandler = text.append
+            elif along == _POINT_DEPTH:
+                latitudes.append(attributes.get("lat"))
+                longitudes.append(attributes.get("lon"))
+            elif along == _TRACK_DEPTH:
+                tracks.append(len(times))
+        elif along < _POINT_DEPTH and not aside:
+            if _local(name) == "trkpt":
                 strays.append(parser.CurrentLineNumber)
+            elif _local(name) == "extensions":
+                aside = depth
         depth += 1
 
     def end(_: str) -> None:
-        nonlocal depth, along
+        nonlocal depth, along, aside
         depth -= 1
+        if depth == aside:
+            aside = 0
         if depth < along:
             along = depth
             if depth == _TIME_DEPTH - 1:
@@ -113,6 +119,11 @@ def _feed(content: bytes, encoding: str | None, *, separator: str | None) -> Poi
             raise ValueError(f"line {parser.CurrentLineNumber:,} begins a tag or comment of more than 16 MB")
     parser.Parse(b"", True)
     return points
+
+
+def _local(name: str) -> str:
+    """The name without its namespace or prefix."""
+    return re.split("[\n:]", name)[-1]
 
 
 def as_times(texts: Sequence[str]) -> np.ndarray:

@@ -14,17 +14,23 @@ from pyproj import CRS
 
 from promesse_geo import check
 from promesse_geo.columns import Name
-from promesse_geo.datasets import gpx, table, text_table
+from promesse_geo.datasets import gpx, table
 from promesse_geo.datasets.cabspotting import read_cabspotting
 from promesse_geo.datasets.geolife import read_geolife
 from promesse_geo.datasets.gpx import read_gpx
+from promesse_geo.datasets.gpx_points import IS_GPX
 from promesse_geo.datasets.mdc import read_mdc
+from promesse_geo.datasets.packed import PACKED
 from promesse_geo.datasets.sources import GZIP, check_no_pipe
 from promesse_geo.datasets.table import read_table
 from promesse_geo.space import read_crs
 from promesse_geo.traces import Traces
 
 FORMATS = ("cabspotting", "geolife", "mdc", "gpx", "table")
+READING = ("user", "one_trace", "time", "lon", "lat", "crs")
+"""What the command line can say of how to read."""
+
+_USED = {"table": READING, "gpx": ("user", "crs")}
 _CURE = f"Name the format with format= (--format): {', '.join(FORMATS)}."
 _MDC = {b"userid", b"time", b"longitude", b"latitude"}
 _GEOLIFE = b"Geolife trajectory"
@@ -71,6 +77,8 @@ def read_file(
         If the content fits no format, or several, or is not what the format says.
     """
     path = Path(source)
+    if str(path) == "-":
+        raise FileNotFoundError("Standard input is not read. Save what it gives to a file, and name that.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
     check_no_pipe(path)
@@ -87,6 +95,13 @@ def read_file(
         return read_gpx(path, user=by, users=users, as_traces=True, errors=errors)
     read = {"cabspotting": read_cabspotting, "geolife": read_geolife, "mdc": read_mdc}[format]
     return read(path, users=users, as_traces=True, errors=errors)
+
+
+def used_options(path: Path, format: str) -> set[str]:
+    """Return which of `READING` are of use for a file or folder of a format."""
+    if format == "table" and path.is_file() and table.table_kind(path) in ("geopackage", "geojson"):
+        return set(READING) - {"lon", "lat"}
+    return set(_USED.get(format, ("crs",)))
 
 
 def guess_format(path: Path) -> str:
@@ -147,7 +162,7 @@ def _format_of_file(path: Path) -> str:
     except ValueError as error:
         raise ValueError(f"{error} {_CURE}") from None
     head = _head(path)
-    if kind == "csv" and b"\0" in head and not head.startswith((*_UTF16, *text_table.PACKED)):
+    if kind == "csv" and b"\0" in head and not head.startswith((*_UTF16, *PACKED)):
         raise ValueError(f"{str(path)!r} is neither text nor of another format that is known. {_CURE}")
     return "table"
 
@@ -168,7 +183,7 @@ def _head(path: Path) -> bytes:
 def _is_gpx(path: Path) -> bool:
     """Whether there is the element <gpx>, in any encoding that XML has."""
     head = _head(path).replace(b"\0", b"")
-    return b"<gpx" in head and head.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
+    return IS_GPX.search(head) is not None and head.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
 
 
 def _has_mdc_header(path: Path) -> bool:

@@ -31,13 +31,24 @@ def read_geopackage(path: Path, wanted: Wanted) -> Columns:
     try:
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
             sound = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-    except sqlite3.OperationalError:  # locked, or of a kind that this SQLite lacks
+    except sqlite3.OperationalError as error:  # locked, or of a kind that this SQLite lacks
+        _check_nothing_beside(path, error)
         sound = True
     except sqlite3.DatabaseError:
         sound = False
     if not sound:
         raise ValueError("it is a GeoPackage that is cut or damaged: its pages do not fit together. Fetch it again.")
     return _read("GPKG", path, wanted)
+
+
+def _check_nothing_beside(path: Path, cause: Exception) -> None:
+    """Refuse a GeoPackage that lacks what lies beside it, which SQLite could not take in."""
+    beside = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
+    if beside:
+        raise ValueError(
+            f"a change of it is under way or was broken off, as {beside[0]!r} says, which cannot be taken in. Open it "
+            "once with the program that made the change, and close it there."
+        ) from cause
 
 
 def read_geojson(path: Path, wanted: Wanted) -> Columns:

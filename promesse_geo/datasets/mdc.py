@@ -105,8 +105,8 @@ def read_mdc(
     parse = partial(_parse, records=records, wanted=wanted)
     contents = [(str(file), file.read_bytes) for file in files]
     parts, skipped = batch.read_parts(contents, parse, errors=errors, owner="read_mdc", total=len(contents))
-    batch.check_wanted(wanted, [part.user for part in parts])
     batch.check_some_read(parts, skipped)
+    batch.check_wanted(wanted, [part.user for part in parts if len(part.times)])
     batch.tell_what_was_left_out(parts, skipped, owner="read_mdc")
     traces = batch.join(parts)
     return traces if as_traces else traces.to_frame()

@@ -5,7 +5,8 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from promesse_geo import check
@@ -53,7 +54,7 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
 
 def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
     if os.path.isdir(path):
-        files = list(_inside(path, endings))
+        files = list(files_inside(path, partial(_has_ending, endings=endings)))
         if not files:
             raise FileNotFoundError(f"The folder {path!r} holds no file that ends with {_either(endings)}.")
         return files
@@ -79,8 +80,8 @@ def check_no_pipe(path: Path) -> None:
         raise ValueError(f"{str(path)!r} is a pipe or a device. Save what it gives to a file first.")
 
 
-def _inside(root: str, endings: Sequence[str]) -> Iterator[Path]:
-    """Yield the files in a folder that are not hidden, and what cannot be read there."""
+def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield the files that fit in a folder, at any depth, unless they are hidden; and what cannot be read there."""
     unreadable: list[OSError] = []
     inside = os.path.realpath(root)
     seen = {inside}
@@ -90,22 +91,16 @@ def _inside(root: str, endings: Sequence[str]) -> Iterator[Path]:
             real = os.path.realpath(path)
             if name.startswith(".") or (path.is_symlink() and (real in seen or Path(real).is_relative_to(inside))):
                 names.remove(name)
-            elif (
-                _has_ending(path, endings)
-                and os.access(path, os.R_OK | os.X_OK)
-                and not any(_inside(str(path), endings))
-            ):
+            elif fits(path) and os.access(path, os.R_OK | os.X_OK) and not any(files_inside(path, fits)):
                 yield path
             seen.add(real)
-        yield from (
-            Path(folder, name) for name in files if not name.startswith(".") and _has_ending(Path(name), endings)
-        )
+        yield from (Path(folder, name) for name in files if not name.startswith(".") and fits(Path(name)))
     yield from (Path(error.filename) for error in unreadable)
 
 
 def _is_covered(folder: Path, files: Sequence[Path], endings: Sequence[str]) -> bool:
     """Whether nothing is lost where a folder that fits a pattern is passed over."""
-    return set(_inside(str(folder), endings)) <= set(files)
+    return set(files_inside(folder, partial(_has_ending, endings=endings))) <= set(files)
 
 
 def _has_ending(file: Path, endings: Sequence[str]) -> bool:
@@ -143,8 +138,7 @@ def _stem(file: Path) -> str:
 
 def read_bytes(file: Path) -> bytes:
     """Return the content of a file, unpacked where gzip packed it, whatever its name."""
-    check_is_file(file)
-    content = file.read_bytes()
+    content = read_as_it_is(file)
     if not content.startswith(GZIP):
         return content
     try:
@@ -155,6 +149,17 @@ def read_bytes(file: Path) -> bytes:
     if len(unpacked) > largest(len(content)):
         raise ValueError(too_large(repr(str(file)), len(content)))
     return unpacked
+
+
+def read_as_it_is(file: Path) -> bytes:
+    """Return the content of a file, or say why it cannot be read."""
+    try:
+        check_is_file(file)
+        return file.read_bytes()
+    except OSError as error:
+        if error.errno is None:  # in our words already
+            raise
+        raise ValueError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
 
 
 def check_is_file(path: Path) -> None:

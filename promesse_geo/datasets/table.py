@@ -1,6 +1,7 @@
 """Tables that people bring or that we wrote: CSV, Parquet, GeoPackage and GeoJSON."""
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +15,12 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.types import union_categoricals
 from pyproj import CRS
-from tqdm.auto import tqdm
 
 from promesse_geo import check, records
 from promesse_geo.columns import Name
-from promesse_geo.datasets.batch import LeftOut, Part, Skipped, tell_what_was_left_out
+from promesse_geo.datasets.batch import Bar, LeftOut, Part, Skipped, tell_what_was_left_out
 from promesse_geo.datasets.geo_table import read_parquet_table
+from promesse_geo.datasets.gpx_points import IS_GPX
 from promesse_geo.datasets.last_line import tell_unsure
 from promesse_geo.datasets.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.datasets.sources import Source, check_is_file, find_files, name_users
@@ -70,8 +71,9 @@ def read_table(
     CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
     bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
     and location are read; a warning says where elevations (Z) are left out. Where the last line of a CSV has no end
-    and too short a value, it is an error or counted; a warning says where that cannot be known. In GeoJSON, `true`
-    among users that are whole numbers is 1.
+    and too short a value, it is an error or counted; a warning says where that cannot be known. So are lines that a
+    quote before them makes part of a value, though they look like records. In GeoJSON, `true` among users that are
+    whole numbers is 1.
 
     Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or
@@ -162,7 +164,7 @@ def table_kind(path: Path) -> str:
         return "geopackage"
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     if start.startswith(b"<"):
-        cure = " Read it with read_gpx (--format gpx)." if b"<gpx" in start else ""
+        cure = " Read it with read_gpx (--format gpx)." if IS_GPX.search(start) else ""
         raise ValueError(f"{str(path)!r} is XML, not a table.{cure}")
     return "geojson" if start.startswith((b"{", b"\x1e")) else "csv"
 
@@ -182,7 +184,7 @@ def _read_all(
 
     with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
-        done = list(tqdm(pool.map(work, paths), desc="reading", unit=" files", total=len(paths), delay=1, disable=None))
+        done = list(Bar(pool.map(work, paths), desc="reading", unit=" files", total=len(paths), delay=1, disable=None))
     files = [one for one in done if isinstance(one, _File)]
     skipped = [one for one in done if isinstance(one, Skipped)]
     if not files:
@@ -237,9 +239,10 @@ def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) ->
         alone = f"{files[0].name!r}: " if len(files) == 1 else ""
         raise ValueError(
             f"{alone}{check.counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
-            "Mend them, or leave them out with errors='skip'."
+            "Mend them, or leave them out with errors='skip' (--skip)."
         )
     nothing = np.empty(0)
+    left_out = [replace(one, first=re.sub(r"^row .*", r"\g<0>, counted from 0", one.first)) for one in left_out]
     tell_what_was_left_out([Part("", nothing, nothing, nothing, left_out)], skipped, owner="read_table")
     records.tell_left_out(records.LeftOut((), any(file.columns.has_z for file in files)))
     notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
@@ -265,6 +268,8 @@ def _join(files: Sequence[_File]) -> Traces:
     if others:
         raise ValueError(f"{check.counted(others, 'file has', 'files have')} another CRS than the first one.")
     some = [file for file in files if not file.bad.all()] or files[:1]  # what holds nothing has no zone either
+    if len({file.columns.times.dt.tz is None for file in some}) > 1:
+        raise ValueError("Some files hold times with a zone, others without. Write them in one way.")
     pairs = [(file, ~file.bad if file.bad.any() else slice(None)) for file in some]
     checked = records.checked_records(
         np.concatenate([file.columns.x[rows] for file, rows in pairs]),

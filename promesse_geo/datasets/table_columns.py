@@ -22,6 +22,10 @@ BY_NAME = ("file", "folder")
 MISSING = ("NA", "NaN", "nan", "NULL", "null", "\\N")
 """What programs write where a number or a time is missing; a user may be called so."""
 
+_KEYS = (
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    *(pa.types.is_integer, pa.types.is_null),
+)
 _WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
@@ -87,7 +91,7 @@ def find_coordinates(columns: Sequence[str], wanted: Wanted) -> tuple[str, str, 
     across = _find(columns, wanted.lon or ..., wanted, role="lon", known=KNOWN_LONGITUDES)
     along = _find(columns, wanted.lat or ..., wanted, role="lat", known=KNOWN_LATITUDES)
     if wanted.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
-        raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631'.")
+        raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
     return across, along, "EPSG:4326" if wanted.crs is None else wanted.crs
 
 
@@ -102,7 +106,7 @@ def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, know
         raise ValueError(
             f"No {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
             "should have names such as user, time, lon and lat. Add them, or say which is which, as in "
-            f"{role}='…' (--{role} on the command line)."
+            f"{role}='…' (--{role} …)."
         )
     try:
         found = find_column(looked, name, role=role, known=known)
@@ -129,13 +133,14 @@ def _for_readers(words: str) -> str:
 
 def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
     """Users as categories, for there are few beside the records."""
-    try:
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    except pa.ArrowNotImplementedError:  # lists, or kinds that mix
+    is_encoded = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if is_encoded else column.type
+    if not any(is_kind(kind) for is_kind in _KEYS):
         raise TypeError(
-            f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind "
-            f"'{column.type}'."
-        ) from None
+            f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind '{kind}'. "
+            "Write them as text."
+        )
+    encoded = column if is_encoded else column.dictionary_encode()
     chunk = encoded.unify_dictionaries().combine_chunks()
     codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))
@@ -164,7 +169,10 @@ def as_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[
     elif pa.types.is_timestamp(kind):
         times = column.to_pandas()
     else:
-        raise TypeError(f"the time column {name!r} must hold datetimes. It holds values of the kind '{kind}'.")
+        raise TypeError(
+            f"the time column {name!r} must hold datetimes. It holds values of the kind '{kind}'. Write "
+            "them as 2008-05-17T10:00:04Z."
+        )
     if not all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in (times.min(), times.max())):  # or there are none
         times = times.where(times.dt.year.between(_FIRST_YEAR, _LAST_YEAR))
     times.name = name
@@ -172,7 +180,9 @@ def as_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[
 
 
 def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text without the words for missing times; whole numbers where there is nothing else."""
+    """Text without the words for missing times; whole numbers where there is nothing else; nothing encoded."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     column = without_words(column)
@@ -193,11 +203,10 @@ def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
     times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
     zoned = column[times.notna()].str.contains(_WITH_ZONE)
     if zoned.any() and not zoned.all():
-        raise ValueError(f"the time column {name!r} mixes times with and without a zone.")
+        raise ValueError(f"the time column {name!r} mixes times with and without a zone. Write them in one way.")
     if column.notna().any() and times.isna().all():
         raise ValueError(
-            f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. "
-            "Read them with pandas.to_datetime and the right 'format' first."
+            f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. Write them so."
         )
     return times if zoned.any() else times.dt.tz_localize(None)
 
@@ -211,7 +220,7 @@ def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, s
     if unit is None:
         raise ValueError(
             f"the time column {name!r} holds numbers that are no seconds, milliseconds, microseconds or nanoseconds "
-            "since 1970 in the years 1990 to 2099. Make times of them first, with pandas.to_datetime."
+            "since 1970 in the years 1990 to 2099. Write them so, or as text."
         )
     word, size = _UNITS[unit]
     if pa.types.is_floating(column.type) and unit != "ns":  # fractions of a second down to the microsecond

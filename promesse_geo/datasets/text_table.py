@@ -2,7 +2,6 @@
 
 import csv as lines
 import io
-import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,8 @@ from pyproj import CRS
 from promesse_geo import check
 from promesse_geo.columns import Names
 from promesse_geo.datasets.last_line import CUT, end_of, judge
-from promesse_geo.datasets.sources import largest, too_large
+from promesse_geo.datasets.packed import opened, packing_of
+from promesse_geo.datasets.quotes import OPEN, look_within_quotes
 from promesse_geo.datasets.table_columns import (
     MISSING,
     Columns,
@@ -31,16 +31,14 @@ from promesse_geo.datasets.table_columns import (
     without_words,
 )
 
-PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
-_NUMBER = r"^\s*[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?\s*$"
+_NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
+READ = (
+    "Read are CSV, GeoParquet, GeoPackage, GeoJSON and GPX; and Cabspotting, Geolife and MDC as they are distributed."
+)
 _HEAD = 1 << 16
-
-
-class _TooLargeError(Exception):
-    """A packed file that grows beyond measure."""
 
 
 class Layout(NamedTuple):
@@ -68,15 +66,34 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
         raise ValueError(
             _ragged(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}", layout)
         )
-    end = _judge_end(path, layout, used={across, along, names.user, names.time})
-    lost = [("a line with too few or too many values", len(ragged)), (CUT, int(end == "cut"))]
-    table = table.slice(0, table.num_rows - 1) if end == "cut" else table
+    users = None if names.user is None else as_users(table.column(names.user), names.user)
+    broken = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
+    swallowed, is_open = look_within_quotes(
+        path,
+        encoding=layout.encoding,
+        delimiter=layout.delimiter,
+        columns=layout.columns,
+        numbers=(across, along),
+        rows=None if broken else table.num_rows + len(ragged),
+    )
+    end = OPEN if is_open else _judge_end(path, layout, used={across, along, names.user, names.time})
+    lost = [
+        ("a line with too few or too many values", len(ragged)),
+        ("a line that quotes before it make part of a value", swallowed),
+        (CUT, int(end == "cut")),
+        (OPEN, int(is_open)),
+    ]
+    if end in ("cut", OPEN):
+        table = table.slice(0, table.num_rows - 1)
+        users = None if users is None else users[:-1].remove_unused_categories()
+    if swallowed and users is not None:
+        users = users.remove_categories([key for key in broken if key in users.categories])
     times, notes = as_times(table.column(names.time), names.time)
     return Columns(
         table.column(across).to_numpy(),
         table.column(along).to_numpy(),
         times=times,
-        users=None if names.user is None else as_users(table.column(names.user), names.user),
+        users=users,
         crs=crs,
         names=names,
         notes=notes,
@@ -89,61 +106,19 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
 def _judge_end(path: Path, layout: Layout, *, used: set[Any]) -> str:
     """Whether the last line is whole; what packing protects, and values that are not read, need no look."""
     with path.open("rb") as file:
-        if _packing(file.read(4)) or layout.columns[-1] not in used:
+        if packing_of(file.read(4)) or layout.columns[-1] not in used:
             return "whole"
     return judge(end_of(path), delimiter=layout.delimiter, columns=len(layout.columns))
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[pa.NativeFile]:
-    """The bytes of a file, unpacked if they are packed, whatever its name says."""
-    with pa.OSFile(os.fsencode(path), "rb") as file:
-        packing = _packing(file.read(4))
-        file.seek(0)
-        size = file.size()
-        if packing is None:
-            yield file
-            return
-        if not pa.Codec.is_available(packing):
-            raise ValueError(f"it is packed by {packing}, which this pyarrow cannot undo. Unpack it.")
-        try:
-            with pa.CompressedInputStream(file, packing) as unpacked:
-                yield pa.PythonFile(_Unpacked(unpacked, largest(size)), "r")
-        except OSError as error:
-            raise ValueError(f"it is packed by {packing}, and cut or damaged. Fetch it again.") from error
-        except _TooLargeError:
-            raise ValueError(too_large("it", size)) from None
-
-
-def _packing(head: bytes) -> str | None:
-    return next((name for magic, name in PACKED.items() if head.startswith(magic)), None)
-
-
-class _Unpacked(io.RawIOBase):
-    """What a packed file holds, up to so many bytes."""
-
-    def __init__(self, content: pa.NativeFile, left: int) -> None:
-        self._content, self._left = content, left
-
-    def readable(self) -> bool:
-        """Return True: it is there to be read."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, or raise where there were too many."""
-        piece = self._content.read(self._left + 1 if size < 0 else size)
-        self._left -= len(piece)
-        if self._left < 0:
-            raise _TooLargeError
-        return piece
-
-
 def read_layout(path: Path) -> Layout:
     """Tell from its beginning how a text is written, and the names of its columns."""
-    with _opened(path) as file:
+    with opened(path) as file:
         head = file.read(_HEAD)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
+    if not text.strip():
+        raise ValueError("it is empty, or begins with 64 KiB of blanks." if len(head) == _HEAD else "it is empty.")
     if "\0" in text:
         raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
     if _JSON.match(text):
@@ -153,6 +128,10 @@ def read_layout(path: Path) -> Layout:
     columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
         raise ValueError("its first line holds values, not the names of columns.")
+    if len(columns) == 1:
+        raise ValueError(
+            f"its first line names no columns separated by commas, semicolons, tabs or bars, as a table's does. {READ}"
+        )
     return Layout(encoding, delimiter, columns)
 
 
@@ -191,7 +170,7 @@ def _fit(
         return table
     table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=[""], point=".")
     for name in numbers:
-        column, sign = _as_numbers(without_words(table.column(name)), name, lenient=lenient)
+        column, sign = _as_numbers(table.column(name), name, lenient=lenient)
         table = table.set_column(table.column_names.index(name), name, column)
         if sign == ",":
             _check_commas(table, [name], crs)
@@ -233,7 +212,7 @@ def _parse(
     if ragged is not None:
         ragged.clear()
         encoding = encoding.replace("utf-8", "utf-8-sig")  # decoded first, for rows are handed over as text
-    with _opened(path) as file:
+    with opened(path) as file:
         return csv.read_csv(
             file,
             read_options=csv.ReadOptions(encoding=encoding, use_threads=threads),
@@ -255,13 +234,17 @@ def _parse(
 
 def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[pa.ChunkedArray, str]:
     """Numbers, and the decimal sign, of a column that holds something else too, which is then missing, or told."""
+    column = without_words(pc.utf8_trim_whitespace(column))
     ways = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
     sign = max(ways, key=lambda sign: pc.sum(ways[sign], min_count=0).as_py())
     fits = ways[sign]
     if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
         first = pc.index(fits, False).as_py()
-        raise ValueError(f"the column {name!r} holds something that is not a number, first in row {first:,}.")
-    return pc.replace_substring(pc.if_else(fits, column, None), sign, ".").cast(pa.float64()), sign
+        raise ValueError(
+            f"the column {name!r} holds something that is not a number, first in row {first:,}, counted from 0."
+        )
+    written = pc.replace_substring(pc.if_else(fits, column, None), sign, ".")
+    return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign
 
 
 @contextmanager
