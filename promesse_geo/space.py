@@ -20,6 +20,8 @@ LARGEST_SCALE_ERROR = 0.01
 FARTHEST = 1e8
 """Projected coordinates beyond this many metres are taken for errors: no place on Earth has such ones."""
 
+_NO_PLACE = "a location that the CRS cannot place on the globe (is it the right CRS?)"
+
 
 @dataclass(frozen=True)
 class Sphere:
@@ -59,7 +61,7 @@ class Sphere:
         return (x, y) if degrees == 1.0 else (x * degrees, y * degrees)
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y in the CRS of (n, 3) unit vectors."""
+        """Return x and y in the CRS of (n, 3) unit vectors; ValueError where the CRS's projection has no place."""
         x, y = np.empty(len(points)), np.empty(len(points))
         threads.run(lambda first, last: globe.to_degrees(points, first, last, x, y), threads.even(len(points)))
         base = _geographic(self.crs)
@@ -68,6 +70,7 @@ class Sphere:
             x, y = x / degrees, y / degrees
         if not _is_geographic(self.crs):
             x, y = Transformer.from_crs(base, self.crs, always_xy=True).transform(x, y)
+            _refuse_lost(_are_far(x, y, self.crs))
         return x, y
 
     def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
@@ -76,8 +79,7 @@ class Sphere:
         if _is_geographic(self.crs):
             beyond = (np.abs(latitudes) > 90) | (np.abs(longitudes) > 360)
             return beyond, "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?)"
-        beyond = ~np.isfinite(latitudes) | (np.maximum(np.abs(x), np.abs(y)) * _metres(self.crs) > FARTHEST)
-        return beyond, "a location that the CRS cannot place on the globe (is it the right CRS?)"
+        return ~np.isfinite(latitudes) | _are_far(x, y, self.crs), _NO_PLACE
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the data, seen from above its middle."""
@@ -115,13 +117,17 @@ class Plane:
         return np.column_stack((x, y)) * self.metres
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y in the CRS's unit of (n, 2) metres."""
-        return points[:, 0] / self.metres, points[:, 1] / self.metres
+        """Return x and y in the CRS's unit of (n, 2) metres; ValueError where there is no such place."""
+        x, y = points[:, 0] / self.metres, points[:, 1] / self.metres
+        _refuse_lost(self.misplaced(x, y)[0])
+        return x, y
 
     def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return which coordinates are too far to be true, and how to say so."""
-        far = np.maximum(np.abs(x), np.abs(y)) * self.metres > FARTHEST
-        return far, f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
+        """Return which coordinates are too far to be true or off the globe, and how to say so."""
+        far = _are_far(x, y, self.crs)
+        if far.any() or _is_engineering(self.crs):
+            return far, f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
+        return _are_off_globe(x, y, self.crs), _NO_PLACE
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the data's bounding box."""
@@ -198,6 +204,38 @@ def _sphere_below(crs: CRS) -> Sphere:
     return Sphere(crs)
 
 
+def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
+    """Which coordinates are farther than any place, or infinite; not which are missing."""
+    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST / _metres(crs)
+
+
+def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
+    """Which coordinates of a projected CRS have no longitude; all are asked only if the bounding box holds such."""
+    try:
+        back = Transformer.from_crs(crs, _geographic(crs), always_xy=True)
+        if len(x) == 0 or np.isfinite(back.transform(*_grid(x, y))[0]).all():
+            return np.zeros(len(x), bool)
+        return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
+    except ProjError:  # no way back: nobody can tell
+        return np.zeros(len(x), bool)
+
+
+def _grid(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """5 × 5 places over the bounding box of coordinates, missing ones aside."""
+    across, along = (np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y))
+    return tuple(np.meshgrid(across, along))
+
+
+def _refuse_lost(lost: np.ndarray) -> None:
+    """Raise if the CRS has no place for what was computed."""
+    if lost.any():
+        raise ValueError(
+            f"The data's projection does not reach {lost.sum():,} of {check.counted(len(lost), 'location')} that would "
+            "come out. Bring the data to longitude and latitude first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 "
+            "for a file."
+        )
+
+
 def _metres(crs: CRS) -> float:
     """Metres in one unit of a projected or engineering CRS's axes."""
     return float(crs.axis_info[0].unit_conversion_factor) or 1.0
@@ -257,10 +295,9 @@ def _is_true_to_scale(crs: CRS, x: np.ndarray, y: np.ndarray) -> bool:
     """Whether both scale factors are within 1 % of true on a 5 × 5 grid over the bounding box."""
     if len(x) == 0:
         return True
-    across, along = np.meshgrid(np.linspace(x.min(), x.max(), 5), np.linspace(y.min(), y.max(), 5))
     base = _geographic(crs)
     try:
-        longitudes, latitudes = Transformer.from_crs(crs, base, always_xy=True).transform(across, along)
+        longitudes, latitudes = Transformer.from_crs(crs, base, always_xy=True).transform(*_grid(x, y))
         degrees = _degrees_per_unit(base)
         factors = Proj(_inner(crs)).get_factors(longitudes * degrees, latitudes * degrees)
     except ProjError:

@@ -258,6 +258,39 @@ def test_absurd_coordinates_are_misplaced_on_the_globe_too(code, wrong):
     assert off.tolist() == [False, True, True]
 
 
+def test_coordinates_off_the_globe_are_misplaced_in_a_plane_too():
+    off, text = Plane(CRS("EPSG:32631")).misplaced(np.array([5e5, 2e7, np.nan]), np.array([5e6, 5e6, 5e6]))
+    assert off.tolist() == [False, True, False]
+    assert "cannot place on the globe" in text
+    off, _ = Plane(CRS(GRID)).misplaced(np.array([5e5, 2e7]), np.array([5e6, 5e6]))
+    assert off.tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("crs", "degrees"),
+    [
+        pytest.param("+proj=tmerc +approx +lon_0=0 +type=crs", (95.0, 5.0), id="approximate transverse Mercator"),
+        pytest.param("+proj=ortho +type=crs", (91.0, 0.0), id="the back of a globe seen from afar"),
+        pytest.param("+proj=gnom +type=crs", (90.0, 0.0), id="gnomonic at its horizon"),
+        pytest.param("EPSG:32631", (91.0, 0.5), id="UTM a quarter of the globe away"),
+        pytest.param("EPSG:3857", (0.0, 90.0), id="web Mercator at the pole"),
+    ],
+)
+def test_what_a_projection_does_not_reach_is_refused(crs, degrees):
+    points = DEGREES.points(*np.array([degrees, (2.0, 5.0)]).T)
+    with pytest.raises(ValueError, match=r"does not reach 1 of 2 locations .* gdf\.to_crs\(4326\).*ogr2ogr"):
+        Sphere(CRS(crs)).coordinates(points)
+    assert np.isfinite(Sphere(CRS(crs)).coordinates(points[1:])).all()
+
+
+@pytest.mark.parametrize(("crs", "metres"), [("EPSG:32631", 2e7), (GRID, 1.1e8), (FEET_GRID, -1.1e8)])
+def test_what_a_plane_does_not_reach_is_refused(crs, metres):
+    points = np.array([[5e5, 5e6], [metres, 5e6], [5e5, 5e6]])
+    with pytest.raises(ValueError, match="does not reach 1 of 3 locations"):
+        Plane(CRS(crs)).coordinates(points)
+    assert len(Plane(CRS(crs)).coordinates(points[::2])[0]) == 2
+
+
 @pytest.mark.parametrize("wrong", [9e9, 9e6, np.nan])
 def test_records_that_are_left_out_do_not_decide_the_space(wrong):
     frame = gpd.GeoDataFrame(
