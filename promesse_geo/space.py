@@ -245,7 +245,7 @@ def read_crs(crs: Any) -> CRS:
     """Return the CRS that is meant, or say that it is none."""
     try:
         return CRS.from_user_input(crs)
-    except CRSError as error:
+    except (CRSError, TypeError, ValueError) as error:  # the last two where pyproj compares what came
         raise ValueError(
             f"The 'crs' parameter must be a coordinate reference system such as 'EPSG:4326'. "
             f"Got {check.shown(crs)} instead."
