@@ -20,6 +20,7 @@ LARGEST_SCALE_ERROR = 0.01
 FARTHEST = 1e8
 """Projected coordinates beyond this many metres are taken for errors: no place on Earth has such ones."""
 
+_CURE = "Bring the data to EPSG:4326 first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 for a file."
 _NO_PLACE = "a location that the CRS cannot place on the globe (is it the right CRS?)"
 
 
@@ -184,8 +185,7 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
         return Plane(crs)
     if not _is_projected(crs):
         raise ValueError(
-            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. "
-            "Bring the data to EPSG:4326 first with gdf.to_crs(4326)."
+            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_CURE}"
         )
     if space is None:
         near = np.maximum(np.abs(x), np.abs(y)) * _metres(crs) <= FARTHEST  # errors do not decide
@@ -231,8 +231,7 @@ def _refuse_lost(lost: np.ndarray) -> None:
     if lost.any():
         raise ValueError(
             f"The data's projection does not reach {lost.sum():,} of {check.counted(len(lost), 'location')} that would "
-            "come out. Bring the data to longitude and latitude first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 "
-            "for a file."
+            f"come out. {_CURE}"
         )
 
 

@@ -494,7 +494,7 @@ WHAT_COMES = [
     *(
         refused(f"{name} of 5,000 digits", partial(call, 10**5000), error, rf"'{name}' parameter of .* must be .*Got a")
         for name, call, error in (
-            ("epsilon", lambda value: pg.Promesse(value), ValueError),
+            ("epsilon", pg.Promesse, ValueError),
             ("variant", lambda value: pg.Promesse(200, variant=value), TypeError),
             ("min_points", lambda value: pg.Promesse(200, min_points=-value), ValueError),
             ("grid", lambda value: pg.GeoIndistinguishability(0.01, grid=value), ValueError),
@@ -555,7 +555,7 @@ WHAT_COMES = [
         "huge jumps and a tiny epsilon",
         lambda: smooth(jumps(), 0.01),
         MemoryError,
-        r"Points 0\.01 m apart .*do not fit in memory\. Take a larger epsilon.*drop_jumps\(\)",
+        r"Points 0\.01 m apart .*do not fit in memory\. Take a larger epsilon.*drop_jumps \(prepare --max-speed\)",
     ),
 ]
 
