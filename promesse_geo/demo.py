@@ -40,7 +40,7 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
         raise FileExistsError(f"{str(folder)!r} is a file. Say another folder with --out.")
     folder.mkdir(parents=True, exist_ok=True)
     check_output(published, force=force)
-    city = make_city(users=50, days=7, seed=0, as_traces=True)
+    city, stays = make_city(users=50, days=7, seed=0, as_traces=True, return_pois=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says what was dropped
         parts = prepare(city, tz=_ZONE, keep_user=True)
@@ -49,8 +49,11 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
         raise ValueError(f"Nobody in the city moves far enough for epsilon = {epsilon:g} m. Take a smaller one.")
     write(pseudonymize(protected), published, mechanism=mechanism, force=force)
     drawn = parts.users.get_loc(protected.users[:2][-1])  # the second, if there are two
+    person = parts.users[drawn].rpartition("-")[0]
+    own = stays[(stays["user"] == person) & stays["kind"].isin(["home", "work"])]
+    places = own.drop_duplicates("kind").set_index("kind").geometry
     with renamed_when_whole(picture, force=force) as temporary:
-        overview(parts, epsilon=epsilon, trace=drawn).savefig(temporary, dpi=150)
+        overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"
     return f"""\

@@ -264,7 +264,9 @@ class TestSplitGaps:
         times = np.arange(100_001) * 2 * SECOND
         ones = np.ones(len(times))
         traces = pg.Traces.from_arrays(ones, ones, times=times, users=["ann"], counts=np.array([len(times)]))
-        with pytest.raises(ValueError, match=r"more than 100,000 parts.*longer gap, or new names: no keep_user \(--keep-users\)"):
+        with pytest.raises(
+            ValueError, match=r"more than 100,000 parts.*longer gap, or new names: no keep_user \(--keep-users\)"
+        ):
             pg.split_gaps(traces, gap=1, keep_user=True)
 
     @pytest.mark.parametrize("gap", ["4h", 14_400, 14_400.0, pd.Timedelta("4h"), np.timedelta64(4, "h")])
