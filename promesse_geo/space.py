@@ -222,8 +222,9 @@ def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
 
 def _grid(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """5 × 5 places over the bounding box of coordinates, missing ones aside."""
-    across, along = (np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y))
-    return tuple(np.meshgrid(across, along))
+    sides = (np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y))
+    across, along = np.meshgrid(*sides)
+    return across, along
 
 
 def _refuse_lost(lost: np.ndarray) -> None:

@@ -1,5 +1,7 @@
 """Figures: take Traces or frames, return what matplotlib drew on, never show or save."""
 
+from typing import Any
+
 import geopandas as gpd
 import numpy as np
 import pandas as pd
@@ -140,7 +142,7 @@ def _draw(
 ) -> None:
     """Draw the way and its points; through pale ones many in one place show as a dark spot."""
     axes.plot(*places.T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
-    points = {"color": colour, "alpha": opacity, "label": label}
+    points: dict[str, Any] = {"color": colour, "alpha": opacity, "label": label}
     axes.plot(*places.T, "o", markersize=4, markeredgewidth=0, zorder=2, **points)
     axes.set_aspect("equal", adjustable="box")
     axes.set_title(title, fontsize=12)
