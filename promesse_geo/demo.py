@@ -54,13 +54,11 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
         raise ValueError(f"Nobody in the city moves far enough for epsilon = {epsilon:g} m. Take a smaller one.")
     write(pseudonymize(protected), published, mechanism=mechanism, force=force)
     part = protected.users[:2].tolist()[-1]  # the second, if there are two
-    person = part.rpartition("-")[0]
+    drawn, person = parts.users.tolist().index(part), part.rpartition("-")[0]
     own = stays[(stays["user"] == person) & stays["kind"].isin(["home", "work"])]
     places = own.drop_duplicates("kind").set_index("kind").geometry
     with renamed_when_whole(picture, force=force) as temporary:
-        overview(parts, epsilon=epsilon, trace=parts.users.tolist().index(part), places=places).savefig(
-            temporary, dpi=150
-        )
+        overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"
     return f"""\

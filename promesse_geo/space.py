@@ -126,9 +126,10 @@ class Plane:
     def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
         """Return which coordinates are too far to be true or off the globe, and how to say so."""
         far = _are_far(x, y, self.crs)
-        if far.any() or _is_engineering(self.crs):
-            return far, f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
-        return _are_off_globe(x, y, self.crs), _NO_PLACE
+        text = f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
+        if _is_engineering(self.crs) or not (off := _are_off_globe(x, y, self.crs)).any():
+            return far, text
+        return far | off, text if far.any() else _NO_PLACE
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the data's bounding box."""
@@ -188,7 +189,7 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
             f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_CURE}"
         )
     if space is None:
-        near = np.maximum(np.abs(x), np.abs(y)) * _metres(crs) <= FARTHEST  # errors do not decide
+        near = ~_are_far(x, y, crs)  # errors do not decide
         space = "plane" if not _is_world_mercator(crs) and _is_true_to_scale(crs, x[near], y[near]) else "sphere"
     return Plane(crs) if space == "plane" else _sphere_below(crs)
 
@@ -197,10 +198,9 @@ def _sphere_below(crs: CRS) -> Sphere:
     try:
         Transformer.from_crs(crs, _geographic(crs), always_xy=True)
     except ProjError as error:
-        raise ValueError(
-            "The CRS cannot be turned back into longitude and latitude, which distances on the globe need. "
-            "Give the data in EPSG:4326, or say space='plane' if the CRS is true to scale."
-        ) from error
+        rule = "The CRS cannot be turned back into longitude and latitude, which distances on the globe need."
+        cure = "Give the data in EPSG:4326, or say space='plane' if the CRS is true to scale."
+        raise ValueError(f"{rule} {cure}") from error
     return Sphere(crs)
 
 
@@ -213,27 +213,24 @@ def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
     """Which coordinates of a projected CRS have no longitude; all are asked only if the bounding box holds such."""
     try:
         back = Transformer.from_crs(crs, _geographic(crs), always_xy=True)
-        if len(x) == 0 or np.isfinite(back.transform(*_grid(x, y))[0]).all():
-            return np.zeros(len(x), bool)
-        return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
+        if len(x) and not np.isfinite(back.transform(*_grid(x, y))[0]).all():
+            return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
     except ProjError:  # no way back: nobody can tell
-        return np.zeros(len(x), bool)
+        pass
+    return np.zeros(len(x), bool)
 
 
 def _grid(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """5 × 5 places over the bounding box of coordinates, missing ones aside."""
-    sides = (np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y))
-    across, along = np.meshgrid(*sides)
+    across, along = np.meshgrid(*(np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y)))
     return across, along
 
 
 def _refuse_lost(lost: np.ndarray) -> None:
     """Raise if the CRS has no place for what was computed."""
     if lost.any():
-        raise ValueError(
-            f"The data's projection does not reach {lost.sum():,} of {check.counted(len(lost), 'location')} that would "
-            f"come out. {_CURE}"
-        )
+        found = f"{lost.sum():,} of {check.counted(len(lost), 'location')}"
+        raise ValueError(f"The data's projection does not reach {found} that would come out. {_CURE}")
 
 
 def _metres(crs: CRS) -> float:

@@ -262,6 +262,9 @@ def test_coordinates_off_the_globe_are_misplaced_in_a_plane_too():
     off, text = Plane(CRS("EPSG:32631")).misplaced(np.array([5e5, 2e7, np.nan]), np.array([5e6, 5e6, 5e6]))
     assert off.tolist() == [False, True, False]
     assert "cannot place on the globe" in text
+    off, text = Plane(CRS("EPSG:32631")).misplaced(np.array([5e5, 2e7, 1e9]), np.array([5e6, 5e6, 5e6]))
+    assert off.tolist() == [False, True, True]
+    assert "beyond 100,000 km" in text
     off, _ = Plane(CRS(GRID)).misplaced(np.array([5e5, 2e7]), np.array([5e6, 5e6]))
     assert off.tolist() == [False, False]
 
