@@ -1,6 +1,7 @@
 """From CRS coordinates to kernel coordinates and back: one geometry for the globe, one for the plane."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -211,12 +212,10 @@ def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
 
 def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
     """Which coordinates of a projected CRS have no longitude; all are asked only if the bounding box holds such."""
-    try:
+    with suppress(ProjError):  # no way back: nobody can tell
         back = Transformer.from_crs(crs, _geographic(crs), always_xy=True)
         if len(x) and not np.isfinite(back.transform(*_grid(x, y))[0]).all():
             return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
-    except ProjError:  # no way back: nobody can tell
-        pass
     return np.zeros(len(x), bool)
 
 
@@ -243,10 +242,8 @@ def read_crs(crs: Any) -> CRS:
     try:
         return CRS.from_user_input(crs)
     except (CRSError, TypeError, ValueError) as error:  # the last two where pyproj compares what came
-        raise ValueError(
-            f"The 'crs' parameter must be a coordinate reference system such as 'EPSG:4326'. "
-            f"Got {check.shown(crs)} instead."
-        ) from error
+        rule = "a coordinate reference system such as 'EPSG:4326'"
+        raise ValueError(f"The 'crs' parameter must be {rule}. Got {check.shown(crs)} instead.") from error
 
 
 def _inner(crs: CRS) -> CRS:
