@@ -9,7 +9,19 @@ Importing the package registers the accessor `gdf.promesse` on GeoDataFrames::
     safe = parts.promesse.smooth(200)
 
 Every verb of the accessor is a function as well, for GeoDataFrames and for `Traces`, the columnar form that large
-data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protect(data)`.
+data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protect(data)`. In the order of use:
+
+- read: `read_file` (any of the formats), `read_table`, `read_cabspotting`, `read_geolife`, `read_mdc`, `read_gpx`;
+  `make_city` makes data up, `run_demo` shows it all on such data
+- look: `describe`, `pois` and `PoiExtractor` (where people stay)
+- prepare: `prepare`, or its steps `collapse_empty_days`, `first_days`, `split_gaps`; `drop_jumps` before it
+- protect: `Promesse`, `GeoIndistinguishability`; `Mechanism` is what a new one derives from
+- measure: `PoiRetrieval` and `match_pois`, `SpatialError`, `RangeQueryDistortion`, `Compression`; `Metric` is what a
+  new one derives from
+- publish: `check_published`, `pseudonymize`, `write`
+- underneath: `Traces`, which lie on a `Sphere` or in a `Plane`
+
+`help(pg.Promesse)` and so on tell the rest. The modules are no part of what is promised to stay: take names from here.
 
 Which mechanism? `Promesse` hides where people stop and keeps the map exact, at the price of the times; it promises
 nothing formal. `GeoIndistinguishability` promises something formal for single locations, at the price of the map; for a

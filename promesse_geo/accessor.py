@@ -110,7 +110,7 @@ class PromesseAccessor:
         return checked_mechanism(mechanism).protect(self._frame, **self._names)
 
     def smooth(self, epsilon: float, *, variant: str = "polyline", min_points: int = 1) -> gpd.GeoDataFrame:
-        """Protect the data with Promesse; see `promesse_geo.Promesse`."""
+        """Protect the data, best prepared, with Promesse; see `promesse_geo.Promesse`."""
         return self.protect(Promesse(epsilon, variant=variant, min_points=min_points))
 
     def geo_indistinguishability(

@@ -18,7 +18,10 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 def shown(value: object) -> str:
     """A short repr of what came, for an error message."""
-    return reprlib.repr(value)
+    try:
+        return reprlib.repr(value)
+    except Exception:  # Python writes no integers beyond some thousand digits, and any class has a repr of its own
+        return f"a value of type {type(value).__name__} that cannot be written out"
 
 
 def refuse(name: str, owner: str, rule: str, value: object, *, cure: str = "") -> str:
@@ -30,6 +33,11 @@ def refuse(name: str, owner: str, rule: str, value: object, *, cure: str = "") -
 def is_number(value: object) -> bool:
     """True for real numbers that are neither booleans nor numpy's durations."""
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
+
+
+def is_whole(value: object) -> bool:
+    """True for whole numbers that are neither booleans nor numpy's durations."""
+    return isinstance(value, numbers.Integral) and is_number(value)
 
 
 def number(
@@ -60,7 +68,7 @@ def number(
 def whole(value: Any, *, name: str, owner: str, low: int = 1) -> int:
     """Return value as an int, or say that it is not a whole number of at least `low`."""
     rule = f"a whole number of at least {low}"
-    if not isinstance(value, numbers.Integral) or isinstance(value, (bool, np.bool_)):
+    if not is_whole(value):
         raise TypeError(refuse(name, owner, rule, value))
     if value < low:
         raise ValueError(refuse(name, owner, rule, value))
@@ -124,7 +132,14 @@ def seed(value: Any, *, owner: str) -> int | str | None:
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise ValueError(f"The 'seed' parameter of {owner} must be valid Unicode. Got a lone surrogate instead.")
         return value
-    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
+    if is_whole(value):
+        try:
+            str(int(value))  # from which keys are made
+        except ValueError:
+            raise ValueError(
+                f"The 'seed' parameter of {owner} must be None, a whole number or a text. "
+                "Got a whole number with too many digits for Python to write instead. Take a shorter one."
+            ) from None
         return int(value)
     raise TypeError(
         f"The 'seed' parameter of {owner} must be None, a whole number or a text. Got a {type(value).__name__} instead."

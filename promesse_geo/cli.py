@@ -108,6 +108,9 @@ def smooth(
     """Protect INPUT with Promesse: a constant distance and time between points.
 
     Stops disappear, the path stays. Users get new names unless --keep-users is given.
+
+    Prepare INPUT first unless its traces are short: each is smoothed as a whole, straight on through nights without
+    records. Traces too short for EPSILON are left out; if all are, nothing is written.
     """
     with wrong_call():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)

@@ -98,7 +98,10 @@ keep_users_option = click.option(
 def protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_users: bool, force: bool) -> None:
     """Read INPUT, protect it, rename its users unless they are kept, and write OUTPUT."""
     check_target(context, output, force=force)
-    protected = mechanism.protect(read(context))
+    traces = read(context)
+    protected = mechanism.protect(traces)
+    if traces.records and not protected.records:
+        raise ValueError("Nothing is left to write: no trace of INPUT could be protected. Take a smaller --epsilon.")
     if not keep_users:
         protected = pg.pseudonymize(protected)
     write(protected, output, mechanism=mechanism, force=force)

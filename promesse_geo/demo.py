@@ -2,12 +2,16 @@
 
 import warnings
 from pathlib import Path
+from typing import cast
+
+import geopandas as gpd
 
 from promesse_geo import check
 from promesse_geo.datasets import make_city
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.output import renamed_when_whole
 from promesse_geo.preprocess import prepare, pseudonymize
+from promesse_geo.traces import Traces
 from promesse_geo.view.figures import overview
 from promesse_geo.view.tables import comparison
 from promesse_geo.write import check_output, write
@@ -40,7 +44,8 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
         raise FileExistsError(f"{str(folder)!r} is a file. Say another folder with --out.")
     folder.mkdir(parents=True, exist_ok=True)
     check_output(published, force=force)
-    city = make_city(users=50, days=7, seed=0, as_traces=True)
+    made = make_city(users=50, days=7, seed=0, as_traces=True, return_pois=True)
+    city, stays = cast(tuple[Traces, gpd.GeoDataFrame], made)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says what was dropped
         parts = prepare(city, tz=_ZONE, keep_user=True)
@@ -48,9 +53,12 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
     if len(protected) == 0:
         raise ValueError(f"Nobody in the city moves far enough for epsilon = {epsilon:g} m. Take a smaller one.")
     write(pseudonymize(protected), published, mechanism=mechanism, force=force)
-    drawn = parts.users.get_loc(protected.users[:2][-1])  # the second, if there are two
+    part = protected.users[:2].tolist()[-1]  # the second, if there are two
+    drawn, person = parts.users.tolist().index(part), part.rpartition("-")[0]
+    own = stays[(stays["user"] == person) & stays["kind"].isin(["home", "work"])]
+    places = own.drop_duplicates("kind").set_index("kind").geometry
     with renamed_when_whole(picture, force=force) as temporary:
-        overview(parts, epsilon=epsilon, trace=drawn).savefig(temporary, dpi=150)
+        overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"
     return f"""\

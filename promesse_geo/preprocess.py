@@ -283,7 +283,7 @@ def _split(traces: Traces, gap: int, *, seed: int | str | None, keep_user: bool)
         if len(parts) and parts.max() >= _MOST_PARTS:
             raise ValueError(
                 f"A user falls into more than {_MOST_PARTS:,} parts, which five digits cannot number. "
-                "Take a longer gap, or keep_user=False."
+                "Take a longer gap, or new names: no keep_user (--keep-users)."
             )
         names = [f"{user}-{part:05d}" for user, part in zip(users, parts, strict=True)]
     else:

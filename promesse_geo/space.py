@@ -1,6 +1,7 @@
 """From CRS coordinates to kernel coordinates and back: one geometry for the globe, one for the plane."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +20,9 @@ LARGEST_SCALE_ERROR = 0.01
 
 FARTHEST = 1e8
 """Projected coordinates beyond this many metres are taken for errors: no place on Earth has such ones."""
+
+_CURE = "Bring the data to EPSG:4326 first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 for a file."
+_NO_PLACE = "a location that the CRS cannot place on the globe (is it the right CRS?)"
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Sphere:
         return (x, y) if degrees == 1.0 else (x * degrees, y * degrees)
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y in the CRS of (n, 3) unit vectors."""
+        """Return x and y in the CRS of (n, 3) unit vectors; ValueError where the CRS's projection has no place."""
         x, y = np.empty(len(points)), np.empty(len(points))
         threads.run(lambda first, last: globe.to_degrees(points, first, last, x, y), threads.even(len(points)))
         base = _geographic(self.crs)
@@ -68,6 +72,7 @@ class Sphere:
             x, y = x / degrees, y / degrees
         if not _is_geographic(self.crs):
             x, y = Transformer.from_crs(base, self.crs, always_xy=True).transform(x, y)
+            _refuse_lost(_are_far(x, y, self.crs))
         return x, y
 
     def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
@@ -76,8 +81,7 @@ class Sphere:
         if _is_geographic(self.crs):
             beyond = (np.abs(latitudes) > 90) | (np.abs(longitudes) > 360)
             return beyond, "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?)"
-        beyond = ~np.isfinite(latitudes) | (np.maximum(np.abs(x), np.abs(y)) * _metres(self.crs) > FARTHEST)
-        return beyond, "a location that the CRS cannot place on the globe (is it the right CRS?)"
+        return ~np.isfinite(latitudes) | _are_far(x, y, self.crs), _NO_PLACE
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the data, seen from above its middle."""
@@ -115,13 +119,18 @@ class Plane:
         return np.column_stack((x, y)) * self.metres
 
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y in the CRS's unit of (n, 2) metres."""
-        return points[:, 0] / self.metres, points[:, 1] / self.metres
+        """Return x and y in the CRS's unit of (n, 2) metres; ValueError where there is no such place."""
+        x, y = points[:, 0] / self.metres, points[:, 1] / self.metres
+        _refuse_lost(self.misplaced(x, y)[0])
+        return x, y
 
     def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return which coordinates are too far to be true, and how to say so."""
-        far = np.maximum(np.abs(x), np.abs(y)) * self.metres > FARTHEST
-        return far, f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
+        """Return which coordinates are too far to be true or off the globe, and how to say so."""
+        far = _are_far(x, y, self.crs)
+        text = f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
+        if _is_engineering(self.crs) or not (off := _are_off_globe(x, y, self.crs)).any():
+            return far, text
+        return far | off, text if far.any() else _NO_PLACE
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the data's bounding box."""
@@ -178,11 +187,10 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
         return Plane(crs)
     if not _is_projected(crs):
         raise ValueError(
-            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. "
-            "Bring the data to EPSG:4326 first with gdf.to_crs(4326)."
+            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_CURE}"
         )
     if space is None:
-        near = np.maximum(np.abs(x), np.abs(y)) * _metres(crs) <= FARTHEST  # errors do not decide
+        near = ~_are_far(x, y, crs)  # errors do not decide
         space = "plane" if not _is_world_mercator(crs) and _is_true_to_scale(crs, x[near], y[near]) else "sphere"
     return Plane(crs) if space == "plane" else _sphere_below(crs)
 
@@ -191,11 +199,37 @@ def _sphere_below(crs: CRS) -> Sphere:
     try:
         Transformer.from_crs(crs, _geographic(crs), always_xy=True)
     except ProjError as error:
-        raise ValueError(
-            "The CRS cannot be turned back into longitude and latitude, which distances on the globe need. "
-            "Give the data in EPSG:4326, or say space='plane' if the CRS is true to scale."
-        ) from error
+        rule = "The CRS cannot be turned back into longitude and latitude, which distances on the globe need."
+        cure = "Give the data in EPSG:4326, or say space='plane' if the CRS is true to scale."
+        raise ValueError(f"{rule} {cure}") from error
     return Sphere(crs)
+
+
+def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
+    """Which coordinates are farther than any place, or infinite; not which are missing."""
+    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST / _metres(crs)
+
+
+def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
+    """Which coordinates of a projected CRS have no longitude; all are asked only if the bounding box holds such."""
+    with suppress(ProjError):  # no way back: nobody can tell
+        back = Transformer.from_crs(crs, _geographic(crs), always_xy=True)
+        if len(x) and not np.isfinite(back.transform(*_grid(x, y))[0]).all():
+            return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
+    return np.zeros(len(x), bool)
+
+
+def _grid(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """5 × 5 places over the bounding box of coordinates, missing ones aside."""
+    across, along = np.meshgrid(*(np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y)))
+    return across, along
+
+
+def _refuse_lost(lost: np.ndarray) -> None:
+    """Raise if the CRS has no place for what was computed."""
+    if lost.any():
+        found = f"{lost.sum():,} of {check.counted(len(lost), 'location')}"
+        raise ValueError(f"The data's projection does not reach {found} that would come out. {_CURE}")
 
 
 def _metres(crs: CRS) -> float:
@@ -207,11 +241,9 @@ def read_crs(crs: Any) -> CRS:
     """Return the CRS that is meant, or say that it is none."""
     try:
         return CRS.from_user_input(crs)
-    except CRSError as error:
-        raise ValueError(
-            f"The 'crs' parameter must be a coordinate reference system such as 'EPSG:4326'. "
-            f"Got {check.shown(crs)} instead."
-        ) from error
+    except (CRSError, TypeError, ValueError) as error:  # the last two where pyproj compares what came
+        rule = "a coordinate reference system such as 'EPSG:4326'"
+        raise ValueError(f"The 'crs' parameter must be {rule}. Got {check.shown(crs)} instead.") from error
 
 
 def _inner(crs: CRS) -> CRS:
@@ -257,10 +289,9 @@ def _is_true_to_scale(crs: CRS, x: np.ndarray, y: np.ndarray) -> bool:
     """Whether both scale factors are within 1 % of true on a 5 × 5 grid over the bounding box."""
     if len(x) == 0:
         return True
-    across, along = np.meshgrid(np.linspace(x.min(), x.max(), 5), np.linspace(y.min(), y.max(), 5))
     base = _geographic(crs)
     try:
-        longitudes, latitudes = Transformer.from_crs(crs, base, always_xy=True).transform(across, along)
+        longitudes, latitudes = Transformer.from_crs(crs, base, always_xy=True).transform(*_grid(x, y))
         degrees = _degrees_per_unit(base)
         factors = Proj(_inner(crs)).get_factors(longitudes * degrees, latitudes * degrees)
     except ProjError:

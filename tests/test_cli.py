@@ -88,6 +88,18 @@ def test_the_first_help_shows_commands_exit_codes_and_how_to_compare():
     assert max(map(len, said.splitlines())) <= 100
 
 
+def test_the_help_of_smooth_says_to_prepare_first():
+    said = " ".join(done("smooth", "--help").stdout.split())
+    assert "Prepare INPUT first unless its traces are short" in said
+    assert "if all are, nothing is written" in said
+
+
+def test_the_help_of_the_package_names_all_there_is():
+    words = set(re.findall(r"`(\w+)`", pg.__doc__))
+    assert set(pg.__all__) <= words
+    assert dir(pg) == sorted(pg.__all__)
+
+
 def test_the_defaults_are_said():
     said = " ".join(done("prepare", "--help").stdout.split())
     assert "[default: 20; x>=1]" in said
@@ -254,10 +266,20 @@ def test_one_trace_needs_no_user(tmp_path):
     assert list(gpd.read_parquet(tmp_path / "kept.parquet").columns) == ["time", "geometry"]
 
 
-def test_nothing_left_is_an_empty_file_and_a_warning(raw, tmp_path):
-    result = done("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 100_000)
-    assert result.stdout.endswith("0 records of 0 traces\n")
+def test_nothing_left_is_an_error_with_its_cure_and_no_file(raw, tmp_path):
+    result = run("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 100_000)
+    assert result.exit_code == 1
+    assert result.stdout == ""
     assert "Warning: 3 of 3 traces could not be protected" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("Error: Nothing is left to write")
+    assert result.stderr.endswith("Take a smaller --epsilon.\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
+
+
+def test_nothing_in_is_nothing_out(raw, tmp_path):
+    gpd.read_parquet(raw).iloc[:0].to_parquet(tmp_path / "none.parquet")
+    result = done("smooth", tmp_path / "none.parquet", tmp_path / "safe.parquet", "--epsilon", 200)
+    assert result.stdout.endswith("0 records of 0 traces\n")
     assert list(gpd.read_parquet(tmp_path / "safe.parquet").columns) == ["user", "time", "geometry"]
 
 

@@ -35,6 +35,16 @@ def test_noise_keeps_times_and_counts_and_renames_users(prepared, tmp_path):
     assert set(noisy["user"]).isdisjoint(before["user"])
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".gpkg", ".geojson"])
+def test_noise_beyond_the_projection_is_refused_and_leaves_no_file(tmp_path, ending):
+    frame = make_frame().set_crs(4326).to_crs("+proj=ortho +lon_0=92 +type=crs")
+    frame.to_parquet(tmp_path / "edge.parquet")
+    output = tmp_path / f"noisy{ending}"
+    said = failed("geo-indistinguishability", tmp_path / "edge.parquet", output, "--epsilon", 1e-5)
+    assert re.search(r"does not reach \d+ of 600 locations .* ogr2ogr", said)
+    assert [path.name for path in tmp_path.iterdir()] == ["edge.parquet"]
+
+
 def test_a_seed_repeats_the_noise_and_shows_nowhere(prepared, tmp_path):
     for name in ("one.csv", "two.csv"):
         done(

@@ -12,6 +12,7 @@ from PIL import Image
 
 import promesse_geo as pg
 from promesse_geo.cli import main
+from promesse_geo.view import figures
 from promesse_geo.view.tables import span
 
 SPHERE = 6_371_008.8
@@ -98,6 +99,22 @@ def test_the_picture_opens(demo):
         assert picture.width == 1800
         colours = {pixel for _, pixel in picture.convert("RGB").getcolors(picture.width * picture.height)}
     assert (0x00, 0x72, 0xB2) in colours
+
+
+def test_home_and_work_of_the_drawn_person_are_named_in_the_picture(tmp_path, monkeypatch):
+    asked = []
+
+    def looked_at(*data, **named):
+        asked.append(named)
+        return figures.overview(*data, **named)
+
+    monkeypatch.setattr("promesse_geo.demo.overview", looked_at)
+    pg.run_demo(tmp_path)
+    _, stays = pg.make_city(users=50, days=7, seed=0, return_pois=True)
+    (named,) = asked
+    assert sorted(named["places"].index) == ["home", "work"]
+    for kind, place in named["places"].items():
+        assert place in set(stays.loc[(stays["user"] == "user-000") & (stays["kind"] == kind), "geometry"])
 
 
 def test_what_to_try_next_are_true_commands(demo):

@@ -29,7 +29,7 @@ def winding(*, crs=METRES, user="a") -> gpd.GeoDataFrame:
 
 def points_of(axes) -> np.ndarray:
     """The points of a panel, (n, 2)."""
-    (line,) = (line for line in axes.lines if line.get_marker() == "o")
+    (line,) = (line for line in axes.lines if line.get_marker() == "o" and line.get_fillstyle() == "full")
     return line.get_xydata()
 
 
@@ -80,9 +80,30 @@ def test_titles_count_and_labels_have_units():
 
 def test_the_removed_ends_are_marked_and_explained():
     _, middle, right = panels_of(winding())
-    (crosses,) = (line for line in right.lines if line.get_marker() == "x")
-    assert np.array_equal(crosses.get_xydata(), points_of(middle)[[0, -1]])
-    assert [text.get_text() for text in right.get_legend().get_texts()] == ["removed ends"]
+    marks = {line.get_marker(): line for line in right.lines if line.get_marker() in "xs"}
+    assert np.array_equal(marks["x"].get_xydata(), points_of(middle)[:1])
+    assert np.array_equal(marks["s"].get_xydata(), points_of(middle)[-1:])
+    assert {line.get_fillstyle() for line in marks.values()} == {"none"}
+    assert len({line.get_markersize() for line in marks.values()}) == 2
+    (legend,) = right.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "record (dark: many in one place)",
+        "published point",
+        "first point, removed",
+        "last point, removed",
+    ]
+
+
+@pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
+def test_places_are_ringed_and_named_in_each_panel(crs):
+    frame = winding(crs=crs)
+    ends = frame.geometry.iloc[[0, -1, 0]].set_axis(["home", "work", "far"])
+    far = ends.to_crs(METRES).iloc[2:].translate(1e5, 0)
+    places = pd.concat([ends.iloc[:2], far.to_crs(crs)]).to_crs(3857)
+    for panel in panels_of(frame, places=places):
+        assert [text.get_text() for text in panel.texts] == ["home", "work"]
+        (rings,) = (line for line in panel.lines if line.get_fillstyle() == "none" and line.get_marker() == "o")
+        assert rings.get_xydata() == pytest.approx(points_of(panels_of(frame)[0])[[0, -1]], abs=1e-6)
 
 
 def test_colours_are_those_of_the_package_and_differ_in_lightness():

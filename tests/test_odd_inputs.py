@@ -5,6 +5,7 @@ import re
 import traceback
 import warnings
 from decimal import Decimal
+from functools import partial
 
 import geopandas as gpd
 import numpy as np
@@ -496,6 +497,38 @@ WHAT_COMES = [
         ValueError,
         r"'seed' .* valid Unicode",
     ),
+    *(
+        refused(f"{name} of 5,000 digits", partial(call, 10**5000), error, rf"'{name}' parameter of .* must be .*Got a")
+        for name, call, error in (
+            ("epsilon", pg.Promesse, ValueError),
+            ("variant", lambda value: pg.Promesse(200, variant=value), TypeError),
+            ("min_points", lambda value: pg.Promesse(200, min_points=-value), ValueError),
+            ("grid", lambda value: pg.GeoIndistinguishability(0.01, grid=value), ValueError),
+            ("seed", lambda value: pg.GeoIndistinguishability(0.01, seed=value), ValueError),
+            ("gap", lambda value: pg.split_gaps(make_frame(), gap=value), ValueError),
+            ("keep_user", lambda value: pg.split_gaps(make_frame(), keep_user=value), TypeError),
+            ("tz", lambda value: pg.prepare(make_frame(), tz=value), TypeError),
+            ("max_speed", lambda value: pg.drop_jumps(make_frame(), max_speed=value), ValueError),
+        )
+    ),
+    *(
+        refused(f"a duration as {name}", partial(call, np.timedelta64(5, "s")), TypeError, f"'{name}' .* whole number")
+        for name, call in (
+            ("min_points", lambda value: pg.Promesse(200, min_points=value)),
+            ("days", lambda value: pg.first_days(make_frame(), days=value)),
+            ("seed", lambda value: pg.pseudonymize(make_frame(), seed=value)),
+        )
+    ),
+    *(
+        refused(f"epsilon {value!r}", partial(pg.Promesse, value), TypeError, EPSILON.format(".*"))
+        for value in (Decimal(200), Decimal("nan"), 200j, b"200", np.array(200.0), [200])
+    ),
+    refused(
+        "a crs of several values",
+        lambda: pg.Traces.from_arrays(np.zeros(1), np.zeros(1), times=[0], users="a", counts=[1], crs=np.arange(2)),
+        ValueError,
+        r"'crs' .* such as 'EPSG:4326'\. Got array",
+    ),
     refused("a speed of 0", lambda: pg.drop_jumps(make_frame(), max_speed=0), ValueError, r"'max_speed' .*Got 0"),
     # Little, and much
     answered("no rows", lambda: empty(make_frame()), (0, 4326, TEXT, "datetime64[ns, UTC]")),
@@ -528,7 +561,7 @@ WHAT_COMES = [
         "huge jumps and a tiny epsilon",
         lambda: smooth(jumps(), 0.01),
         MemoryError,
-        r"Points 0\.01 m apart .*do not fit in memory\. Take a larger epsilon.*drop_jumps\(\)",
+        r"Points 0\.01 m apart .*do not fit in memory\. Take a larger epsilon.*drop_jumps \(prepare --max-speed\)",
     ),
 ]
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
+from promesse_geo.kernels import jumps
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -263,7 +264,9 @@ class TestSplitGaps:
         times = np.arange(100_001) * 2 * SECOND
         ones = np.ones(len(times))
         traces = pg.Traces.from_arrays(ones, ones, times=times, users=["ann"], counts=np.array([len(times)]))
-        with pytest.raises(ValueError, match=r"more than 100,000 parts.*longer gap, or keep_user=False"):
+        with pytest.raises(
+            ValueError, match=r"more than 100,000 parts.*longer gap, or new names: no keep_user \(--keep-users\)"
+        ):
             pg.split_gaps(traces, gap=1, keep_user=True)
 
     @pytest.mark.parametrize("gap", ["4h", 14_400, 14_400.0, pd.Timedelta("4h"), np.timedelta64(4, "h")])
@@ -293,6 +296,21 @@ class TestPseudonymize:
 STEPS = st.tuples(USERS, st.integers(0, 60).map(lambda second: second * SECOND), PLACES)
 
 
+def walked(points, times, *, speed, **constants) -> tuple[np.ndarray, int]:
+    """What of one trace in the plane is kept, by the loops as plain Python, and how many distances were looked at."""
+    keep, asked = np.empty(len(times), bool), []
+    plain = {name: getattr(loop, "py_func", loop) for name, loop in vars(jumps).items() if callable(loop)}
+    reached = plain["_is_reached"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in constants.items():
+            patch.setattr(jumps, f"_{name.upper()}", value)
+        for name in ("_squared", "_keep_from", "_must_go"):
+            patch.setattr(jumps, name, plain[name])
+        patch.setattr(jumps, "_is_reached", lambda *what: asked.append(1) or reached(*what))
+        plain["reachable"](points, times, np.array([0, len(times)]), 0.0, speed, 0, 1, keep)
+    return keep, len(asked)
+
+
 class TestDropJumps:
     @given(records=st.lists(STEPS, max_size=25), speed=st.sampled_from([1, 5, 25, 1000]))
     def test_it_equals_its_twin(self, records, speed):
@@ -317,6 +335,33 @@ class TestDropJumps:
     def test_by_hand(self, steps, kept):
         records = [("ann", second * SECOND, (500_000.0 + metre, 5e6)) for second, metre in steps]
         assert records_of(quietly(pg.drop_jumps, frame_of(records))) == [records[i] for i in kept]
+
+    @given(data=st.data(), patience=st.sampled_from([1, 2, 32]), block=st.sampled_from([2, 5, 64]))
+    def test_what_is_told_without_a_walk_is_true(self, data, patience, block):
+        places, seconds = st.integers(0, 5), st.sampled_from([0, 0, 0, 1, 2])
+        steps = data.draw(st.lists(st.tuples(seconds, places, places), min_size=1, max_size=60))
+        times = np.cumsum([step[0] for step in steps]) * SECOND
+        points = np.array([step[1:] for step in steps], float)
+        keep, _ = walked(points, times, speed=2.0, patience=patience, block=block)
+        records = [("a", int(time), tuple(point)) for time, point in zip(times, points, strict=True)]
+        assert [record for record, kept in zip(records, keep, strict=True) if kept] == naive.drop_jumps(records, 2.0)
+
+    @pytest.mark.parametrize("places", [1_000_000, 5])
+    def test_equal_times_take_linear_time(self, places):
+        count = 8_000
+        points = np.random.default_rng(0).integers(0, places, (count, 2)).astype(float)
+        keep, asked = walked(points, np.zeros(count, np.int64), speed=50.0)
+        assert 0 < keep.sum() < count / 100
+        assert asked < 100 * count
+
+    def test_a_start_stuck_far_away_is_passed_at_once(self):
+        """A receiver that reports the same far place before its first fix."""
+        count, stuck = 4_000, 1_000
+        points = np.zeros((count, 2))
+        points[stuck:, 0] = 1e7
+        keep, asked = walked(points, np.arange(count) * SECOND, speed=50.0)
+        assert np.array_equal(keep, np.arange(count) >= stuck)
+        assert asked < 3 * count
 
     def test_what_is_removed_is_counted_in_one_warning(self):
         records = [("ann", second * SECOND, (500_000.0 + metre, 5e6)) for second, metre in [(0, 0), (1, 99), (2, 0)]]

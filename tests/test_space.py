@@ -178,6 +178,18 @@ def test_thirteen_decimals_come_back_to_the_digit_up_to_120_degrees():
         np.testing.assert_array_equal(y, latitudes)
 
 
+turns = st.floats(-360, 360) | st.integers(-8, 8).map(lambda number: 45.0 * number)
+
+
+@given(longitude=turns, latitude=st.floats(-90, 90) | st.sampled_from([-90.0, -45.0, 0.0, 45.0, 90.0]))
+def test_unit_vectors_are_those_of_sines_and_cosines(longitude, latitude):
+    (found,) = DEGREES.points(np.array([longitude]), np.array([latitude]))
+    east, north = longitude * (math.pi / 180), latitude * (math.pi / 180)
+    wanted = (math.cos(north) * math.cos(east), math.cos(north) * math.sin(east), math.sin(north))
+    assert found == pytest.approx(wanted, rel=1e-7, abs=2.5e-16)
+    assert np.array_equal(np.sign(found[np.abs(wanted) > 1e-30]), np.sign([v for v in wanted if abs(v) > 1e-30]))
+
+
 @pytest.mark.parametrize("longitude", [-180.0, 180.0, -90.0, 0.0, 90.0, 179.999999, -179.999999])
 @pytest.mark.parametrize("latitude", [-89.999999, -45.0, 0.0, 10.0, 89.999999])
 def test_the_antimeridian_comes_back_on_the_side_it_came_from(longitude, latitude):
@@ -256,6 +268,42 @@ def test_coordinates_beyond_the_globe_are_said_to_be_misplaced():
 def test_absurd_coordinates_are_misplaced_on_the_globe_too(code, wrong):
     off, _ = Sphere(CRS.from_epsg(code)).misplaced(np.array([5e5, wrong, 5e5]), np.array([2e5, 2e5, wrong]))
     assert off.tolist() == [False, True, True]
+
+
+def test_coordinates_off_the_globe_are_misplaced_in_a_plane_too():
+    off, text = Plane(CRS("EPSG:32631")).misplaced(np.array([5e5, 2e7, np.nan]), np.array([5e6, 5e6, 5e6]))
+    assert off.tolist() == [False, True, False]
+    assert "cannot place on the globe" in text
+    off, text = Plane(CRS("EPSG:32631")).misplaced(np.array([5e5, 2e7, 1e9]), np.array([5e6, 5e6, 5e6]))
+    assert off.tolist() == [False, True, True]
+    assert "beyond 100,000 km" in text
+    off, _ = Plane(CRS(GRID)).misplaced(np.array([5e5, 2e7]), np.array([5e6, 5e6]))
+    assert off.tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("crs", "degrees"),
+    [
+        pytest.param("+proj=tmerc +approx +lon_0=0 +type=crs", (95.0, 5.0), id="approximate transverse Mercator"),
+        pytest.param("+proj=ortho +type=crs", (91.0, 0.0), id="the back of a globe seen from afar"),
+        pytest.param("+proj=gnom +type=crs", (90.0, 0.0), id="gnomonic at its horizon"),
+        pytest.param("EPSG:32631", (91.0, 0.5), id="UTM a quarter of the globe away"),
+        pytest.param("EPSG:3857", (0.0, 90.0), id="web Mercator at the pole"),
+    ],
+)
+def test_what_a_projection_does_not_reach_is_refused(crs, degrees):
+    points = DEGREES.points(*np.array([degrees, (2.0, 5.0)]).T)
+    with pytest.raises(ValueError, match=r"does not reach 1 of 2 locations .* gdf\.to_crs\(4326\).*ogr2ogr"):
+        Sphere(CRS(crs)).coordinates(points)
+    assert np.isfinite(Sphere(CRS(crs)).coordinates(points[1:])).all()
+
+
+@pytest.mark.parametrize(("crs", "metres"), [("EPSG:32631", 2e7), (GRID, 1.1e8), (FEET_GRID, -1.1e8)])
+def test_what_a_plane_does_not_reach_is_refused(crs, metres):
+    points = np.array([[5e5, 5e6], [metres, 5e6], [5e5, 5e6]])
+    with pytest.raises(ValueError, match="does not reach 1 of 3 locations"):
+        Plane(CRS(crs)).coordinates(points)
+    assert len(Plane(CRS(crs)).coordinates(points[::2])[0]) == 2
 
 
 @pytest.mark.parametrize("wrong", [9e9, 9e6, np.nan])

@@ -1,11 +1,18 @@
 """Impossible jumps: the records that can be reached from the last kept one.
 
-Bound: memory on sound data; each first record found to be the outlier costs one more walk through half of its trace.
+Bound: memory on sound data; each first record found to be the outlier costs one more walk through half of its trace,
+unless it can be told without one: it was kept right after another such record, or so many records exclude each other
+that more than half go wherever the walk starts.
 """
 
 import math
 
+import numpy as np
+
 from promesse_geo.kernels import loop
+
+_PATIENCE = 32  # walks through a trace before it is counted what must go, which costs about as much
+_BLOCK = 64  # records compared each with each for that
 
 
 @loop
@@ -19,23 +26,60 @@ def _is_reached(square, way, curvature):
 
 
 @loop
+def _squared(points, i, j):
+    square = 0.0
+    for axis in range(points.shape[1]):
+        square += (points[i, axis] - points[j, axis]) ** 2
+    return square
+
+
+@loop
 def _keep_from(points, times, begin, end, curvature, speed, keep):
-    """Mark what is kept when records begin … end − 1 are walked from `begin`; False when more than half would go."""
+    """Mark what is kept when records begin … end − 1 are walked from `begin`; how many starts this rules out.
+
+    That is 0 unless more than half would go; else `begin` and what is kept right after it, from where the same go.
+    """
     removed = 0
+    alike = 1
     at = begin
     keep[begin] = True
     for i in range(begin + 1, end):
-        square = 0.0
-        for axis in range(points.shape[1]):
-            square += (points[i, axis] - points[at, axis]) ** 2
-        keep[i] = _is_reached(square, speed * ((times[i] - times[at]) / 1e9), curvature)
+        keep[i] = _is_reached(_squared(points, i, at), speed * ((times[i] - times[at]) / 1e9), curvature)
         if keep[i]:
             at = i
+            alike += removed == 0
         else:
             removed += 1
             if 2 * removed > end - begin:
-                return False
-    return True
+                return alike
+    return 0
+
+
+@loop
+def _must_go(points, times, begin, end, curvature, speed):
+    """How many records go at least from each block of them on, wherever a walk starts.
+
+    What a walk keeps can be reached one from the other (but for rounding, which is forgiven here), so that of each
+    block it keeps no more than the longest chain of such records.
+    """
+    blocks = (end - begin + _BLOCK - 1) // _BLOCK
+    least = np.zeros(blocks + 1, np.int64)
+    chains = np.empty(_BLOCK, np.int64)
+    for block in range(blocks - 1, -1, -1):
+        first = begin + block * _BLOCK
+        last = min(first + _BLOCK, end)
+        longest = 0
+        for i in range(first, last):
+            chain = 0
+            for j in range(first, i):
+                if chains[j - first] > chain:
+                    way = speed * ((times[i] - times[j]) / 1e9) * (1.0 + 1e-9) + 1e-12
+                    if _is_reached(_squared(points, i, j), way, curvature):
+                        chain = chains[j - first]
+            chains[i - first] = chain + 1
+            longest = max(longest, chain + 1)
+        least[block] = least[block + 1] + last - first - longest
+    return least
 
 
 @loop
@@ -48,6 +92,17 @@ def reachable(points, times, offsets, curvature, speed, first, last, keep):
     for trace in range(first, last):
         begin = offsets[trace]
         end = offsets[trace + 1]
-        while not _keep_from(points, times, begin, end, curvature, speed, keep):
-            keep[begin] = False
-            begin += 1
+        walks = 0
+        least = np.zeros(1, np.int64)
+        while True:
+            block = (begin - offsets[trace] + _BLOCK - 1) // _BLOCK
+            wrong = 1
+            if walks < _PATIENCE or 2 * least[block] <= end - begin:
+                wrong = _keep_from(points, times, begin, end, curvature, speed, keep)
+                walks += 1
+                if walks == _PATIENCE and wrong:
+                    least = _must_go(points, times, offsets[trace], end, curvature, speed)
+            if wrong == 0:
+                break
+            keep[begin : begin + wrong] = False
+            begin += wrong

@@ -25,6 +25,9 @@ class Promesse(Mechanism):
     are removed, so that publication begins at least epsilon away from the true start. What it does not hide: the
     streets taken, and the time at which a trace begins and ends, roughly.
 
+    A trace is smoothed as a whole. Give parts between pauses, as `prepare` makes them: through a night without records
+    the path would run straight on, and over weeks the times of its points would say nothing any more.
+
     Parameters
     ----------
     epsilon : float
@@ -77,7 +80,7 @@ class Promesse(Mechanism):
             check.tell(
                 f"{dropped:,} of {check.counted(len(traces), 'trace')} could not be protected and "
                 f"{'was' if dropped == 1 else 'were'} left out ({least}too short a way for points "
-                f"{self.epsilon:g} m apart)."
+                f"{self.epsilon:g} m apart).{'' if remain.any() else ' Nothing is left: take a smaller epsilon.'}"
             )
         offsets = as_offsets(kept[remain])
         return replace(
@@ -172,7 +175,8 @@ def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
     except MemoryError:
         raise MemoryError(
             f"Points {epsilon:g} m apart on these traces could be as many as {records:,}, which do not fit in memory. "
-            "Take a larger epsilon, or remove impossible jumps first with drop_jumps()."
+            "Take a larger epsilon, or remove impossible jumps first with drop_jumps "
+            "(prepare --max-speed)."
         ) from None
 
 

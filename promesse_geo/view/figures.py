@@ -1,9 +1,13 @@
 """Figures: take Traces or frames, return what matplotlib drew on, never show or save."""
 
+from typing import Any
+
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from promesse_geo import check
 from promesse_geo.columns import Name
@@ -13,7 +17,13 @@ from promesse_geo.view import colours
 
 
 def overview(
-    data: gpd.GeoDataFrame | Traces, *, epsilon: float = 200, trace: int = 0, user: Name = ..., time: Name = ...
+    data: gpd.GeoDataFrame | Traces,
+    *,
+    epsilon: float = 200,
+    trace: int = 0,
+    places: gpd.GeoSeries | None = None,
+    user: Name = ...,
+    time: Name = ...,
 ) -> Figure:
     """Draw what Promesse does to one trace, as in the paper's Figure 1.
 
@@ -25,6 +35,8 @@ def overview(
         Distance in metres between published points.
     trace : int
         Number of the trace to draw, in the order of the data set.
+    places : geopandas.GeoSeries, optional
+        Points to ring and to name by their index, such as home and work; those outside the drawing are left out.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
@@ -54,15 +66,25 @@ def overview(
     published = samples[1:-1]
     lower, upper = _limits(recorded)
     width, height = upper - lower
-    figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1), layout="constrained")
+    figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1.4), layout="constrained")
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
-    _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=f"Original: {len(recorded):,} records")
+    title = f"Original: {len(recorded):,} records"
+    _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=title, label="record (dark: many in one place)")
     _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
-    _draw(right, published, colour=colours.PROTECTED, title=f"Ends removed: {len(published):,} points published")
-    right.plot(*samples[[0, -1]].T, "x", color="black", markersize=9, markeredgewidth=1.8, label="removed ends")
-    right.legend(loc="best", fontsize=11)
+    title = f"Ends removed: {len(published):,} points published"
+    _draw(right, published, colour=colours.PROTECTED, title=title, label="published point")
+    _mark(right, samples[:1], "x", size=6, label="first point, removed")
+    _mark(right, samples[-1:], "s", size=7, label="last point, removed")
+    if places is not None:
+        ringed = places.to_crs(traces.space.crs)
+        middles = _kilometres(traces.space.points(ringed.x.to_numpy(), ringed.y.to_numpy()), chosen)
+        seen = np.all((lower < middles) & (middles < upper), axis=1)
+        for axes in (left, middle, right):
+            _name(axes, middles[seen], places.index[seen], centre=(lower + upper) / 2)
     left.set_ylabel("north (km)", fontsize=12)
     left.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
+    explained = [line for axes in (left, right) for line in axes.lines if not line.get_label().startswith("_")]
+    figure.legend(handles=explained, loc="outside lower center", ncols=len(explained), fontsize=11)
     return figure
 
 
@@ -84,10 +106,44 @@ def _kilometres(points: np.ndarray, reference: Traces) -> np.ndarray:
     return points @ np.column_stack((east, np.cross(middle, east))) * reference.space.scale / 1000
 
 
-def _draw(axes: Axes, places: np.ndarray, *, colour: str, title: str, opacity: float = 1.0) -> None:
+def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: str = "") -> None:
+    """Draw hollow marks, of shapes and sizes that can lie on each other and on points."""
+    axes.plot(
+        *places.T,
+        marker,
+        color="black",
+        fillstyle="none",
+        markersize=size,
+        markeredgewidth=1.3,
+        label=label or None,
+        zorder=3,
+    )
+
+
+def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray) -> None:
+    """Ring places and name them, on the side where the middle of the drawing is."""
+    _mark(axes, places, "o", size=16)
+    for place, name in zip(places, names, strict=True):
+        across, along = np.where(place < centre, 1, -1)
+        axes.annotate(
+            str(name),
+            place,
+            xytext=(9 * across, 9 * along),
+            textcoords="offset points",
+            ha="left" if across > 0 else "right",
+            va="bottom" if along > 0 else "top",
+            fontsize=11,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+        )
+
+
+def _draw(
+    axes: Axes, places: np.ndarray, *, colour: str, title: str, opacity: float = 1.0, label: str | None = None
+) -> None:
     """Draw the way and its points; through pale ones many in one place show as a dark spot."""
     axes.plot(*places.T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
-    axes.plot(*places.T, "o", color=colour, markersize=4, alpha=opacity, markeredgewidth=0, zorder=2)
+    points: dict[str, Any] = {"color": colour, "alpha": opacity, "label": label}
+    axes.plot(*places.T, "o", markersize=4, markeredgewidth=0, zorder=2, **points)
     axes.set_aspect("equal", adjustable="box")
     axes.set_title(title, fontsize=12)
     axes.set_xlabel("east (km)", fontsize=12)
