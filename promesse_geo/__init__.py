@@ -34,11 +34,13 @@ from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results, measure, save_results
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.metrics import (
+    AdaptivePoiRetrieval,
     AreaCoverage,
     Compression,
     Metric,
     PoiRetrieval,
     RangeQueryDistortion,
+    Reidentification,
     SpatialError,
     match_pois,
 )
@@ -71,6 +73,7 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptivePoiRetrieval",
     "AreaCoverage",
     "Compression",
     "GeoIndistinguishability",
@@ -81,6 +84,7 @@ __all__ = [
     "PoiRetrieval",
     "Promesse",
     "RangeQueryDistortion",
+    "Reidentification",
     "SpatialError",
     "Sphere",
     "Traces",

@@ -1,9 +1,11 @@
 """Slow plain twins of the stronger attacks and of area coverage, straight from the definitions."""
 
 import math
+import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 
-from naive import RADIUS
+from naive import RADIUS, Point, distance
 
 
 def cell_on_globe(longitude: float, latitude: float, *, cell: float) -> tuple[int, int]:
@@ -28,3 +30,57 @@ def coverage(original: Sequence[tuple[int, int]], protected: Sequence[tuple[int,
         return 0.0
     precision, recall = shared / len(after), shared / len(before)
     return 2 * precision * recall / (precision + recall)
+
+
+def set_distance(known: Sequence[Point], found: Sequence[Point]) -> float:
+    """Median over {each POI's distance to the nearest of the other set, both directions}; infinite if one is empty."""
+    if not known or not found:
+        return math.inf
+    nearest = [min(distance(p, q) for q in found) for p in known] + [min(distance(p, q) for q in known) for p in found]
+    return statistics.median(nearest)
+
+
+def identified(known: Sequence[Sequence[Point]], found: Sequence[Sequence[Point]]) -> list[float]:
+    """Each protected user is given the nearest known one; ties count 1/size; without POIs nobody is identified."""
+    shares = []
+    for user, points in enumerate(found):
+        distances = [set_distance(places, points) for places in known]
+        nearest = [other for other, metres in enumerate(distances) if metres == min(distances) < math.inf]
+        shares.append(1 / len(nearest) if user in nearest else 0.0)
+    return shares
+
+
+def average(records: Sequence[tuple[Point, int]], *, half: int) -> list[tuple[Point, int]]:
+    """For each record of a trace: the mean of all that are within `half` of its time, and their number."""
+    means = []
+    for _, time in records:
+        near = [point for point, other in records if abs(other - time) <= half]
+        mean = tuple(math.fsum(axis) / len(near) for axis in zip(*near, strict=True))
+        length = math.hypot(*mean) if len(mean) == 3 else 1.0
+        means.append((tuple(axis / length for axis in mean), len(near)))
+    return means
+
+
+def noise(traces: Sequence[Sequence[tuple[Point, int]]], *, short: int, row: int = 15, fewest: int = 30) -> float:
+    """Mean metres of planar Laplace noise: what its law says of low quantiles of steps and of second differences."""
+    scale = RADIUS if len(traces[0][0][0]) == 3 else 1.0
+    medians, steps = [], []
+    for records in traces:
+        steps += [scale * math.dist(p, q) for (p, _), (q, _) in pairwise(records)]
+        lengths = []
+        for (p, a), (q, b), (r, c) in zip(records, records[1:], records[2:], strict=False):
+            bend = math.hypot(*(x - 2 * y + z for x, y, z in zip(p, q, r, strict=True)))
+            lengths.append(scale * bend if b - a <= short and c - b <= short else math.inf)
+        rows = [lengths[first : first + row] for first in range(len(lengths) - row + 1)]
+        medians += [statistics.median(lengths) for lengths in rows if math.inf not in lengths]
+    if len(medians) < fewest:
+        return 0.0
+    return 2 * min(quantile(medians, 0.01) / 2.69, quantile(steps, 0.05) / 0.649)
+
+
+def quantile(values: Sequence[float], part: float) -> float:
+    """Between the values on both sides of the place that is meant, in proportion."""
+    ordered, place = sorted(values), part * (len(values) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(values) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

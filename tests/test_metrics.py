@@ -17,11 +17,26 @@ from shapely import Point
 from strategies import SECOND, Walk, crowds, gathered, moved, turns
 
 import promesse_geo as pg
-from promesse_geo import AreaCoverage, Compression, PoiRetrieval, RangeQueryDistortion, SpatialError, Traces
+from promesse_geo import (
+    AdaptivePoiRetrieval,
+    AreaCoverage,
+    Compression,
+    PoiRetrieval,
+    RangeQueryDistortion,
+    SpatialError,
+    Traces,
+)
 
 GRID = "EPSG:32610"
 HOUR = 3_600 * SECOND
-METRICS = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(20, seed=1), Compression(), AreaCoverage())
+METRICS = (
+    PoiRetrieval(),
+    SpatialError(),
+    RangeQueryDistortion(20, seed=1),
+    Compression(),
+    AreaCoverage(),
+    AdaptivePoiRetrieval(kind="geo-indistinguishability"),
+)
 GOLDEN = json.loads((Path(__file__).parent / "data" / "cases_metrics.json").read_text())["cases"]
 
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=[type(metric).__name__ for metric in METRICS])
