@@ -139,6 +139,7 @@ def test_nothing_protected_gives_a_typed_empty_or_full_result(metric, city):
         "RangeQueryDistortion": 100.0,
         "Compression": 0.0,
         "AreaCoverage": 0.0,
+        "AdaptivePoiRetrieval": 0.0,
     }
     assert metric.value(empty) == pytest.approx(expected[type(metric).__name__], nan_ok=True)
 
@@ -186,6 +187,7 @@ def test_the_same_data_loses_nothing(metric, city):
         "RangeQueryDistortion": 0.0,
         "Compression": 100.0,
         "AreaCoverage": 100.0,
+        "AdaptivePoiRetrieval": 100.0,
     }
     perfect = kept[type(metric).__name__]
     assert metric.value(metric.detail(city, city)) == pytest.approx(perfect, abs=1e-6)
