@@ -41,6 +41,7 @@ from promesse_geo.metrics import (
     PoiRetrieval,
     RangeQueryDistortion,
     Reidentification,
+    Residue,
     SpatialError,
     match_pois,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "Promesse",
     "RangeQueryDistortion",
     "Reidentification",
+    "Residue",
     "SpatialError",
     "Sphere",
     "Traces",

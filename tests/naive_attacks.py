@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
-from naive import RADIUS, Point, distance
+from naive import RADIUS, Point, distance, to
 
 
 def cell_on_globe(longitude: float, latitude: float, *, cell: float) -> tuple[int, int]:
@@ -84,3 +84,42 @@ def quantile(values: Sequence[float], part: float) -> float:
     below = math.floor(place)
     above = min(below + 1, len(values) - 1)
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def residues(path: Sequence[Point], *, step: float, closeness: float, steps: int = 3) -> list[tuple[str, Point]]:
+    """Ends one step straight on, and what lies inside of stretches that come back; overlapping ones are one."""
+    inside: set[int] = set()
+    for first in range(len(path)):
+        for last in range(first + 2, min(first + steps, len(path) - 1) + 1):
+            if distance(path[first], path[last]) <= closeness * step:
+                inside |= set(range(first + 1, last))
+    found = [("start", on_the_ground(beyond(path[min(1, len(path) - 1)], path[0])))]
+    for first in sorted(inside):
+        if first - 1 in inside:
+            continue
+        last = next(number for number in range(first, len(path)) if number not in inside)
+        centre = mean(path[first:last])
+        outward = to(mean([path[first - 1], path[last]]), centre)
+        scale = RADIUS if len(centre) == 3 else 1.0
+        length = math.hypot(*outward)
+        share = step / scale / 4 / length if length > 1e-3 * step / scale else 1.0
+        found.append(("turn", on_the_ground(tuple(c + share * o for c, o in zip(centre, outward, strict=True)))))
+    if len(path) > 1:
+        found.append(("end", on_the_ground(beyond(path[-2], path[-1]))))
+    return found
+
+
+def mean(points: Sequence[Point]) -> Point:
+    """Axis by axis."""
+    return tuple(math.fsum(axis) / len(points) for axis in zip(*points, strict=True))
+
+
+def beyond(a: Point, b: Point) -> Point:
+    """As far beyond b as b is from a."""
+    return tuple(2 * q - p for p, q in zip(a, b, strict=True))
+
+
+def on_the_ground(point: Point) -> Point:
+    """Of unit length on the sphere."""
+    length = math.hypot(*point) if len(point) == 3 else 1.0
+    return tuple(axis / length for axis in point)

@@ -7,6 +7,7 @@ from promesse_geo.metrics.compression import Compression
 from promesse_geo.metrics.poi_retrieval import PoiRetrieval, match_pois
 from promesse_geo.metrics.range_queries import RangeQueryDistortion
 from promesse_geo.metrics.reidentification import Reidentification
+from promesse_geo.metrics.residue import Residue
 from promesse_geo.metrics.spatial_error import SpatialError
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PoiRetrieval",
     "RangeQueryDistortion",
     "Reidentification",
+    "Residue",
     "SpatialError",
     "match_pois",
 ]
