@@ -178,3 +178,19 @@ def test_the_plain_twin_agrees(halves):
     clear = all(abs(a - min(row)) > 1e-4 for row in distances for a in row if a != min(row))
     if clear:
         assert detail.identified.tolist() == twin.identified(*places)
+
+
+def test_evaluate_splits_the_data_itself():
+    city = pg.make_city(users=4, days=4, seed=1)
+    table = pg.evaluate(
+        {"city": city},
+        mechanisms=[pg.GeoIndistinguishability(0.5, seed=1)],
+        metrics=[Reidentification(), pg.AreaCoverage(), pg.Residue(), pg.AdaptivePoiRetrieval(kind="none")],
+    )
+    assert table["metric"].str.partition("(")[0].tolist() == [
+        "AreaCoverage",
+        "Residue",
+        "AdaptivePoiRetrieval",
+        "Reidentification",
+    ]
+    assert table["value"].iloc[-1] == 100
