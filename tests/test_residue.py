@@ -90,6 +90,18 @@ def test_smoothed_data_gives_more_away_than_the_attack_of_the_paper_finds(epsilo
     assert details[0].original_pois.equals(details[1].original_pois)
 
 
+@pytest.mark.parametrize("epsilon", [100, 200])
+def test_it_finds_far_more_than_as_many_guesses_along_the_path(epsilon):
+    city = pg.make_city(users=8, days=3, seed=5)
+    safe, metric = city.promesse.smooth(epsilon), Residue()
+    frame = metric.find(safe)
+    guesses = pd.concat(
+        own.sample((frame["user"] == user).sum(), random_state=1, replace=True) for user, own in safe.groupby("user")
+    )
+    left, guessed = (pg.match_pois(city.promesse.pois(), found) for found in (frame, guesses))
+    assert left["matched"].sum() > 3 * guessed["matched"].sum()
+
+
 def test_the_frame_of_residues_is_what_is_scored():
     city = pg.make_city(users=3, days=2, seed=4)
     safe = city.promesse.smooth(100)

@@ -69,7 +69,8 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     noise when a third of the data is at rest; with 15 or 100 % at rest the estimate errs by about 15 %. So that
     data without noise is not taken for noisy where nobody is recorded at rest, the estimate is at most what the
     5 % quantile of the steps between consecutive records allows: motion makes steps longer, not shorter. Too little
-    data for that has no estimate, and is attacked as in the paper.
+    data for that has no estimate, and is attacked as in the paper; so is data rounded to a grid coarser than the
+    noise, where steps of 0 hide it: that is a limit of this attack, not a protection.
 
     References
     ----------

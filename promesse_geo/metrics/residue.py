@@ -45,7 +45,8 @@ class Residue(PoiRetrieval):
 
     A turn need not be a stay, so there are false positives: the detail, that of `PoiRetrieval`, has the residues as
     `protected_pois`, and `precision` is the part of them that retrieves a place. Matching and value are the same, too:
-    compare it with `PoiRetrieval`, which finds next to nothing in such data.
+    compare it with `PoiRetrieval`, which finds next to nothing in such data. On other data it guesses wildly, and means
+    nothing.
 
     Parameters
     ----------
