@@ -45,7 +45,18 @@ from promesse_geo.datasets import (
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results, measure, save_results
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
-from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError, match_pois
+from promesse_geo.metrics import (
+    AdaptivePoiRetrieval,
+    AreaCoverage,
+    Compression,
+    Metric,
+    PoiRetrieval,
+    RangeQueryDistortion,
+    Reidentification,
+    Residue,
+    SpatialError,
+    match_pois,
+)
 from promesse_geo.pois import pois
 from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
 from promesse_geo.publish import check_published
@@ -75,6 +86,8 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptivePoiRetrieval",
+    "AreaCoverage",
     "Compression",
     "GeoIndistinguishability",
     "Mechanism",
@@ -84,6 +97,8 @@ __all__ = [
     "PoiRetrieval",
     "Promesse",
     "RangeQueryDistortion",
+    "Reidentification",
+    "Residue",
     "SpatialError",
     "Sphere",
     "Traces",

@@ -79,7 +79,7 @@ class Metric(ABC):
             If the data cannot be read, only one of the two has a time zone, or the original lacks users.
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-        pairs = paired(before, after)
+        pairs = self._paired(before, after)
         detail = self._detail(pairs, self._index(before) if index is None else index)
         if self.per_record and isinstance(protected, gpd.GeoDataFrame):
             return as_rows_of(protected, detail, after.positions)
@@ -88,6 +88,10 @@ class Metric(ABC):
     @abstractmethod
     def value(self, detail: Any) -> float:
         """Sum up a detail in one number of `unit`; NaN where there is nothing to sum up."""
+
+    def _paired(self, original: Traces, protected: Traces) -> Pairs:
+        """Put protected traces beside the original ones; a metric that knows better who is who has its own way."""
+        return paired(original, protected)
 
     @abstractmethod
     def _detail(self, pairs: Pairs, index: Any) -> Detail:

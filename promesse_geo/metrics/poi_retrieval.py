@@ -65,27 +65,38 @@ class PoiRetrieval(Metric):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        metres, nanoseconds = checked_stay(self.diameter, self.duration, owner="PoiRetrieval")
-        object.__setattr__(self, "diameter", metres)
-        object.__setattr__(self, "duration", in_words(nanoseconds))
-        object.__setattr__(self, "threshold", _threshold(self.threshold, owner="PoiRetrieval"))
+        settle_stay(self)
+        threshold = _threshold(self.threshold, owner=type(self).__name__)
+        object.__setattr__(self, "threshold", threshold)
 
     def _index(self, original: Traces) -> Pois:
-        return self._find(original)
+        return stays_of(self, original)
 
     def _detail(self, pairs: Pairs, index: Pois) -> pd.DataFrame:
-        traces, found = len(pairs.original), self._find(pairs.protected)
-        before = index.points, index.offsets(traces)
-        after = found.points, found.offsets(len(pairs.protected))
-        return _compared(pairs, before, after, threshold=self.threshold)
+        before = index.points, index.offsets(len(pairs.original))
+        return _compared(pairs, before, self._attack(pairs.protected), threshold=self.threshold)
 
-    def _find(self, traces: Traces) -> Pois:
-        metres, nanoseconds = checked_stay(self.diameter, self.duration, owner="PoiRetrieval")
-        return find_pois(traces, diameter=metres, duration=nanoseconds)
+    def _attack(self, protected: Traces) -> tuple[np.ndarray, np.ndarray]:
+        """What is found in protected data: points, and where those of each trace begin."""
+        found = stays_of(self, protected)
+        return found.points, found.offsets(len(protected))
 
     def value(self, detail: pd.DataFrame) -> float:
         """Return the mean F-score in percent of the traces with original points of interest; NaN without any."""
         return 100 * float(detail.fscore[detail.original_pois > 0].mean())
+
+
+def settle_stay(metric: Any) -> None:
+    """Check the diameter and the duration of a frozen metric, and keep them as they are shown."""
+    metres, nanoseconds = checked_stay(metric.diameter, metric.duration, owner=type(metric).__name__)
+    object.__setattr__(metric, "diameter", metres)
+    object.__setattr__(metric, "duration", in_words(nanoseconds))
+
+
+def stays_of(metric: Any, traces: Traces) -> Pois:
+    """Find the stays of a metric's diameter and duration."""
+    metres, nanoseconds = checked_stay(metric.diameter, metric.duration, owner=type(metric).__name__)
+    return find_pois(traces, diameter=metres, duration=nanoseconds)
 
 
 def match_pois(

@@ -1,0 +1,173 @@
+"""Whom an attacker recognises who knows where users used to stay."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo import check, threads
+from promesse_geo.columns import Name
+from promesse_geo.kernels import poi_sets
+from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.poi_retrieval import settle_stay, stays_of
+from promesse_geo.pairs import Pairs, align
+from promesse_geo.pois import Pois
+from promesse_geo.pois.stays import in_words
+from promesse_geo.preprocess import split_gaps
+from promesse_geo.records import as_offsets
+from promesse_geo.traces import Data, Traces, through_doors
+
+
+@dataclass(frozen=True)
+class Reidentification(Metric):
+    """How many users are recognised by their points of interest (Primault et al., MOST 2014).
+
+    The attacker knows where users stayed in the first half of the data set's period, and is given the second half,
+    protected and under other names. The distance of two users is the median over {each point of interest's distance
+    to the nearest of the other user, in both directions}; each protected user is taken for the nearest known one.
+
+    `split` makes the two halves. Its input is one trace a user, before gaps are cut: of several days, for which
+    `collapse_empty_days` and `first_days` bring users to one calendar first. Protect the second half, keeping the
+    names of its parts, and hand `detail` the first half and the protected second one. Names are led back only to
+    score: the user is what stands before a name's last hyphen.
+
+    The detail has one row per user of the first half: the points of interest known (`reference_pois`) and found in
+    protected data (`protected_pois`), the metres to the nearest known user, how many users are equally near
+    (`nearest`), and `identified`: 1 / nearest where the true user is one of them, else 0. Who lacks points of interest
+    in either half is not identified, has no distance (NaN) and nearest 0. Users of the second half alone have no row,
+    for the attacker does not know them. The value is the percentage of identified users among those with points of
+    interest in the first half: 0 is best, and guessing has 100 / their number.
+
+    Parameters
+    ----------
+    diameter : float
+        Greatest distance in metres between any two records of a stay.
+    duration : str, timedelta or number of seconds
+        Least time from the first to the last record of a stay.
+    gap : str, timedelta or number of seconds
+        Shortest pause that cuts the traces of the second half.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not of its kind or out of its range.
+
+    References
+    ----------
+    Primault, Ben Mokhtar, Lauradoux, Brunie: Differentially Private Location Privacy in Practice. MOST 2014.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> metric = pg.Reidentification()
+    >>> known, second = metric.split(pg.make_city(users=4, days=4))
+    >>> metric.value(metric.detail(known, second))
+    100.0
+    """
+
+    diameter: float = 200.0
+    duration: Any = "15min"
+    gap: Any = "4h"
+    unit: ClassVar[str] = "%"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        settle_stay(self)
+        nanoseconds = check.duration(self.gap, name="gap", owner="Reidentification")
+        object.__setattr__(self, "gap", in_words(nanoseconds))
+
+    def split(self, original: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, Data]:
+        """Cut a data set at the midpoint of its period.
+
+        Parameters
+        ----------
+        original : geopandas.GeoDataFrame or Traces
+            One trace a user, gaps not yet cut.
+        user, time : column name, None or ...
+            Columns of the frame; see `Traces.from_frame`.
+
+        Returns
+        -------
+        reference : geopandas.GeoDataFrame or Traces
+            The kind that came, with the records before the midpoint: what the attacker knows.
+        to_protect : geopandas.GeoDataFrame or Traces
+            The records from the midpoint on, cut at gaps into parts named `<user>-00000`, `<user>-00001`, …
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            If the data cannot be read, or a user falls into more than 100,000 parts.
+        """
+        reference = through_doors(
+            original, lambda traces: _half(traces, first=True), user=user, time=time, selects=True
+        )
+        second = through_doors(
+            original,
+            lambda traces: split_gaps(_half(traces, first=False), gap=self.gap, keep_user=True),
+            user=user,
+            time=time,
+            selects=True,
+        )
+        return reference, second
+
+    def _paired(self, original: Traces, protected: Traces) -> Pairs:
+        """Lead names of parts back to users; those of the second half alone are nobody that the attacker knows."""
+        users = [text.rpartition("-")[0] or text for text in map(str, protected.users)]
+        pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))
+        if len(protected) and not len(pairs.protected):
+            raise ValueError(
+                f"None of the {check.counted(len(protected), 'protected trace')} is of a user of the first half. "
+                "Protect what metric.split(gdf) returns as its second part, keeping the names of its users, and "
+                "compare that with the first part."
+            )
+        return pairs
+
+    def _index(self, original: Traces) -> Pois:
+        return stays_of(self, original)
+
+    def _detail(self, pairs: Pairs, index: Pois) -> pd.DataFrame:
+        users = len(pairs.original)
+        found = stays_of(self, pairs.protected)
+        owners = pairs.originals[found.traces]
+        known, protected = index.offsets(users), as_offsets(np.bincount(owners, minlength=users))
+        distances = _distances(pairs, index.points, known, found.points[np.argsort(owners, kind="stable")], protected)
+        least = distances.min(axis=1, initial=np.inf)
+        nearest = ((distances == least[:, None]) & np.isfinite(distances)).sum(axis=1)
+        own = np.isfinite(least) & (distances.diagonal() == least)
+        columns = {
+            "reference_pois": np.diff(known),
+            "protected_pois": np.diff(protected),
+            "distance": np.where(np.isfinite(least), least * pairs.original.space.scale, np.nan),
+            "nearest": nearest,
+            "identified": own / np.maximum(nearest, 1),
+        }
+        return pd.DataFrame(columns, index=pairs.original.users.rename("user"))
+
+    def value(self, detail: pd.DataFrame) -> float:
+        """Return the percentage of users with known points of interest that are identified; NaN without any."""
+        return 100 * float(detail.identified[detail.reference_pois > 0].mean())
+
+
+def _half(traces: Traces, *, first: bool) -> Traces:
+    if not traces.records:
+        return traces
+    begin, end = int(traces.times.min()), int(traces.times.max())
+    before = traces.times < begin + (end - begin) // 2
+    return traces.select(before if first else ~before)
+
+
+def _distances(
+    pairs: Pairs, known: np.ndarray, known_offsets: np.ndarray, found: np.ndarray, found_offsets: np.ndarray
+) -> np.ndarray:
+    """The distance from each user's protected to each user's known points of interest, in kernel units."""
+    users = len(pairs.original)
+    distances = np.empty((users, users))
+    curvature = pairs.original.space.curvature
+    threads.run(
+        lambda first, last: poi_sets.compare(
+            known, known_offsets, found, found_offsets, curvature, first, last, distances
+        ),
+        threads.fair((1 + np.diff(found_offsets)) * len(known)),
+    )
+    return distances
