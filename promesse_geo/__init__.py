@@ -16,8 +16,10 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
 - look: `describe`, `pois` and `PoiExtractor` (where people stay)
 - prepare: `prepare`, or its steps `collapse_empty_days`, `first_days`, `split_gaps`; `drop_jumps` before it
 - protect: `Promesse`, `GeoIndistinguishability`; `Mechanism` is what a new one derives from
-- measure: `PoiRetrieval` and `match_pois`, `SpatialError`, `RangeQueryDistortion`, `Compression`; `Metric` is what a
-  new one derives from
+- measure: `measure` one protected data set, `evaluate` many mechanisms (`save_results`, `load_results`), or
+  `reproduce` the paper's tables; by `PoiRetrieval` and `match_pois`, `SpatialError`, `RangeQueryDistortion`,
+  `Compression`, `AreaCoverage`, and the stronger attacks `AdaptivePoiRetrieval`, `Residue` and `Reidentification`;
+  `Metric` is what a new one derives from
 - publish: `check_published`, `pseudonymize`, `write`
 - underneath: `Traces`, which lie on a `Sphere` or in a `Plane`
 
