@@ -104,6 +104,7 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
 )
 @click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How often to draw.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to use; -1 is one per processor.")
+@click.option("--attacks", is_flag=True, help="Go beyond the paper: stronger attacks and area coverage, with one seed.")
 @click.option("--out", metavar="DIR", default="promesse-tables", show_default=True, help="Folder to write to.")
 @force_option
 def reproduce(
@@ -113,6 +114,7 @@ def reproduce(
     min_days: int | None,
     seeds: int,
     jobs: int,
+    attacks: bool,
     out: str,
     force: bool,
 ) -> None:
@@ -126,7 +128,13 @@ def reproduce(
         if (folder / "report.html").exists() and not force:
             check_place(folder / "report.html", force=force)
         done = reproduce_paper(
-            cabspotting=cabspotting, geolife=geolife, mdc=mdc, min_days=min_days, seeds=seeds, n_jobs=jobs
+            cabspotting=cabspotting,
+            geolife=geolife,
+            mdc=mdc,
+            min_days=min_days,
+            seeds=seeds,
+            n_jobs=jobs,
+            attacks=attacks,
         )
         for path in done.save(folder, force=force):
             click.echo(click.format_filename(path))

@@ -14,7 +14,7 @@ import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli import main
 from promesse_geo.paper import published
-from promesse_geo.paper.report import cells, number, summary
+from promesse_geo.paper.report import beyond_summary, cells, number, summary
 from promesse_geo.view.comparisons import beside_paper, trade_off
 
 
@@ -142,6 +142,8 @@ def test_the_readme_shows_the_figures_that_the_command_wrote():
     shown = re.search("<!-- tables -->\n(.*)\n<!-- end of tables -->", (root / "README.md").read_text(), re.DOTALL)
     assert shown[1].strip() == summary(kept.tables, "Cabspotting")
     assert kept.results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
+    beyond = re.search("<!-- attacks -->\n(.*)\n<!-- end of attacks -->", (root / "README.md").read_text(), re.DOTALL)
+    assert beyond[1].strip() == beyond_summary(kept.tables, "Cabspotting")
 
 
 def test_several_data_sets_come_together(tmp_path, monkeypatch):
@@ -184,6 +186,31 @@ def test_the_command_names_a_file_that_is_not_there(tmp_path):
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         pg.reproduce(**wrong)
+
+
+@pytest.fixture(scope="module")
+def attacked():
+    with pytest.warns(UserWarning, match="could not be protected"):
+        return pg.reproduce(seeds=1, attacks=True)
+
+
+def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
+    assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Re-identification", "Area coverage"]
+    fixed, adaptive, residue, *_ = (
+        attacked.tables[name].set_index("row").ours for name in ("Table II", *list(attacked.tables)[6:])
+    )
+    noisy = [row.label for row in published.ROWS if row.label.startswith("Geo-I")]
+    smooth = [f"Promesse, ε = {epsilon} m" for epsilon in (100, 200, 500)]
+    assert (adaptive[noisy] > 1.5 * fixed[noisy]).all()
+    assert (residue[smooth] > fixed[smooth] + 10).all()
+    assert not residue.index.str.startswith("Geo-I").any()
+    assert len(attacked.save(tmp_path)) == 13
+    again = paper.Reproduction.load(tmp_path)
+    assert list(again.tables) == list(attacked.tables)
+    shown = beyond_summary(again.tables, "made-up city").splitlines()
+    assert len(shown) == 2 + 8
+    assert shown[-1].startswith("| Geo-I, ε = ln(2)/200 | ")
+    assert "| – |" in shown[-1]  # residues mean nothing in noise
 
 
 # The figures

@@ -13,10 +13,13 @@ import pandas as pd
 
 from promesse_geo import check
 from promesse_geo.datasets import make_city, read_cabspotting, read_geolife, read_mdc
+from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results
+from promesse_geo.mechanisms import Mechanism, Promesse
+from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
 from promesse_geo.paper import published, tables
 from promesse_geo.paper.report import read_tables, write_report
-from promesse_geo.preprocess import prepare
+from promesse_geo.preprocess import split_gaps
 from promesse_geo.traces import Traces
 from promesse_geo.write import write
 
@@ -86,6 +89,7 @@ def reproduce(
     min_days: int | None = None,
     seeds: int = 3,
     n_jobs: int = 1,
+    attacks: bool = False,
 ) -> Reproduction:
     """Repeat the paper's experiment, from raw files to Tables I to VI.
 
@@ -101,6 +105,9 @@ def reproduce(
         How many seeds for noise and range queries.
     n_jobs : int
         How many processes to use; see `evaluate`. Table V is timed alone.
+    attacks : bool
+        Whether to go beyond the paper: the adaptive, the residue and the re-identification attack, and area coverage,
+        each with one seed.
 
     Returns
     -------
@@ -132,38 +139,56 @@ def reproduce(
     """
     if min_days is not None:
         min_days = check.whole(min_days, name="min_days", owner="reproduce")
-    prepared, results, times = {}, [], []
-    for name, traces in _prepared({"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}, min_days):
-        prepared[name] = tables.table_1({name: traces})
+    sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
+    prepared, results, times = [], [], []
+    for name, whole, parts in _prepared(sources, min_days):
+        prepared.append(tables.table_1({name: parts}))
         mechanisms = [row.mechanism for row in published.ROWS if name not in row.without]
-        results.append(evaluate({name: traces}, mechanisms, seeds=seeds, n_jobs=n_jobs))
-        times += [(name, *timed) for timed in _times(traces)]
+        results.append(evaluate({name: parts}, mechanisms, seeds=seeds, n_jobs=n_jobs))
+        times += [(name, *timed) for timed in _times(parts)]
+        if check.flag(attacks, name="attacks", owner="reproduce"):
+            results += _attacked(name, whole, parts, mechanisms)
     together = _together(results)
     return Reproduction(
         {
-            "Table I": pd.concat(prepared.values(), ignore_index=True),
+            "Table I": pd.concat(prepared, ignore_index=True),
             "Table II": tables.table_2(together),
             "Table III": tables.table_3(together),
             "Table IV": tables.table_4(together),
             "Table V": tables.table_5(pd.DataFrame(times, columns=["dataset", "row", "seconds"])),
             "Table VI": tables.table_6(together),
+            **(tables.beyond(together) if attacks else {}),
         },
         together,
     )
 
 
-def _prepared(sources: dict[str, Any], min_days: int | None) -> Iterator[tuple[str, Traces]]:
-    """Each data set, read and prepared; one at a time, for they are large."""
+def _prepared(sources: dict[str, Any], min_days: int | None) -> Iterator[tuple[str, Traces, Traces]]:
+    """Each data set, read and prepared, before and after gaps are cut; one at a time, for they are large."""
     if all(source is None for source in sources.values()):
-        yield CITY, _prepare(make_city(users=50, days=7, seed=0, as_traces=True), "Europe/Paris", min_days)
+        yield CITY, *_prepare(make_city(users=50, days=7, seed=0, as_traces=True), "Europe/Paris", min_days)
     for name, source in sources.items():
         if source is not None:
             days = published.MIN_DAYS if min_days is None else min_days
-            yield name, _prepare(_READERS[name](source, as_traces=True), published.ZONES[name], days)
+            yield name, *_prepare(_READERS[name](source, as_traces=True), published.ZONES[name], days)
 
 
-def _prepare(raw: Any, tz: str, min_days: int | None) -> Traces:
-    return prepare(raw, tz=tz, min_days=min_days, keep_user=True)  # the raw data does not outlive this
+def _prepare(raw: Any, tz: str, min_days: int | None) -> tuple[Traces, Traces]:
+    """What `prepare` does, step by step; the raw data does not outlive this."""
+    whole = first_days(collapse_empty_days(raw, tz=tz), days=20, min_days=min_days)
+    return whole, split_gaps(whole, keep_user=True)
+
+
+def _attacked(name: str, whole: Traces, parts: Traces, mechanisms: list[Mechanism]) -> Iterator[pd.DataFrame]:
+    """What stronger attacks find; the attacker knows the kind of mechanism."""
+    for mechanism in mechanisms:
+        smooth = isinstance(mechanism, Promesse)
+        kind = "promesse" if smooth else "geo-indistinguishability"
+        looks = [AdaptivePoiRetrieval(kind=kind), AreaCoverage(), *([Residue()] if smooth else [])]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is left out was told before
+            yield evaluate({name: parts}, [mechanism], looks)
+            yield evaluate({name: whole}, [mechanism], [Reidentification()])
 
 
 def _times(traces: Traces) -> Iterator[tuple[str, float]]:
@@ -179,13 +204,12 @@ def _times(traces: Traces) -> Iterator[tuple[str, float]]:
 def _together(results: list[pd.DataFrame]) -> pd.DataFrame:
     """All results in one table that says how each data set came about."""
     attrs = dict(results[0].attrs)
-    for key in ("datasets", "mechanisms"):
-        values = [result.attrs[key] for result in results]
-        attrs[key] = (
-            {name: about for value in values for name, about in value.items()}
-            if key == "datasets"
-            else list(dict.fromkeys(one for value in values for one in value))
-        )
-    together = pd.concat([result.assign() for result in results], ignore_index=True)
+    attrs["datasets"] = {}
+    for result in results:
+        for name, about in result.attrs["datasets"].items():
+            attrs["datasets"].setdefault(name, about)  # of each the first, which is the one cut at gaps
+    for key in ("mechanisms", "metrics"):
+        attrs[key] = list(dict.fromkeys(one for result in results for one in result.attrs[key]))
+    together = pd.concat(results, ignore_index=True)
     together.attrs.update(attrs)
     return together

@@ -23,6 +23,10 @@ TITLES = {
     "Table IV": "Range query distortions (%; 0 is best for the analyst)",
     "Table V": "Execution times: protecting and writing as text (s)",
     "Table VI": "Compression degrees (protected records in % of the original ones)",
+    "Adaptive attack": "F-scores of an attacker who averages noise away (%; 0 is best for the users)",
+    "Residue attack": "F-scores of an attacker who knows what smoothing leaves (%; 0 is best for the users)",
+    "Re-identification": "Users recognised by where they used to stay (%; 0 is best for the users)",
+    "Area coverage": "F-scores of visited cells of 200 m (%; 100 is best for the analyst)",
 }
 
 _DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
@@ -75,8 +79,9 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Read the tables that `write_report` wrote."""
     return {
-        name: pd.read_csv(folder / f"table_{number}.csv", keep_default_na=False, na_values=_MISSING)
+        name: pd.read_csv(path, keep_default_na=False, na_values=_MISSING)
         for number, name in enumerate(TITLES, start=1)
+        if (path := folder / f"table_{number}.csv").exists() or number == 1
     }
 
 
@@ -139,6 +144,21 @@ def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
     head = [f"{_DRAWN[name]} ({own[name].unit.iloc[0]})" for name in looks]
     rows = [(row, *(_with_paper(own[name], row) for name in looks)) for row in own["Table II"].index]
     return _markdown([("", f"{dataset} (paper)"), *sizes]) + "\n\n" + _markdown([("", *head), *rows])
+
+
+def beyond_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
+    """Return what stronger attacks find in one data set beside the paper's own attack, as a Markdown table."""
+    names = {"Table II": "paper's attack", **{name: name for name in list(TITLES)[6:]}}
+    own = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items() if name in names}
+    labels = [row for row in own["Table II"].index if "pseudocode" not in row]
+    rows = [
+        (
+            row,
+            *(_with_paper(own[name].assign(paper=math.nan), row) if row in own[name].index else "–" for name in names),
+        )
+        for row in labels
+    ]
+    return _markdown([("", *(f"{title} (%)" for title in names.values())), *rows])
 
 
 def _with_paper(table: pd.DataFrame, row: str) -> str:

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 import geopandas as gpd
 import pandas as pd
 
-from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
+from promesse_geo.metrics import (
+    AdaptivePoiRetrieval,
+    AreaCoverage,
+    Compression,
+    Metric,
+    PoiRetrieval,
+    RangeQueryDistortion,
+    Reidentification,
+    Residue,
+    SpatialError,
+)
 from promesse_geo.paper import published
 from promesse_geo.preprocess import describe
 from promesse_geo.traces import Traces
@@ -68,6 +78,17 @@ def table_5(times: pd.DataFrame) -> pd.DataFrame:
 def table_6(results: pd.DataFrame) -> pd.DataFrame:
     """Return compression degrees; results are those of `evaluate`."""
     return _from_results(results, Compression, published.TABLE_6)
+
+
+def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return what stronger attacks find, and how much of the covered area stays; the paper has no such figures."""
+    looks: dict[str, type[Metric]] = {
+        "Adaptive attack": AdaptivePoiRetrieval,
+        "Residue attack": Residue,
+        "Re-identification": Reidentification,
+        "Area coverage": AreaCoverage,
+    }
+    return {name: _from_results(results, metric, {}) for name, metric in looks.items()}
 
 
 def _from_results(results: pd.DataFrame, metric: type[Metric], paper: Mapping[str, Sequence[float]]) -> pd.DataFrame:
