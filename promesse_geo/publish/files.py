@@ -20,7 +20,7 @@ from promesse_geo.datasets.table import ENDINGS, table_kind
 from promesse_geo.datasets.table_columns import Wanted
 from promesse_geo.datasets.text_table import find_text_columns, read_layout
 from promesse_geo.mechanisms import Mechanism, Promesse
-from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, no_others
+from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, Findings, no_others
 from promesse_geo.publish.geojson import geojson_extras
 from promesse_geo.publish.geopackage import geopackage_extras, geopackage_metadata
 from promesse_geo.publish.parquet import parquet_extras, parquet_metadata
@@ -63,7 +63,7 @@ def file_findings(
     path = Path(path)
     if path.exists() and guess_format(path) != "table":
         reason = "only GeoParquet, GeoPackage, GeoJSON and CSV are looked into; write the data anew as one of them"
-        return pd.DataFrame([Finding(test, NOT_COMPARABLE, reason) for test in _TESTS])
+        return Findings([Finding(test, NOT_COMPARABLE, reason) for test in _TESTS])
     wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False)
     files = find_files(path, endings=ENDINGS, owner="check")
     found = [_extras(file, wanted) for file in files]
@@ -72,7 +72,7 @@ def file_findings(
     columns, things, notes = (
         list(dict.fromkeys(one for some in kind for one in some)) for kind in zip(*found, strict=True)
     )
-    return pd.DataFrame([no_others(columns), _nothing_else(things), _metadata(notes)])
+    return Findings([no_others(columns), _nothing_else(things), _metadata(notes)])
 
 
 def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
