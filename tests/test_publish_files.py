@@ -251,6 +251,87 @@ def test_room_of_deleted_records_is_looked_at(tmp_path, safe):
     assert "room of deleted records" in looked_at(path)
 
 
+def in_place(folder, safe, *statements):
+    """A GeoPackage of long names that was changed without clearing what is freed."""
+    safe = safe.assign(user="secret name number one")
+    return changed(folder, safe, "PRAGMA secure_delete = off", *statements)
+
+
+def test_names_that_were_changed_in_place_and_still_stand_there_fail(tmp_path, safe):
+    path = in_place(tmp_path, safe, "UPDATE traces SET user = '0123456789abcdef'")
+    assert b"secret name" in path.read_bytes()
+    assert "what was deleted or changed" in failing(path)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("VACUUM")
+    assert b"secret name" not in path.read_bytes()
+    assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
+
+
+def test_records_that_were_deleted_and_still_stand_there_fail(tmp_path, safe):
+    path = in_place(tmp_path, pd.concat([safe] * 10), "DELETE FROM traces WHERE fid > 5")
+    assert b"secret name" in path.read_bytes()
+    assert "what was deleted or changed" in failing(path)
+
+
+def test_an_extent_of_other_records_is_looked_at(tmp_path, safe):
+    path = changed(tmp_path, safe, "UPDATE gpkg_contents SET min_x = min_x - 0.01")
+    assert "an extent that is not that of the records" in looked_at(path)
+
+
+@pytest.mark.parametrize("kept", [slice(None), slice(1, None)], ids=["all nodes", "leaves"])
+def test_an_index_of_other_places_fails(tmp_path, safe, kept):
+    read, write = "SELECT data, nodeno FROM {}", "UPDATE {} SET data = ? WHERE nodeno = ?"
+    nodes = "rtree_traces_geometry_node"
+    with closing(sqlite3.connect(written(tmp_path, safe, "gpkg"))) as file:
+        true = file.execute(read.format(nodes)).fetchall()
+    path = tmp_path / "moved.gpkg"
+    pg.write(safe.set_geometry(safe.geometry.translate(0.01)), path)
+    assert passes(path)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.executemany(write.format(nodes), true[kept])
+    assert "an index of other places" in failing(path)
+
+
+def test_bytes_behind_the_boxes_of_an_index_fail(tmp_path, safe):
+    path = written(tmp_path, safe.iloc[:5], "gpkg")
+    with closing(sqlite3.connect(path)) as file, file:
+        (data,) = file.execute("SELECT data FROM rtree_traces_geometry_node").fetchone()
+        file.execute("UPDATE rtree_traces_geometry_node SET data = ?", [data[:-6] + b"secret"])
+    assert "an index of other places" in failing(path)
+
+
+def test_bytes_behind_a_point_fail(tmp_path, safe):
+    path = changed(tmp_path, safe, "UPDATE traces SET geometry = CAST(geometry || 'secret' AS BLOB) WHERE fid = 3")
+    assert "1 geometry with more bytes than a point has" in failing(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("INSERT INTO gpkg_ogr_contents VALUES ('secret', 3)", "rows about another table in 'gpkg_ogr_contents'"),
+        ("INSERT INTO sqlite_sequence VALUES ('secret', 3)", "rows about another table in 'sqlite_sequence'"),
+        ("UPDATE gpkg_spatial_ref_sys SET description = 'secret' WHERE srs_id = 0", "a description of a CRS"),
+        ("CREATE INDEX one /* secret */ ON traces (user)", "comments in the definitions"),
+    ],
+)
+def test_other_rows_and_comments_are_looked_at(tmp_path, safe, statement, words):
+    assert words in looked_at(changed(tmp_path, safe, statement))
+
+
+def test_a_geopackage_that_goes_in_circles_is_damaged(tmp_path, safe):
+    path = written(tmp_path, pd.concat([safe] * 5), "gpkg")
+    with closing(sqlite3.connect(path)) as file:
+        (root,) = file.execute("SELECT rootpage FROM sqlite_master WHERE name = 'traces'").fetchone()
+        size = file.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(path.read_bytes())
+    start = (root - 1) * size
+    assert content[start] == 5
+    content[start + 8 : start + 12] = root.to_bytes(4, "big")
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="cannot be looked into"):
+        file_findings(path)
+
+
 # GeoJSON
 
 

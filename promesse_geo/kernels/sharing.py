@@ -76,8 +76,9 @@ def _is_known(points, scale, slots, places, i):
 def nearness(original, offsets, published, starts, partners, levels, scales, wider, first, last, out):
     """Say of each record of traces first … last − 1 whether a true point is at it (2), near it (1) or neither (0).
 
-    `out` comes with zeros. At it: within 1/scales[level of the record] or so; near it: within `wider` times that. Levels that fewer than a
-    tenth of a trace have, or a coarser one, are taken for the next: some digits are zero by chance.
+    At it: within 1/scales[level of the record] or so; near it: within `wider` times that. Levels that fewer than a
+    tenth of a trace have, or a coarser one, are taken for the next: some digits are zero by chance. `out` comes with
+    zeros.
     """
     for trace in range(first, last):
         begin = offsets[partners[trace]]

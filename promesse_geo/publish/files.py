@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,17 @@ from promesse_geo.publish.parquet import parquet_extras, parquet_metadata
 from promesse_geo.write import METADATA_KEY, describe_mechanism
 
 _TESTS = ("no other columns", "nothing else in the file", "metadata of the file")
-_CANNOT = (KeyError, TypeError, ValueError, AttributeError, OSError, sqlite3.Error, pa.ArrowException, *GDAL_ERRORS)
+_CANNOT = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OSError,
+    sqlite3.Error,
+    struct.error,
+    pa.ArrowException,
+    *GDAL_ERRORS,
+)
 _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 4, 8, 16  # bits that say what gzip's header holds
 
 
