@@ -1,5 +1,6 @@
 """The check before publishing: what a file holds beside the records, in each format."""
 
+import bz2
 import gzip
 import json
 import sqlite3
@@ -15,6 +16,7 @@ import shapely
 
 import promesse_geo as pg
 from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
+from promesse_geo.publish.packed import packed_things
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
 
@@ -80,8 +82,7 @@ def test_what_we_write_passes_under_other_names_and_without_records_or_users(tmp
     pg.write(safe.assign(user=7), tmp_path / f"number.{ending}")
     assert passes(tmp_path / f"number.{ending}")
     pg.write(safe.iloc[:0], tmp_path / f"empty.{ending}")
-    if ending not in ("geojson", "json"):  # GeoJSON without records names no columns
-        assert passes(tmp_path / f"empty.{ending}")
+    assert passes(tmp_path / f"empty.{ending}")
 
 
 def test_a_large_geopackage_of_ours_passes(tmp_path):
@@ -393,6 +394,22 @@ def test_a_property_of_one_feature_alone_and_a_member_twice_fail(tmp_path, safe)
     assert "'properties' twice" in failing(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.update(type="secret"),
+        lambda f: f["geometry"].update(type="secret"),
+        lambda f: f["geometry"].update(coordinates=["secret", "secret"]),
+        lambda f: f["geometry"].update(coordinates={"secret": 1}),
+        lambda f: f["properties"].update(user={"secret": "secret"}),
+        lambda f: f["properties"].update(user=["secret"]),
+    ],
+)
+def test_features_of_another_kind_fail(tmp_path, safe, change):
+    path = rewritten(tmp_path, safe, lambda c: change(c["features"][3]))
+    assert "1 feature of another kind" in failing(path)
+
+
 # Parquet
 
 
@@ -468,6 +485,51 @@ def test_names_left_over_in_a_dictionary_fail(tmp_path, safe, stored):
     assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
 
 
+def with_points(folder, safe, change):
+    """A Parquet file whose geometries are changed as bytes."""
+    path = written(folder, safe, "parquet")
+    table = pq.read_table(path)
+    points = [change(point) for point in table["geometry"].to_pylist()]
+    pq.write_table(table.set_column(2, table.schema.field("geometry"), pa.array(points, pa.binary())), path)
+    return path
+
+
+def test_bytes_behind_the_points_of_a_parquet_fail(tmp_path, safe):
+    assert f"{6 * len(safe):,} bytes behind points" in failing(
+        with_points(tmp_path, safe, lambda point: point + b"secret")
+    )
+
+
+def test_other_ways_to_write_a_point_pass(tmp_path, safe):
+    def numbered(point):
+        return shapely.to_wkb(shapely.set_srid(shapely.from_wkb(point), 4326), include_srid=True, byte_order=0)
+
+    assert passes(with_points(tmp_path, safe, numbered))
+
+
+def test_bytes_of_a_parquet_that_belong_to_no_column_fail(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path.write_bytes(content[:start] + b"secret" + content[start:])
+    assert "6 bytes that belong to no column" in failing(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"write_page_index": True},
+        {"use_dictionary": False, "compression": "none"},
+        {"row_group_size": 10, "compression": "zstd"},
+        {"data_page_version": "2.0", "write_page_checksum": True},
+    ],
+)
+def test_parquet_passes_however_it_is_laid_out(tmp_path, safe, options):
+    path = written(tmp_path, safe, "parquet")
+    pq.write_table(pq.read_table(path), path, **options)
+    assert passes(path)
+
+
 # Folders, packed files, and other formats
 
 
@@ -495,6 +557,46 @@ def test_a_packed_csv_is_looked_at(tmp_path, safe):
         with path.open("wb") as raw, gzip.GzipFile(name, "wb", fileobj=raw) as file:
             file.write(content)
         assert rows(path).loc["metadata of the file", "verdict"] == verdict
+
+
+SECRET = b"secret"
+PACKERS = {
+    "gzip": lambda content: gzip.compress(content, mtime=0),
+    "bz2": bz2.compress,
+    "zstd": lambda content: pa.compress(content, codec="zstd", asbytes=True),
+}
+BEHIND = {
+    "gzip": [PACKERS["gzip"](b""), b"\0" * 20 + SECRET],
+    "bz2": [PACKERS["bz2"](b""), SECRET],
+    "zstd": [PACKERS["zstd"](b""), b"\x50\x2a\x4d\x18\x06\0\0\0secret"],
+}
+
+
+@pytest.mark.parametrize("size", [0, 1, 300, 100_000, 3_000_000])
+@pytest.mark.parametrize("kind", list(PACKERS))
+def test_what_follows_the_first_packed_piece_fails(tmp_path, kind, size):
+    path = tmp_path / "safe.csv"
+    text = b"user,time,lon,lat\n" + b"0123456789abcdef,2024-01-01T00:00:00Z,4.5,45\n" * (size // 45 + 1)
+    path.write_bytes(PACKERS[kind](text))
+    assert passes(path)
+    for behind in BEHIND[kind]:
+        path.write_bytes(PACKERS[kind](text) + behind)
+        assert packed_things(path) == [f"more than one piece of {kind}: what follows the first may be anything"]
+    path.write_bytes(PACKERS[kind](text) + PACKERS[kind](text[18:]))
+    assert "more than one piece" in failing(path)
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 200_000])
+def test_zstd_of_any_kind_is_one_piece(tmp_path, size):
+    """Frames that say their size or not, with blocks that are raw, repeated or packed."""
+    rng = np.random.default_rng(size)
+    for text in (rng.bytes(size), b"a" * size, bytes(rng.integers(48, 58, size, np.uint8))):
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            stream.write(text)
+        for packed in (sink.getvalue().to_pybytes(), PACKERS["zstd"](text)):
+            (tmp_path / "a.csv").write_bytes(packed)
+            assert packed_things(tmp_path / "a.csv") == []
 
 
 def test_a_format_that_is_not_looked_into_is_no_pass(tmp_path):

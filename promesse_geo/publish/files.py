@@ -16,7 +16,7 @@ from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.datasets.guess import guess_format
 from promesse_geo.datasets.layer import GDAL_ERRORS
-from promesse_geo.datasets.sources import GZIP, find_files
+from promesse_geo.datasets.sources import find_files
 from promesse_geo.datasets.table import ENDINGS, table_kind
 from promesse_geo.datasets.table_columns import Wanted
 from promesse_geo.datasets.text_table import find_text_columns, read_layout
@@ -24,6 +24,7 @@ from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, Findings, no_others
 from promesse_geo.publish.geojson import geojson_extras
 from promesse_geo.publish.geopackage import geopackage_extras, geopackage_metadata
+from promesse_geo.publish.packed import packed_notes, packed_things
 from promesse_geo.publish.parquet import parquet_extras, parquet_metadata
 from promesse_geo.write import METADATA_KEY, describe_mechanism
 
@@ -39,7 +40,6 @@ _CANNOT = (
     pa.ArrowException,
     *GDAL_ERRORS,
 )
-_GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 4, 8, 16  # bits that say what gzip's header holds
 
 
 def file_findings(
@@ -160,18 +160,7 @@ def _text_extras(path: Path, wanted: Wanted) -> Extras:
     layout = read_layout(path)
     names, (across, along, _) = find_text_columns(layout, wanted)
     taken = {names.user, names.time, across, along}
-    return Extras([name for name in layout.columns if name not in taken], [], _gzip_notes(path))
-
-
-def _gzip_notes(path: Path) -> list[str]:
-    """A comment in gzip's header, or a name that is not the file's own."""
-    with path.open("rb") as file:
-        head = file.read(1024)
-    if not head.startswith(GZIP) or not head[3] & (_GZIP_EXTRA | _GZIP_NAME | _GZIP_COMMENT):
-        return []
-    name = head[10:].partition(b"\0")[0].decode("latin-1")
-    plain = head[3] & ~1 == _GZIP_NAME and name in (path.name, path.stem)
-    return [] if plain else ["a name or a comment in gzip's header"]
+    return Extras([name for name in layout.columns if name not in taken], packed_things(path), packed_notes(path))
 
 
 def _beside(folder: Path, files: list[Path]) -> Extras:

@@ -65,7 +65,7 @@ def geopackage_extras(path: Path, wanted: Wanted) -> Extras:
         things = [f"the {'table' if len(others) == 1 else 'tables'} {check.listed(others)}"] if others else []
         x, y, high = _points(path, layer)
         things += _row_numbers(file, layer)
-        remains, beside = pages_with_remains(
+        remains, elsewhere = pages_with_remains(
             file,
             path,
             {layer, f"rtree_{layer}_{geometry}_node"},
@@ -77,7 +77,7 @@ def geopackage_extras(path: Path, wanted: Wanted) -> Extras:
         things += _hidden(file, layer, geometry=geometry, points=None if high else (x, y))
         columns = _columns(file, path, wanted, layer=layer, geometry=geometry)
         notes = [*_notes(file, layer, path), *_other_rows(file, layer, x, y)]
-        if beside or file.execute("PRAGMA freelist_count").fetchone()[0]:
+        if elsewhere or file.execute("PRAGMA freelist_count").fetchone()[0]:
             notes.append("room of deleted records, which may still stand there")
         return Extras([*columns, *(["Z or M"] if high else [])], things, list(dict.fromkeys(notes)))
 
