@@ -57,13 +57,14 @@ class Pairs:
             lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1))
         return lengths * self.original.space.scale
 
-    def same_times(self) -> np.ndarray:
-        """Return the original record of its user that has the time of each protected one, or -1, shape (records,).
+    def same_times(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the original record that has the time of each protected one, or -1, and whether one is near.
 
         Original times count as rounded, up or down, to what the protected ones are in: whole seconds, milli- or
-        microseconds, looked at trace by trace.
+        microseconds, looked at trace by trace; near is what lies within `WIDER` times that. Both have the shape
+        (records,).
         """
-        found = np.empty(self.protected.records, np.int64)
+        found, near = np.empty(self.protected.records, np.int64), np.empty(self.protected.records, bool)
         threads.run(
             lambda first, last: sharing.same_times(
                 self.original.times,
@@ -71,13 +72,15 @@ class Pairs:
                 self.protected.times,
                 self.protected.offsets,
                 self.originals,
+                WIDER,
                 first,
                 last,
                 found,
+                near,
             ),
             self._shares,
         )
-        return found
+        return found, near
 
     def nearness(self) -> np.ndarray:
         """Return whether each protected record lies on an original one of its user (2), near one (1) or neither (0).

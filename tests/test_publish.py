@@ -419,6 +419,15 @@ def test_points_that_chance_makes_true_are_no_leak():
     assert "chance would give" in found["reason"]
 
 
+def test_times_that_chance_makes_true_are_no_leak():
+    rng = np.random.default_rng(1)
+    true = np.cumsum(rng.integers(10**8, 10**9, 20_000))
+    published = np.sort(rng.integers(true[0], true[-1], 20_000)) // 10**6 * 10**6
+    found = compared(line(true * 0, times=true), line(true * 0 + 500, times=published), "times are new")
+    assert found["verdict"] == "passed"
+    assert found["reason"].endswith("no more than by chance")
+
+
 def test_noise_on_a_grid_has_no_needless_digits(parts):
     for seed in range(3):
         noisy = pg.GeoIndistinguishability(0.01, grid=1, seed=seed).protect(parts)
@@ -476,7 +485,7 @@ def test_findings_print_whole(parts, safe, monkeypatch):
 def test_same_times_are_those_that_the_plain_twin_finds(before, after, unit):
     true = np.sort(np.array(before)) * unit // 7
     published = np.sort(np.array(after)) * unit
-    found = align(line(true * 0, times=true), line(published * 0, times=published)).same_times()
+    found = align(line(true * 0, times=true), line(published * 0, times=published)).same_times()[0]
     finer = next(one for one in (10**9, 10**6, 10**3) if np.mean(published % one == 0) >= 0.1)
     units = [one for one in (10**9, 10**6, 10**3) if one <= finer]
     for number, time in zip(found, published.tolist(), strict=True):

@@ -119,9 +119,10 @@ def _first_after(times, first, last, time):
 
 
 @loop
-def same_times(original, offsets, published, starts, partners, first, last, out):
-    """Give each record of traces first … last − 1 the true record that has its time, or −1.
+def same_times(original, offsets, published, starts, partners, wider, first, last, out, near):
+    """Give each record of traces first … last − 1 the true record that has its time, or −1; and whether one is near.
 
+    Near it is what lies within `wider` times what rounding can do.
     A time counts as rounded to whole seconds or milliseconds where a tenth of its trace is, else to microseconds.
     """
     second = 1_000_000_000
@@ -146,6 +147,8 @@ def same_times(original, offsets, published, starts, partners, first, last, out)
             middle = published[i] - rest + (unit if rest > unit // 2 else 0)
             found = _first_after(original, begin, end, middle - unit)
             out[i] = found if found < end and original[found] < middle + unit else -1
+            found = _first_after(original, begin, end, middle - wider * unit)
+            near[i] = found < end and original[found] < middle + wider * unit
 
 
 @loop

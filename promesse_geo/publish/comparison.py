@@ -140,30 +140,40 @@ def _end(pairs: Pairs, epsilon: float | None, *, first: bool) -> Finding:
 
 
 def _times(pairs: Pairs) -> Finding:
-    found = pairs.same_times()
+    test = "times are new"
+    found, near = pairs.same_times()
     same = np.flatnonzero(found >= 0)
-    if not len(same):
-        return Finding("times are new", PASSED, "no published time is a true one of its user")
-    median = np.median(pairs.distances(found[same], same))
-    reason = (
-        f"{len(same):,} of {pairs.protected.records:,} published times are true ones of their user, who was then, in "
-        f"the median, {median:,.2f} m from the published point"
-    )
-    return Finding("times are new", LOOK, reason)
+    counts = f"{len(same):,} of {len(found):,} published times are true ones of their user"
+    if _beyond_chance(len(same), int(near.sum())):
+        median = np.median(pairs.distances(found[same], same))
+        reason = f"{counts}, who was then, in the median, {median:,.2f} m from the published point"
+        return Finding(test, LOOK, reason)
+    if len(same):
+        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
+    return Finding(test, PASSED, "no published time is a true one of its user")
+
+
+def _beyond_chance(same: int, near: int) -> bool:
+    """Whether more are the same than what lies near lets expect, were all spread evenly along a line."""
+    expected = _by_chance(same, near)
+    return same > expected + 3 * math.sqrt(expected)
+
+
+def _by_chance(same: int, near: int) -> float:
+    return (near - same) / (WIDER - 1)
 
 
 def _points(pairs: Pairs) -> Finding:
     test, records = "points are new", pairs.protected.records
     nearness = pairs.nearness()
     same, near = (int((nearness >= least).sum()) for least in (2, 1))
-    by_chance = (near - same) / (WIDER - 1)  # as many as if true points lay on the way; around it there are fewer
     known = _mostly_known(pairs, nearness == 2, same=same, near=near)
     if known:
         reason = f"{check.counted(known, 'trace')} would be published as recorded, point by point or for the most part"
         return Finding(test, FAILED, reason)
     counts = f"{same:,} of {records:,} published points are true ones of their user"
-    if same > by_chance + 3 * math.sqrt(by_chance):
-        return Finding(test, LOOK, f"{counts}; chance would give {by_chance:,.1f}")
+    if _beyond_chance(same, near):
+        return Finding(test, LOOK, f"{counts}; chance would give {_by_chance(same, near):,.1f}")
     if 2 * near > records:
         return Finding(test, LOOK, f"{near:,} of {records:,} published points are next to true ones of their user")
     if same:
@@ -177,7 +187,7 @@ def _mostly_known(pairs: Pairs, known: np.ndarray, *, same: int, near: int) -> i
     In n points at least n/2 are true by chance with a probability of (4p)^(true ones) at most.
     """
     records, beside = len(known), near - same
-    chance = beside if 2 * beside > records else beside / (WIDER - 1)  # where most are near, that tells little
+    chance = beside if 2 * beside > records else _by_chance(same, near)  # where most are near, that tells little
     counts = np.add.reduceat(known, pairs.protected.offsets[:-1], dtype=np.int64)
     odds = np.minimum(4 * min(chance, same) / records, 1.0) ** counts * len(counts)
     return int(((2 * counts > pairs.protected.counts) & (odds < 0.01)).sum())

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from promesse_geo.datasets.text_table import PACKED
+from promesse_geo.datasets.packed import PACKED
 
 _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 4, 8, 16  # bits that say what gzip's header holds
 _STEP = 1 << 20
