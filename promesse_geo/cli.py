@@ -1,5 +1,6 @@
 """promesse-geo …: the accessor's verbs for files."""
 
+import shutil
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ import click
 import pandas as pd
 
 import promesse_geo as pg
+from promesse_geo.check import counted
 from promesse_geo.cli_measures import COMMANDS
 from promesse_geo.cli_options import (
     as_pause,
@@ -30,6 +32,7 @@ from promesse_geo.cli_options import (
 )
 from promesse_geo.publish import (
     FAILED,
+    LOOK,
     NOT_COMPARABLE,
     check_published,
     checked_epsilon,
@@ -164,6 +167,9 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
     """Look at PROTECTED as a careful friend would, with INPUT, what it was made of, beside it.
 
     Traces are compared where both have the same users: prepare, then protect the prepared file with --keep-users.
+
+    Each test says "passed", "failed", "look" (only you can tell), or "not comparable". The exit status is 3 where any
+    failed, and also where any could not compare, for then nobody looked; tests that say "look" alone leave it 0.
     """
     with wrong_call():
         checked_epsilon(epsilon)
@@ -173,7 +179,13 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
         table = check_published(before, after, epsilon=known)
         of_file = file_findings(protected, **as_said(context))
         table = pd.concat((table[~table["test"].isin(of_file["test"])], of_file))
-        click.echo(findings(table))
+        click.echo(findings(table, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+        looks = int((table["verdict"] == LOOK).sum())
+        if looks:
+            click.echo(
+                f"{counted(looks, 'test says', 'tests say')} look: only you can tell whether that may be published.",
+                err=True,
+            )
         click.echo("Passing everything is no proof of anonymity.", err=True)
     if table["verdict"].isin([FAILED, NOT_COMPARABLE]).any():
         sys.exit(3)

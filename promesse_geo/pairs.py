@@ -1,6 +1,5 @@
 """Original and protected traces of the same users, in one space."""
 
-import itertools
 import math
 from dataclasses import dataclass, replace
 
@@ -9,12 +8,19 @@ import pandas as pd
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
-from promesse_geo import check
+from promesse_geo import check, threads
+from promesse_geo.kernels import sharing
 from promesse_geo.space import EARTH_RADIUS, Plane, Space
 from promesse_geo.traces import Traces
 
 SAME_PLACE = 1e-3
 """Metres within which two points are one, whatever CRS and space they went through."""
+
+COARSE = 10.0
+"""Metres of the last digit beyond which coordinates are not taken for rounded true ones."""
+
+WIDER = 10
+"""Times farther than on a true point is near one: what lies there tells what lies on one by chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +36,7 @@ class Pairs:
     originals : numpy.ndarray of int64, shape (protected traces,)
         The number of each one's original trace.
     published : Traces
-        All protected traces, in their own space.
+        The same protected traces, in their own space.
     """
 
     original: Traces
@@ -42,64 +48,73 @@ class Pairs:
         """Return the metres from each protected trace's first (or last) point to the original's, shape (traces,)."""
         ends = slice(None, -1) if first else slice(1, None)
         back = 0 if first else 1
-        theirs = self.original.points[self.original.offsets[ends][self.originals] - back]
-        ours = self.protected.points[self.protected.offsets[ends] - back]
-        lengths = np.linalg.norm(theirs - ours, axis=1)
+        return self.distances(self.original.offsets[ends][self.originals] - back, self.protected.offsets[ends] - back)
+
+    def distances(self, theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
+        """Return the metres between original and protected records, which are named by their numbers."""
+        lengths = np.linalg.norm(self.original.points[theirs] - self.protected.points[ours], axis=1)
         if self.original.space.curvature:
             lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1))
         return lengths * self.original.space.scale
 
-    def shared_times(self) -> np.ndarray:
-        """Return whether each protected record has a time of its user's original records, shape (records,).
+    def same_times(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the original record that has the time of each protected one, or -1, and whether one is near.
 
         Original times count as rounded, up or down, to what the protected ones are in: whole seconds, milli- or
-        microseconds.
+        microseconds, looked at trace by trace; near is what lies within `WIDER` times that. Both have the shape
+        (records,).
         """
-        unit = next((unit for unit in (10**9, 10**6) if not np.any(self.protected.times % unit)), 10**3)
-        times = self.original.times
-        theirs = np.concatenate((times // unit, -(-times // unit)))[:, None]
-        ours = (self.protected.times // unit + (self.protected.times % unit > unit // 2))[:, None]
-        known = _Known(np.tile(self.original.trace_numbers, 2), theirs)
-        return known.hold(self._users, ours)
+        found, near = np.empty(self.protected.records, np.int64), np.empty(self.protected.records, bool)
+        threads.run(
+            lambda first, last: sharing.same_times(
+                self.original.times,
+                self.original.offsets,
+                self.protected.times,
+                self.protected.offsets,
+                self.originals,
+                WIDER,
+                first,
+                last,
+                found,
+                near,
+            ),
+            self._shares,
+        )
+        return found, near
 
-    def shared_points(self) -> np.ndarray:
-        """Return whether each protected record lies on one of its user's original ones, shape (records,).
+    def nearness(self) -> np.ndarray:
+        """Return whether each protected record lies on an original one of its user (2), near one (1) or neither (0).
 
-        On it are points within about a millimetre, or where published coordinates are rounded coarser than that,
-        within what the rounding can do.
+        On it are points within about a millimetre, or where the record's published coordinates are rounded coarser
+        than that, within what the rounding can do; near it are points within `WIDER` times that.
         """
-        size = max(1.5 * last_digit(self.published), SAME_PLACE) / self.original.space.scale
-        known = _Known(self.original.trace_numbers, np.floor(self.original.points / size))
-        places = self.protected.points / size
-        cells = np.floor(places)
-        nearer = np.where(places - cells < 0.5, -1, 1)  # the neighbour on each axis
-        shared = np.zeros(self.protected.records, bool)
-        for axes in itertools.product((0, 1), repeat=places.shape[1]):
-            left = np.flatnonzero(~shared)
-            shared[left] = known.hold(self._users[left], cells[left] + nearer[left] * axes)
-        return shared
+        coarsest, finest = decimals_of(self.published.space, COARSE), decimals_of(self.published.space, SAME_PLACE)
+        levels = decimals(self.published, coarsest, finest) - coarsest
+        unit = unit_metres(self.published.space)
+        digits = np.append(unit / 10.0 ** np.arange(coarsest, finest + 1), 0)
+        scales = self.original.space.scale / np.maximum(1.5 * digits, SAME_PLACE)
+        found = np.zeros(self.protected.records, np.int8)
+        threads.run(
+            lambda first, last: sharing.nearness(
+                self.original.points,
+                self.original.offsets,
+                self.protected.points,
+                self.protected.offsets,
+                self.originals,
+                levels,
+                scales,
+                WIDER,
+                first,
+                last,
+                found,
+            ),
+            self._shares,
+        )
+        return found
 
     @property
-    def _users(self) -> np.ndarray:
-        """The number of each protected record's original trace."""
-        return np.repeat(self.originals, self.protected.counts)
-
-
-class _Known:
-    """Rows of (user, whole numbers), to be found again by 64 bits of each."""
-
-    def __init__(self, users: np.ndarray, rows: np.ndarray) -> None:
-        self._hashes = pd.Index(pd.unique(_hashes(users, rows)))
-
-    def hold(self, users: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return self._hashes.get_indexer(_hashes(users, rows)) >= 0
-
-
-def _hashes(users: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    hashes = pd.util.hash_array(users.astype(np.uint64))
-    for column in rows.T:
-        hashes = pd.util.hash_array(hashes ^ column.astype(np.int64).view(np.uint64))
-    return hashes
+    def _shares(self) -> np.ndarray:
+        return threads.fair(self.protected.counts + self.original.counts[self.originals])
 
 
 def unit_metres(space: Space) -> float:
@@ -111,21 +126,20 @@ def unit_metres(space: Space) -> float:
     return factor * EARTH_RADIUS if space.crs.is_geographic else factor
 
 
-def has_decimals(values: np.ndarray, decimals: int) -> np.ndarray:
-    """Return which numbers have no more decimals than these, but for the float noise of changing CRS or unit."""
-    scaled = values * 10.0**decimals
-    return np.abs(scaled - np.round(scaled)) < 1e-4
+def decimals_of(space: Space, metres: float) -> int:
+    """Return how many decimals a coordinate needs so that the last one is about so many metres."""
+    return math.ceil(math.log10(unit_metres(space) / metres) - 0.1)
 
 
-def last_digit(traces: Traces) -> float:
-    """Return the metres of the last decimal that all coordinates have, up to a metre or so; 0 below SAME_PLACE."""
-    unit = unit_metres(traces.space)
+def decimals(traces: Traces, least: int, most: int) -> np.ndarray:
+    """Return how many decimals each record's coordinates have, at least `least`; `most` + 1 where they have more."""
     x, y = traces.coordinates()
-    first, last = (math.ceil(math.log10(unit / size) - 0.1) for size in (1, SAME_PLACE))
-    for decimals in range(first, last + 1):
-        if has_decimals(x, decimals).all() and has_decimals(y, decimals).all():
-            return unit / 10.0**decimals
-    return 0.0
+    found = np.empty(traces.records, np.int8)
+    threads.run(
+        lambda first, last: sharing.fewest_decimals(x, y, least, most, first, last, found),
+        threads.even(traces.records),
+    )
+    return found
 
 
 def align(original: Traces, protected: Traces) -> Pairs:
@@ -157,7 +171,7 @@ def align(original: Traces, protected: Traces) -> Pairs:
     numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
     kept = numbers >= 0
     known = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
-    return Pairs(original, _in_space_of(original, known), numbers[kept], protected)
+    return Pairs(original, _in_space_of(original, known), numbers[kept], known)
 
 
 def _as_text(users: pd.Index) -> pd.Index:

@@ -162,10 +162,10 @@ def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: 
     own = ["OGC_FID"] if driver == "GeoJSON" else []  # GDAL's numbers, which in GeoPackage get a free name
     _check_names([*names.values(), *own], fold=str.lower)
     table = pa.concat_tables(_tables(traces, _with_wkb))
-    if traces.names.zone is not None:  # as GeoPackage wants it, and readers lose zones whose offset changes
-        number = table.column_names.index(names["time"])
-        utc = pa.timestamp(traces.names.unit, "UTC")
-        table = table.set_column(number, pa.field(names["time"], utc), table.column(number).cast(utc))
+    number, zone = table.column_names.index(names["time"]), None if traces.names.zone is None else "UTC"
+    unit = "s" if traces.names.unit == "s" else "ms"  # finer, GDAL rounds 59.9996 s up to 60, which nobody reads
+    column = table.column(number).cast(pa.timestamp(unit, zone), safe=False)  # in UTC, for offsets change
+    table = table.set_column(number, pa.field(names["time"], column.type), column)
     options = {
         "GPKG": {"GEOMETRY_NAME": names["geometry"], "FID": _free_name(table.column_names)},
         "GeoJSON": {"AUTODETECT_JSON_STRINGS": "NO"},  # else a user called "[1]" becomes a list

@@ -176,3 +176,13 @@ def test_every_sample_is_told_by_its_content(sample):
     if not path.exists():
         pytest.fail(f"there is no sample {sample}: {sorted(path.parent.iterdir())}")
     assert "records" in done("info", path).stdout
+
+
+def test_the_check_counts_what_only_you_can_tell(prepared):
+    said = done("check", prepared, smoothed(prepared, "--keep-users"))
+    looks = sum(one.startswith("look ") for one in said.stdout.splitlines())
+    assert f"{looks} test{'s say' if looks > 1 else ' says'} look: only you can tell" in said.stderr
+
+
+def test_help_says_what_3_means():
+    assert "The exit status is 3 where any failed, and also" in " ".join(done("check", "--help").stdout.split())

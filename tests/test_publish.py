@@ -270,11 +270,14 @@ def test_published_times_between_whole_seconds_are_not_true_ones():
     assert found["verdict"] == "passed"
 
 
-@pytest.mark.parametrize(("aside", "same"), [(0, True), (1e-9, True), (-1e-9, True), (4e-4, True), (0.02, False)])
-def test_points_less_than_a_millimetre_aside_are_the_same(aside, same):
+@pytest.mark.parametrize(
+    ("aside", "verdict"),
+    [(0, "failed"), (1e-9, "failed"), (-1e-9, "failed"), (4e-4, "failed"), (8e-3, "look"), (0.2, "passed")],
+)
+def test_points_less_than_a_millimetre_aside_are_the_same_and_others_are_near(aside, verdict):
     places = np.arange(50) * 100 + np.array([0.0, 0.123456789]).repeat(25)
     found = compared(line(places), line(places + aside, y=aside), "points are new")
-    assert found["verdict"] == ("failed" if same else "passed")
+    assert found["verdict"] == verdict
 
 
 @given(
@@ -284,13 +287,13 @@ def test_points_less_than_a_millimetre_aside_are_the_same(aside, same):
 )
 def test_shared_points_are_those_that_the_plain_twin_finds(before, after, aside):
     def traces(places, aside):
-        x, y = np.array(places, float).T * 12.3456789 + aside
+        x, y = np.array(places, float).T * 12.3456789 + 0.123456 + aside  # no round numbers
         times = np.arange(len(x))
         grid = 'LOCAL_CS["grid",UNIT["metre",1]]'
         return pg.Traces.from_arrays(x, y, times=times, users=["u"], counts=[len(x)], crs=grid)
 
-    shared = align(traces(before, 0), traces(after, aside)).shared_points()
-    assert shared.tolist() == [place in before for place in after]
+    nearness = align(traces(before, 0), traces(after, aside)).nearness()
+    assert (nearness == 2).tolist() == [place in before for place in after]
 
 
 @pytest.mark.parametrize("crs", [3857, 32631, 2154])
@@ -350,3 +353,145 @@ def test_many_users_are_looked_at_together():
     table = pg.check_published(traces, traces)
     assert reason(table, "user keys are pseudonyms").startswith("1 of 100,000 user keys")
     assert "100,000 traces would be published" in reason(table, "points are new")
+
+
+def plane(x, y, *, users=("u",), counts=None, times=None):
+    """Traces in the plane, a record a second."""
+    times = np.arange(len(x)) * 10**9 if times is None else np.asarray(times)
+    grid = 'LOCAL_CS["grid",UNIT["metre",1]]'
+    counts = [len(x)] if counts is None else counts
+    return pg.Traces.from_arrays(
+        np.asarray(x, float), np.asarray(y, float), times=times, users=list(users), counts=counts, crs=grid
+    )
+
+
+def test_a_fine_trace_does_not_hide_one_that_is_rounded(parts, safe):
+    user = safe["user"].iloc[0]
+    true = parts[parts["user"] == user]
+    rounded = true.set_geometry(points_from_xy(true.geometry.x.round(5), true.geometry.y.round(5), crs=4326))
+    mixed = pd.concat([safe[safe["user"] != user], rounded], ignore_index=True)
+    table = parts.promesse.check(mixed)
+    assert verdicts(table)["points are new"] == "failed"
+    assert reason(table, "points are new").startswith("1 trace ")
+
+
+def test_a_fine_point_does_not_hide_a_trace_that_is_rounded(parts):
+    x, y = parts.geometry.x.round(5).to_numpy(copy=True), parts.geometry.y.round(5).to_numpy(copy=True)
+    x[::20] += 1e-3 / 3
+    rounded = parts.set_geometry(points_from_xy(x, y, crs=4326))
+    assert verdicts(parts.promesse.check(rounded))["points are new"] == "failed"
+
+
+@pytest.mark.parametrize("decimals", [4, 5])
+def test_points_rounded_to_some_metres_are_seen(parts, decimals):
+    rounded = parts.set_geometry(
+        points_from_xy(parts.geometry.x.round(decimals), parts.geometry.y.round(decimals), crs=4326)
+    )
+    assert verdicts(parts.promesse.check(rounded))["points are new"] == "failed"
+
+
+def test_a_fine_time_does_not_hide_those_that_are_cut():
+    before = line(np.arange(100), times=np.arange(100) * 7 * 10**9 + 123_456_789)
+    cut = before.times // 10**9 * 10**9
+    cut[5] += 1
+    found = compared(before, line(np.arange(100) + 500, times=cut), "times are new")
+    assert found["verdict"] == "look"
+    assert found["reason"].startswith("99 of 100")
+    assert "500.00 m from the published point" in found["reason"]
+
+
+def test_a_trace_that_is_true_for_the_most_part_fails():
+    x = np.arange(200) * 100 + 0.123456789
+    moved = x + np.where(np.arange(200) % 3, 0, 50)
+    assert compared(line(x), line(moved), "points are new")["verdict"] == "failed"
+
+
+def test_points_that_chance_makes_true_are_no_leak():
+    rng = np.random.default_rng(1)
+    true = np.cumsum(rng.uniform(1, 3, 20_000))
+    published = rng.uniform(true[0], true[-1], 20_000)
+    found = compared(line(true), line(np.sort(published)), "points are new")
+    assert found["verdict"] == "passed"
+    assert found["reason"].endswith("no more than by chance")
+    leaked = np.where(np.arange(20_000) % 200, published, true)
+    found = compared(line(true), line(np.sort(leaked)), "points are new")
+    assert found["verdict"] == "look"
+    assert "chance would give" in found["reason"]
+
+
+def test_times_that_chance_makes_true_are_no_leak():
+    rng = np.random.default_rng(1)
+    true = np.cumsum(rng.integers(10**8, 10**9, 20_000))
+    published = np.sort(rng.integers(true[0], true[-1], 20_000)) // 10**6 * 10**6
+    found = compared(line(true * 0, times=true), line(true * 0 + 500, times=published), "times are new")
+    assert found["verdict"] == "passed"
+    assert found["reason"].endswith("no more than by chance")
+
+
+def test_noise_on_a_grid_has_no_needless_digits(parts):
+    for seed in range(3):
+        noisy = pg.GeoIndistinguishability(0.01, grid=1, seed=seed).protect(parts)
+        table = parts.promesse.check(noisy)
+        assert verdicts(table)["no needless digits"] == "passed"
+        assert "grid" in reason(table, "no needless digits")
+        fine = pg.GeoIndistinguishability(0.01, seed=seed).protect(parts)
+        assert verdicts(parts.promesse.check(fine))["no needless digits"] == "look"
+
+
+def test_rows_alone_are_no_grid(parts):
+    noisy = pg.GeoIndistinguishability(0.01, grid=10, seed=1).protect(parts)
+    x = noisy.geometry.x + np.random.default_rng(1).uniform(0, 1e-4, len(noisy))
+    rows = noisy.set_geometry(points_from_xy(x, noisy.geometry.y, crs=4326))
+    assert verdicts(parts.promesse.check(rows))["no needless digits"] == "look"
+
+
+def test_few_fine_points_tell_no_grid():
+    x = np.array([0.123456789, 700.123456, 2000.987654])
+    assert compared(plane(x, x), plane(x, x), "no needless digits")["verdict"] == "look"
+
+
+def test_traces_that_are_not_published_are_counted(parts, safe):
+    dropped = safe[safe["user"] != safe["user"].iloc[0]]
+    missing = parts["user"].nunique() - dropped["user"].nunique()
+    assert f"; {missing} trace" in reason(parts.promesse.check(dropped), "all traces are compared")
+
+
+def test_keys_of_the_original_are_told(parts, safe):
+    assert "keys of the original: rename them" in reason(parts.promesse.check(safe), "user keys are pseudonyms")
+    before = parts.assign(user=parts["user"].replace({parts["user"].iloc[-1]: "somebody"}))
+    table = before.promesse.check(safe)
+    assert verdicts(table)["user keys are pseudonyms"] == "look"
+    assert "are keys of the original" in reason(table, "user keys are pseudonyms")
+    renamed = pg.pseudonymize(safe)
+    assert reason(before.promesse.check(renamed), "user keys are pseudonyms").endswith("(16 hex digits)")
+
+
+def test_findings_print_whole(parts, safe, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    table = parts.promesse.check(safe)
+    lines = str(table).splitlines()
+    assert max(map(len, lines)) <= 90
+    words = " ".join(" ".join(lines).split())
+    assert all(" ".join(one.split()) in words for one in table["reason"])
+    assert "may bring them nearer than epsilon" in table._repr_html_()
+    assert str(table[["test"]]).splitlines()[0].split() == ["test"]
+
+
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    st.sampled_from([10**3, 10**6, 10**9]),
+)
+def test_same_times_are_those_that_the_plain_twin_finds(before, after, unit):
+    true = np.sort(np.array(before)) * unit // 7
+    published = np.sort(np.array(after)) * unit
+    found = align(line(true * 0, times=true), line(published * 0, times=published)).same_times()[0]
+    finer = next(one for one in (10**9, 10**6, 10**3) if np.mean(published % one == 0) >= 0.1)
+    units = [one for one in (10**9, 10**6, 10**3) if one <= finer]
+    for number, time in zip(found, published.tolist(), strict=True):
+        size = next(one for one in units if time % one == 0)
+        if size != finer and np.mean(published % size == 0) < 0.1:
+            size = 10**3
+        matches = [one for one in true.tolist() if time in (one // size * size, -(-one // size) * size)]
+        assert (number >= 0) == bool(matches)
+        assert number < 0 or true[number] in matches

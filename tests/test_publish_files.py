@@ -1,5 +1,6 @@
 """The check before publishing: what a file holds beside the records, in each format."""
 
+import bz2
 import gzip
 import json
 import sqlite3
@@ -15,6 +16,7 @@ import shapely
 
 import promesse_geo as pg
 from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
+from promesse_geo.publish.packed import packed_things
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
 
@@ -80,8 +82,7 @@ def test_what_we_write_passes_under_other_names_and_without_records_or_users(tmp
     pg.write(safe.assign(user=7), tmp_path / f"number.{ending}")
     assert passes(tmp_path / f"number.{ending}")
     pg.write(safe.iloc[:0], tmp_path / f"empty.{ending}")
-    if ending not in ("geojson", "json"):  # GeoJSON without records names no columns
-        assert passes(tmp_path / f"empty.{ending}")
+    assert passes(tmp_path / f"empty.{ending}")
 
 
 def test_a_large_geopackage_of_ours_passes(tmp_path):
@@ -251,6 +252,87 @@ def test_room_of_deleted_records_is_looked_at(tmp_path, safe):
     assert "room of deleted records" in looked_at(path)
 
 
+def in_place(folder, safe, *statements):
+    """A GeoPackage of long names that was changed without clearing what is freed."""
+    safe = safe.assign(user="secret name number one")
+    return changed(folder, safe, "PRAGMA secure_delete = off", *statements)
+
+
+def test_names_that_were_changed_in_place_and_still_stand_there_fail(tmp_path, safe):
+    path = in_place(tmp_path, safe, "UPDATE traces SET user = '0123456789abcdef'")
+    assert b"secret name" in path.read_bytes()
+    assert "what was deleted or changed" in failing(path)
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("VACUUM")
+    assert b"secret name" not in path.read_bytes()
+    assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
+
+
+def test_records_that_were_deleted_and_still_stand_there_fail(tmp_path, safe):
+    path = in_place(tmp_path, pd.concat([safe] * 10), "DELETE FROM traces WHERE fid > 5")
+    assert b"secret name" in path.read_bytes()
+    assert "what was deleted or changed" in failing(path)
+
+
+def test_an_extent_of_other_records_is_looked_at(tmp_path, safe):
+    path = changed(tmp_path, safe, "UPDATE gpkg_contents SET min_x = min_x - 0.01")
+    assert "an extent that is not that of the records" in looked_at(path)
+
+
+@pytest.mark.parametrize("kept", [slice(None), slice(1, None)], ids=["all nodes", "leaves"])
+def test_an_index_of_other_places_fails(tmp_path, safe, kept):
+    read, write = "SELECT data, nodeno FROM {}", "UPDATE {} SET data = ? WHERE nodeno = ?"
+    nodes = "rtree_traces_geometry_node"
+    with closing(sqlite3.connect(written(tmp_path, safe, "gpkg"))) as file:
+        true = file.execute(read.format(nodes)).fetchall()
+    path = tmp_path / "moved.gpkg"
+    pg.write(safe.set_geometry(safe.geometry.translate(0.01)), path)
+    assert passes(path)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.executemany(write.format(nodes), true[kept])
+    assert "an index of other places" in failing(path)
+
+
+def test_bytes_behind_the_boxes_of_an_index_fail(tmp_path, safe):
+    path = written(tmp_path, safe.iloc[:5], "gpkg")
+    with closing(sqlite3.connect(path)) as file, file:
+        (data,) = file.execute("SELECT data FROM rtree_traces_geometry_node").fetchone()
+        file.execute("UPDATE rtree_traces_geometry_node SET data = ?", [data[:-6] + b"secret"])
+    assert "an index of other places" in failing(path)
+
+
+def test_bytes_behind_a_point_fail(tmp_path, safe):
+    path = changed(tmp_path, safe, "UPDATE traces SET geometry = CAST(geometry || 'secret' AS BLOB) WHERE fid = 3")
+    assert "1 geometry with more bytes than a point has" in failing(path)
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("INSERT INTO gpkg_ogr_contents VALUES ('secret', 3)", "rows about another table in 'gpkg_ogr_contents'"),
+        ("INSERT INTO sqlite_sequence VALUES ('secret', 3)", "rows about another table in 'sqlite_sequence'"),
+        ("UPDATE gpkg_spatial_ref_sys SET description = 'secret' WHERE srs_id = 0", "a description of a CRS"),
+        ("CREATE INDEX one /* secret */ ON traces (user)", "comments in the definitions"),
+    ],
+)
+def test_other_rows_and_comments_are_looked_at(tmp_path, safe, statement, words):
+    assert words in looked_at(changed(tmp_path, safe, statement))
+
+
+def test_a_geopackage_that_goes_in_circles_is_damaged(tmp_path, safe):
+    path = written(tmp_path, pd.concat([safe] * 5), "gpkg")
+    with closing(sqlite3.connect(path)) as file:
+        (root,) = file.execute("SELECT rootpage FROM sqlite_master WHERE name = 'traces'").fetchone()
+        size = file.execute("PRAGMA page_size").fetchone()[0]
+    content = bytearray(path.read_bytes())
+    start = (root - 1) * size
+    assert content[start] == 5
+    content[start + 8 : start + 12] = root.to_bytes(4, "big")
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="cannot be looked into"):
+        file_findings(path)
+
+
 # GeoJSON
 
 
@@ -310,6 +392,22 @@ def test_a_property_of_one_feature_alone_and_a_member_twice_fail(tmp_path, safe)
         path.read_text().replace('"properties": {', '"properties": {"phone": "secret"}, "properties": {', 1)
     )
     assert "'properties' twice" in failing(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.update(type="secret"),
+        lambda f: f["geometry"].update(type="secret"),
+        lambda f: f["geometry"].update(coordinates=["secret", "secret"]),
+        lambda f: f["geometry"].update(coordinates={"secret": 1}),
+        lambda f: f["properties"].update(user={"secret": "secret"}),
+        lambda f: f["properties"].update(user=["secret"]),
+    ],
+)
+def test_features_of_another_kind_fail(tmp_path, safe, change):
+    path = rewritten(tmp_path, safe, lambda c: change(c["features"][3]))
+    assert "1 feature of another kind" in failing(path)
 
 
 # Parquet
@@ -387,6 +485,51 @@ def test_names_left_over_in_a_dictionary_fail(tmp_path, safe, stored):
     assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
 
 
+def with_points(folder, safe, change):
+    """A Parquet file whose geometries are changed as bytes."""
+    path = written(folder, safe, "parquet")
+    table = pq.read_table(path)
+    points = [change(point) for point in table["geometry"].to_pylist()]
+    pq.write_table(table.set_column(2, table.schema.field("geometry"), pa.array(points, pa.binary())), path)
+    return path
+
+
+def test_bytes_behind_the_points_of_a_parquet_fail(tmp_path, safe):
+    assert f"{6 * len(safe):,} bytes behind points" in failing(
+        with_points(tmp_path, safe, lambda point: point + b"secret")
+    )
+
+
+def test_other_ways_to_write_a_point_pass(tmp_path, safe):
+    def numbered(point):
+        return shapely.to_wkb(shapely.set_srid(shapely.from_wkb(point), 4326), include_srid=True, byte_order=0)
+
+    assert passes(with_points(tmp_path, safe, numbered))
+
+
+def test_bytes_of_a_parquet_that_belong_to_no_column_fail(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path.write_bytes(content[:start] + b"secret" + content[start:])
+    assert "6 bytes that belong to no column" in failing(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"write_page_index": True},
+        {"use_dictionary": False, "compression": "none"},
+        {"row_group_size": 10, "compression": "zstd"},
+        {"data_page_version": "2.0", "write_page_checksum": True},
+    ],
+)
+def test_parquet_passes_however_it_is_laid_out(tmp_path, safe, options):
+    path = written(tmp_path, safe, "parquet")
+    pq.write_table(pq.read_table(path), path, **options)
+    assert passes(path)
+
+
 # Folders, packed files, and other formats
 
 
@@ -414,6 +557,46 @@ def test_a_packed_csv_is_looked_at(tmp_path, safe):
         with path.open("wb") as raw, gzip.GzipFile(name, "wb", fileobj=raw) as file:
             file.write(content)
         assert rows(path).loc["metadata of the file", "verdict"] == verdict
+
+
+SECRET = b"secret"
+PACKERS = {
+    "gzip": lambda content: gzip.compress(content, mtime=0),
+    "bz2": bz2.compress,
+    "zstd": lambda content: pa.compress(content, codec="zstd", asbytes=True),
+}
+BEHIND = {
+    "gzip": [PACKERS["gzip"](b""), b"\0" * 20 + SECRET],
+    "bz2": [PACKERS["bz2"](b""), SECRET],
+    "zstd": [PACKERS["zstd"](b""), b"\x50\x2a\x4d\x18\x06\0\0\0secret"],
+}
+
+
+@pytest.mark.parametrize("size", [0, 1, 300, 100_000, 3_000_000])
+@pytest.mark.parametrize("kind", list(PACKERS))
+def test_what_follows_the_first_packed_piece_fails(tmp_path, kind, size):
+    path = tmp_path / "safe.csv"
+    text = b"user,time,lon,lat\n" + b"0123456789abcdef,2024-01-01T00:00:00Z,4.5,45\n" * (size // 45 + 1)
+    path.write_bytes(PACKERS[kind](text))
+    assert passes(path)
+    for behind in BEHIND[kind]:
+        path.write_bytes(PACKERS[kind](text) + behind)
+        assert packed_things(path) == [f"more than one piece of {kind}: what follows the first may be anything"]
+    path.write_bytes(PACKERS[kind](text) + PACKERS[kind](text[18:]))
+    assert "more than one piece" in failing(path)
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 200_000])
+def test_zstd_of_any_kind_is_one_piece(tmp_path, size):
+    """Frames that say their size or not, with blocks that are raw, repeated or packed."""
+    rng = np.random.default_rng(size)
+    for text in (rng.bytes(size), b"a" * size, bytes(rng.integers(48, 58, size, np.uint8))):
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            stream.write(text)
+        for packed in (sink.getvalue().to_pybytes(), PACKERS["zstd"](text)):
+            (tmp_path / "a.csv").write_bytes(packed)
+            assert packed_things(tmp_path / "a.csv") == []
 
 
 def test_a_format_that_is_not_looked_into_is_no_pass(tmp_path):

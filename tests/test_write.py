@@ -731,3 +731,12 @@ def test_a_geopackage_that_a_program_has_not_written_back_fails_the_check(tmp_pa
         assert found["verdict"] == "failed"
         assert "not in the file yet" in found["reason"]
     open_elsewhere.close()
+
+
+@pytest.mark.parametrize("ending", ["gpkg", "geojson"])
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_seconds_just_before_a_minute_are_written_as_such(tmp_path, ending, zone):
+    times = np.array([59_999_000_000, 59_999_499_999, 59_999_500_000, 59_999_999_999, 10**18 + 39_999_999_999])
+    traces = pg.Traces.from_arrays(np.arange(5.0), np.arange(5.0), times=times, users=["a"], counts=[5], zone=zone)
+    pg.write(traces, tmp_path / f"late.{ending}")
+    assert pg.read_file(tmp_path / f"late.{ending}").times.tolist() == (times // 10**6 * 10**6).tolist()

@@ -2,13 +2,14 @@
 
 from promesse_geo.publish.comparison import check_published, checked_epsilon
 from promesse_geo.publish.files import file_epsilon, file_findings, file_mechanism
-from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED
+from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Findings
 
 __all__ = [
     "FAILED",
     "LOOK",
     "NOT_COMPARABLE",
     "PASSED",
+    "Findings",
     "check_published",
     "checked_epsilon",
     "file_epsilon",

@@ -1,20 +1,20 @@
 """Protected data beside the original: what is the same that should not be."""
 
 import math
+from collections.abc import Callable
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+from tqdm.auto import tqdm
 
 from promesse_geo import check
 from promesse_geo.columns import Name
-from promesse_geo.pairs import Pairs, align, has_decimals, unit_metres
-from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, no_others
+from promesse_geo.pairs import WIDER, Pairs, align
+from promesse_geo.publish.digits import FINE, digits
+from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, Findings, no_others
 from promesse_geo.publish.frames import frame_findings
 from promesse_geo.traces import Traces, as_traces, read_frame
-
-FINE = 0.01
-"""Metres below which a digit of a coordinate is needless."""
 
 _PSEUDONYM = r"[0-9a-f]{16}"
 _PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new")
@@ -46,7 +46,7 @@ def check_published(
     -------
     pandas.DataFrame
         One row a test: test, verdict ("passed", "look", "failed", "not comparable") and reason. "Look" says that only
-        you can tell. Passing everything is no proof of anonymity.
+        you can tell. Passing everything is no proof of anonymity. It prints whole.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def check_published(
     else:
         after, beside = as_traces(protected, user=user, time=time), [no_others([])]
     pairs = align(before, after)
-    return pd.DataFrame([_users(after), *beside, *_compared(pairs, after, epsilon), _digits(after)])
+    return Findings([_users(before, after), *beside, *_compared(pairs, after, epsilon), digits(after)])
 
 
 def checked_epsilon(epsilon: float | None) -> float | None:
@@ -78,18 +78,23 @@ def checked_epsilon(epsilon: float | None) -> float | None:
     return check.number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
 
 
-def _users(after: Traces) -> Finding:
+def _users(before: Traces, after: Traces) -> Finding:
     test = "user keys are pseudonyms"
     if not len(after):
         return Finding(test, NOT_COMPARABLE, "there is nothing in the protected data")
     if after.names.user is None:
         return Finding(test, PASSED, "there is no user: all is one trace")
-    texts = pd.Series([str(user) for user in after.users.tolist()], dtype=str)
-    others = int((~texts.str.fullmatch(_PSEUDONYM)).sum())
+    theirs, ours = (pd.Series([str(user) for user in one.users.tolist()], dtype=str) for one in (before, after))
+    others = int((~ours.str.fullmatch(_PSEUDONYM)).sum())
+    known = int(ours.isin(theirs).sum())
+    same = f"{known:,} of {check.counted(len(ours), 'user key')} are keys of the original"
     if others:
-        reason = f"{others:,} of {check.counted(len(after), 'user key')} do not look like the names of pseudonymize()"
-        return Finding(test, LOOK, reason)
-    return Finding(test, PASSED, "all are 16 hex digits")
+        reason = f"{others:,} of {check.counted(len(ours), 'user key')} do not look like the names of pseudonymize()"
+        return Finding(test, LOOK, f"{reason}; {same}" if known else reason)
+    if known and not theirs.str.fullmatch(_PSEUDONYM).all():
+        return Finding(test, LOOK, f"{same}, which has no pseudonyms, though they look like some")
+    looks = "all look like pseudonyms (16 hex digits)"
+    return Finding(test, PASSED, f"{looks}; {same}: rename them if anybody knows these" if known else looks)
 
 
 def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Finding]:
@@ -101,11 +106,18 @@ def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Findin
         )
         return [Finding(name, NOT_COMPARABLE, reason) for name in (test, *_PER_TRACE)]
     counts = f"{compared:,} of {check.counted(len(after), 'trace')} compared"
-    whole = Finding(test, PASSED, counts)
+    missing = len(pairs.original) - compared
+    dropped = f"; {check.counted(missing, 'trace')} of the original are not published" if missing else ""
+    whole = Finding(test, PASSED, counts + dropped)
     if compared < len(after):
         whole = Finding(test, NOT_COMPARABLE, f"{counts}; the original has no such users for the others")
-    ends = [_end(pairs, epsilon, first=first) for first in (True, False)]
-    return [whole, *ends, _times(pairs), _points(pairs)]
+    looks: list[Callable[[], Finding]] = [
+        lambda: _end(pairs, epsilon, first=True),
+        lambda: _end(pairs, epsilon, first=False),
+        lambda: _times(pairs),
+        lambda: _points(pairs),
+    ]
+    return [whole, *(look() for look in tqdm(looks, desc="comparing", unit=" tests", delay=1, disable=None))]
 
 
 def _end(pairs: Pairs, epsilon: float | None, *, first: bool) -> Finding:
@@ -128,42 +140,54 @@ def _end(pairs: Pairs, epsilon: float | None, *, first: bool) -> Finding:
 
 
 def _times(pairs: Pairs) -> Finding:
-    same = int(pairs.shared_times().sum())
-    if same:
-        return Finding(
-            "times are new",
-            LOOK,
-            f"{same:,} of {pairs.protected.records:,} published times are true ones of their user",
-        )
-    return Finding("times are new", PASSED, "no published time is a true one of its user")
+    test = "times are new"
+    found, near = pairs.same_times()
+    same = np.flatnonzero(found >= 0)
+    counts = f"{len(same):,} of {len(found):,} published times are true ones of their user"
+    if _beyond_chance(len(same), int(near.sum())):
+        median = np.median(pairs.distances(found[same], same))
+        reason = f"{counts}, who was then, in the median, {median:,.2f} m from the published point"
+        return Finding(test, LOOK, reason)
+    if len(same):
+        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
+    return Finding(test, PASSED, "no published time is a true one of its user")
+
+
+def _beyond_chance(same: int, near: int) -> bool:
+    """Whether more are the same than what lies near lets expect, were all spread evenly along a line."""
+    expected = _by_chance(same, near)
+    return same > expected + 3 * math.sqrt(expected)
+
+
+def _by_chance(same: int, near: int) -> float:
+    return (near - same) / (WIDER - 1)
 
 
 def _points(pairs: Pairs) -> Finding:
-    test = "points are new"
-    same = pairs.shared_points()
-    whole = int(np.logical_and.reduceat(same, pairs.protected.offsets[:-1]).sum())
-    if whole:
-        return Finding(test, FAILED, f"{check.counted(whole, 'trace')} would be published point by point as recorded")
-    if same.any():
-        return Finding(
-            test,
-            LOOK,
-            f"{int(same.sum()):,} of {pairs.protected.records:,} published points are true ones of their user",
-        )
+    test, records = "points are new", pairs.protected.records
+    nearness = pairs.nearness()
+    same, near = (int((nearness >= least).sum()) for least in (2, 1))
+    known = _mostly_known(pairs, nearness == 2, same=same, near=near)
+    if known:
+        reason = f"{check.counted(known, 'trace')} would be published as recorded, point by point or for the most part"
+        return Finding(test, FAILED, reason)
+    counts = f"{same:,} of {records:,} published points are true ones of their user"
+    if _beyond_chance(same, near):
+        return Finding(test, LOOK, f"{counts}; chance would give {_by_chance(same, near):,.1f}")
+    if 2 * near > records:
+        return Finding(test, LOOK, f"{near:,} of {records:,} published points are next to true ones of their user")
+    if same:
+        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
     return Finding(test, PASSED, "no published point is a true one of its user")
 
 
-def _digits(after: Traces) -> Finding:
-    test = "no needless digits"
-    decimals = math.ceil(math.log10(unit_metres(after.space) / FINE) - 0.1)
-    x, y = after.coordinates()
-    fine = int((~(has_decimals(x, decimals) & has_decimals(y, decimals))).sum())
-    if fine:
-        return Finding(
-            test,
-            LOOK,
-            f"{check.counted(fine, 'point')} of {after.records:,} are finer than a centimetre, as computed ones are; "
-            "for noise, grid= makes them coarse, though on longitude and latitude such a grid has many decimals too; "
-            "those of Promesse keep their digits, for rounding may bring them nearer than epsilon",
-        )
-    return Finding(test, PASSED, "no point is finer than a centimetre")
+def _mostly_known(pairs: Pairs, known: np.ndarray, *, same: int, near: int) -> int:
+    """How many traces have more true points than others, beyond what chance can give in any trace.
+
+    In n points at least n/2 are true by chance with a probability of (4p)^(true ones) at most.
+    """
+    records, beside = len(known), near - same
+    chance = beside if 2 * beside > records else _by_chance(same, near)  # where most are near, that tells little
+    counts = np.add.reduceat(known, pairs.protected.offsets[:-1], dtype=np.int64)
+    odds = np.minimum(4 * min(chance, same) / records, 1.0) ** counts * len(counts)
+    return int(((2 * counts > pairs.protected.counts) & (odds < 0.01)).sum())

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,20 +16,30 @@ from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.datasets.guess import guess_format
 from promesse_geo.datasets.layer import GDAL_ERRORS
-from promesse_geo.datasets.sources import GZIP, find_files
+from promesse_geo.datasets.sources import find_files
 from promesse_geo.datasets.table import ENDINGS, table_kind
 from promesse_geo.datasets.table_columns import Wanted
 from promesse_geo.datasets.text_table import find_text_columns, read_layout
 from promesse_geo.mechanisms import Mechanism, Promesse
-from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, no_others
+from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, Findings, no_others
 from promesse_geo.publish.geojson import geojson_extras
 from promesse_geo.publish.geopackage import geopackage_extras, geopackage_metadata
+from promesse_geo.publish.packed import packed_notes, packed_things
 from promesse_geo.publish.parquet import parquet_extras, parquet_metadata
 from promesse_geo.write import METADATA_KEY, describe_mechanism
 
 _TESTS = ("no other columns", "nothing else in the file", "metadata of the file")
-_CANNOT = (KeyError, TypeError, ValueError, AttributeError, OSError, sqlite3.Error, pa.ArrowException, *GDAL_ERRORS)
-_GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 4, 8, 16  # bits that say what gzip's header holds
+_CANNOT = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OSError,
+    sqlite3.Error,
+    struct.error,
+    pa.ArrowException,
+    *GDAL_ERRORS,
+)
 
 
 def file_findings(
@@ -63,7 +74,7 @@ def file_findings(
     path = Path(path)
     if path.exists() and guess_format(path) != "table":
         reason = "only GeoParquet, GeoPackage, GeoJSON and CSV are looked into; write the data anew as one of them"
-        return pd.DataFrame([Finding(test, NOT_COMPARABLE, reason) for test in _TESTS])
+        return Findings([Finding(test, NOT_COMPARABLE, reason) for test in _TESTS])
     wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False)
     files = find_files(path, endings=ENDINGS, owner="check")
     found = [_extras(file, wanted) for file in files]
@@ -72,7 +83,7 @@ def file_findings(
     columns, things, notes = (
         list(dict.fromkeys(one for some in kind for one in some)) for kind in zip(*found, strict=True)
     )
-    return pd.DataFrame([no_others(columns), _nothing_else(things), _metadata(notes)])
+    return Findings([no_others(columns), _nothing_else(things), _metadata(notes)])
 
 
 def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
@@ -149,18 +160,7 @@ def _text_extras(path: Path, wanted: Wanted) -> Extras:
     layout = read_layout(path)
     names, (across, along, _) = find_text_columns(layout, wanted)
     taken = {names.user, names.time, across, along}
-    return Extras([name for name in layout.columns if name not in taken], [], _gzip_notes(path))
-
-
-def _gzip_notes(path: Path) -> list[str]:
-    """A comment in gzip's header, or a name that is not the file's own."""
-    with path.open("rb") as file:
-        head = file.read(1024)
-    if not head.startswith(GZIP) or not head[3] & (_GZIP_EXTRA | _GZIP_NAME | _GZIP_COMMENT):
-        return []
-    name = head[10:].partition(b"\0")[0].decode("latin-1")
-    plain = head[3] & ~1 == _GZIP_NAME and name in (path.name, path.stem)
-    return [] if plain else ["a name or a comment in gzip's header"]
+    return Extras([name for name in layout.columns if name not in taken], packed_things(path), packed_notes(path))
 
 
 def _beside(folder: Path, files: list[Path]) -> Extras:

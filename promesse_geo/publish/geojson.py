@@ -9,6 +9,7 @@ from typing import Any
 import pyogrio
 
 from promesse_geo import check
+from promesse_geo.columns import Names
 from promesse_geo.datasets.table_columns import Wanted, find_user_and_time
 from promesse_geo.publish.findings import Extras
 
@@ -20,12 +21,11 @@ _CRS = re.compile(r"urn:ogc:def:crs:(OGC:[\d.]*:CRS84|EPSG:[\d.]*:\d+)")
 
 def geojson_extras(path: Path, wanted: Wanted) -> Extras:
     """Look at properties, Z and M, members that GeoJSON does not know, identifiers of features, and names."""
-    about = pyogrio.read_info(path)
-    names = find_user_and_time(list(about["fields"]), wanted)
     twice: set[str] = set()
     collection = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=lambda pairs: _once(pairs, twice))
     is_collection = collection.get("type") == "FeatureCollection"
     features = collection["features"] if is_collection else [collection]
+    names = Names() if not features else find_user_and_time(list(pyogrio.read_info(path)["fields"]), wanted)
     geometries = [feature.get("geometry") or {} for feature in features]
     columns: list[Any] = sorted(
         _members(feature.get("properties") or {} for feature in features) - {names.user, names.time}
@@ -36,6 +36,9 @@ def geojson_extras(path: Path, wanted: Wanted) -> Extras:
     if is_collection:
         foreign |= set(collection) - _COLLECTION
     things = [f"the {'member' if len(foreign) == 1 else 'members'} {check.listed(sorted(foreign))}"] if foreign else []
+    odd = len(features) - sum(map(_is_of_a_point, features))
+    if odd:
+        things.append(f"{check.counted(odd, 'feature')} of another kind than one with a point and plain properties")
     if twice:
         things.append(f"{check.listed(sorted(twice))} twice in one object")
     if _are_named([feature.get("id") for feature in features]):
@@ -54,6 +57,19 @@ def _once(pairs: list[tuple[str, Any]], twice: set[str]) -> dict[str, Any]:
 
 def _members(contents: Any) -> set[str]:
     return set().union(*contents)
+
+
+def _is_of_a_point(feature: dict[str, Any]) -> bool:
+    """Whether a feature is one, with nothing inside of it but a point or nothing, and texts, numbers or nothing."""
+    geometry, values = feature.get("geometry"), (feature.get("properties") or {}).values()
+    if feature.get("type") != "Feature" or any(isinstance(value, (dict, list)) for value in values):
+        return False
+    if geometry is None:
+        return True
+    place = geometry.get("coordinates")
+    if geometry.get("type") != "Point" or not isinstance(place, list):
+        return False
+    return all(isinstance(number, (int, float)) for number in place)
 
 
 def _are_named(names: list[Any]) -> bool:

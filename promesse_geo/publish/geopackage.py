@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pyogrio
 
 from promesse_geo import check
@@ -14,6 +15,8 @@ from promesse_geo.datasets.table_columns import Wanted, find_user_and_time
 from promesse_geo.datasets.wkb import read_points
 from promesse_geo.output import OF_SQLITE
 from promesse_geo.publish.findings import Extras
+from promesse_geo.publish.rtree import says_more
+from promesse_geo.publish.sqlite_pages import pages_with_remains
 from promesse_geo.write import METADATA_KEY
 
 _OWN_TABLES = {
@@ -28,6 +31,21 @@ _OWN_TABLES = {
     "gpkg_metadata_reference",
     "sqlite_sequence",
 }
+_ABOUT_TABLES = (
+    ("gpkg_contents", "table_name"),
+    ("gpkg_ogr_contents", "table_name"),
+    ("gpkg_extensions", "table_name"),
+    ("gpkg_metadata_reference", "table_name"),
+    ("sqlite_sequence", "name"),
+)
+_CRS_WORDS = {
+    (None,),
+    ("",),
+    ("undefined Cartesian coordinate reference system",),
+    ("undefined geographic coordinate reference system",),
+    ("longitude/latitude coordinates in decimal degrees on the WGS 84 spheroid",),
+}
+_BLOB = 29  # bytes of a point: 8 of GeoPackage, 21 of well-known binary
 _RTREE = ("", "_rowid", "_node", "_parent")
 
 
@@ -45,9 +63,23 @@ def geopackage_extras(path: Path, wanted: Wanted) -> Extras:
         own = _OWN_TABLES | {layer} | {f"rtree_{layer}_{geometry}{part}" for part in _RTREE}
         others = sorted(tables - own)
         things = [f"the {'table' if len(others) == 1 else 'tables'} {check.listed(others)}"] if others else []
+        x, y, high = _points(path, layer)
         things += _row_numbers(file, layer)
+        remains, elsewhere = pages_with_remains(
+            file,
+            path,
+            {layer, f"rtree_{layer}_{geometry}_node"},
+            passed_over={f"rtree_{layer}_{geometry}{part}" for part in ("_rowid", "_parent")},
+        )
+        if remains:
+            room = check.counted(remains, "page")
+            things.append(f"what was deleted or changed, in {room} of free room (write it anew, or VACUUM it)")
+        things += _hidden(file, layer, geometry=geometry, points=None if high else (x, y))
         columns = _columns(file, path, wanted, layer=layer, geometry=geometry)
-        return Extras(columns, things, list(dict.fromkeys(_notes(file, layer, path))))
+        notes = [*_notes(file, layer, path), *_other_rows(file, layer, x, y)]
+        if elsewhere or file.execute("PRAGMA freelist_count").fetchone()[0]:
+            notes.append("room of deleted records, which may still stand there")
+        return Extras([*columns, *(["Z or M"] if high else [])], things, list(dict.fromkeys(notes)))
 
 
 def geopackage_metadata(path: Path) -> dict[str, str]:
@@ -66,11 +98,30 @@ def _columns(file: sqlite3.Connection, path: Path, wanted: Wanted, *, layer: str
     names = find_user_and_time(list(pyogrio.read_info(path, layer=layer)["fields"]), wanted, geometry=geometry)
     about = file.execute(f"PRAGMA table_xinfo({_quoted(layer)})").fetchall()
     taken = {names.user, names.time, geometry}
-    others: list[Any] = [name for _, name, _, _, _, key, _ in about if not key and name not in taken]
+    return [name for _, name, _, _, _, key, _ in about if not key and name not in taken]
+
+
+def _points(path: Path, layer: str) -> tuple[np.ndarray, np.ndarray, bool]:
     described, table = pyogrio.read_arrow(path, layer=layer, columns=[])
-    if read_points(table.column(described["geometry_name"] or "wkb_geometry"))[2]:
-        others.append("Z or M")
-    return others
+    return read_points(table.column(described["geometry_name"] or "wkb_geometry"))
+
+
+def _hidden(
+    file: sqlite3.Connection, layer: str, *, geometry: str, points: tuple[np.ndarray, np.ndarray] | None
+) -> Iterator[str]:
+    """What the layer has beside its points: bytes behind them, and other places in their index."""
+    if points is None:
+        return
+    (longer,) = file.execute(
+        f"SELECT count(*) FROM {_quoted(layer)} WHERE length(CAST({_quoted(geometry)} AS BLOB)) > ?", [_BLOB]
+    ).fetchone()
+    if longer:
+        yield f"{check.counted(longer, 'geometry', 'geometries')} with more bytes than a point has"
+    index = f"rtree_{layer}_{geometry}_node"
+    if file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [index]).fetchall():
+        rows = np.array(file.execute(f"SELECT rowid FROM {_quoted(layer)} ORDER BY 1").fetchall(), np.int64).ravel()
+        if says_more(file, _quoted(index), rows, *points):
+            yield "an index of other places than those of the records"
 
 
 def _quoted(name: str) -> str:
@@ -97,8 +148,28 @@ def _notes(file: sqlite3.Connection, layer: str, path: Path) -> Iterator[str]:
             yield "a title or a description"
     if layer not in ("traces", path.stem):
         yield f"the layer's name {layer!r}"
-    if file.execute("PRAGMA freelist_count").fetchone()[0]:
-        yield "room of deleted records, which may still stand there"
+
+
+def _other_rows(file: sqlite3.Connection, layer: str, x: np.ndarray, y: np.ndarray) -> Iterator[str]:
+    """Rows about anything but the layer, and an extent that is not that of the records."""
+    extents = file.execute(
+        "SELECT min_x, min_y, max_x, max_y FROM gpkg_contents WHERE table_name = ?", [layer]
+    ).fetchall()
+    placed = np.isfinite(x) & np.isfinite(y)
+    true = [side(axis[placed]) for side in (np.min, np.max) for axis in (x, y)] if placed.any() else None
+    for extent in extents:
+        if extent != (None,) * 4 and (true is None or None in extent or not np.allclose(extent, true, 1e-12, 1e-12)):
+            yield "an extent that is not that of the records"
+    for table, column in _ABOUT_TABLES:
+        known = file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [table]).fetchall()
+        names = file.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall() if known else []
+        if {name for (name,) in names} - {None, layer, "gpkg_metadata", "gpkg_metadata_reference"}:
+            yield f"rows about another table in {table!r}"
+    texts = [text or "" for (text,) in file.execute("SELECT sql FROM sqlite_master")]
+    if any("--" in text or "/*" in text for text in texts):
+        yield "comments in the definitions of tables"
+    if set(file.execute("SELECT DISTINCT description FROM gpkg_spatial_ref_sys").fetchall()) - _CRS_WORDS:
+        yield "a description of a CRS"
 
 
 def _texts(file: sqlite3.Connection) -> list[str]:

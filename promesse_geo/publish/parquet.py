@@ -15,6 +15,7 @@ from promesse_geo import check
 from promesse_geo.columns import Names
 from promesse_geo.datasets.geo_table import find_parquet_columns, point_fields
 from promesse_geo.datasets.table_columns import Wanted
+from promesse_geo.datasets.wkb import bytes_behind
 from promesse_geo.publish.findings import Extras
 from promesse_geo.write import METADATA_KEY
 
@@ -35,11 +36,18 @@ def parquet_extras(path: Path, wanted: Wanted) -> Extras:
     schema = file.schema_arrow
     names, places, _ = find_parquet_columns(schema, wanted)
     columns: list[Any] = [name for name in schema.names if name not in (names.user, names.time, *places)]
-    if len(places) == 1 and point_fields(file.read(columns=places).column(0))[2]:
-        columns.append("Z or M")
+    behind = 0
+    if len(places) == 1:
+        geometries = file.read(columns=places).column(0)
+        if point_fields(geometries)[2]:
+            columns.append("Z or M")
+        behind = bytes_behind(geometries)
     taken = [str(name) for name in (names.user, names.time, *places) if name is not None]
     unused = sum(_unused(path, name) for name in taken if _may_hide(schema, name, names))
     things = [check.counted(unused, "value") + " in a dictionary that no record has"] if unused else []
+    if behind:
+        things.append(f"{check.counted(behind, 'byte')} behind points")
+    things += _unclaimed(path, file.metadata)
     return Extras(columns, things, list(dict.fromkeys(_notes(file, places))))
 
 
@@ -65,6 +73,28 @@ def _unused(path: Path, name: str) -> int:
     values = pa.chunked_array([chunk.dictionary for chunk in column.chunks]).unique()
     used = pa.chunked_array([chunk.dictionary.take(chunk.indices.unique().drop_null()) for chunk in column.chunks])
     return pc.count(values).as_py() - pc.count(used.unique()).as_py()
+
+
+def _unclaimed(path: Path, about: pq.FileMetaData) -> list[str]:
+    """Bytes between the columns and before the footer that belong to nothing.
+
+    Indexes of pages stand there too, and nobody says how long they are.
+    """
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
+    spans = []
+    for chunk in chunks:
+        first = chunk.data_page_offset if chunk.dictionary_page_offset is None else chunk.dictionary_page_offset
+        spans += [(first, first + chunk.total_compressed_size)] if chunk.total_compressed_size else []
+    with path.open("rb") as file:
+        file.seek(-8, 2)
+        end = file.tell() - int.from_bytes(file.read(4), "little")
+    bounds = [4, *(one for span in sorted(spans) for one in span), end]
+    gaps = [after - before for before, after in zip(bounds[::2], bounds[1::2], strict=True)]
+    if any(chunk.has_offset_index or chunk.has_column_index for chunk in chunks):
+        gaps[-1] = 0
+    unclaimed = sum(gap for gap in gaps if gap > 0)
+    return [f"{check.counted(unclaimed, 'byte')} that belong to no column"] if unclaimed else []
 
 
 def _notes(file: pq.ParquetFile, places: list[str]) -> Iterator[str]:

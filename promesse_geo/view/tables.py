@@ -1,10 +1,14 @@
 """Tables in plain text, for the terminal."""
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 
 from promesse_geo.preprocess import describe
 from promesse_geo.traces import Traces
+
+_LEAST_ROOM = 40  # characters for a reason, however narrow the terminal
 
 
 def description(traces: Traces) -> str:
@@ -33,13 +37,22 @@ def comparison(original: Traces, protected: Traces) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def findings(table: pd.DataFrame) -> str:
-    """Return the findings of the check before publishing as lines of text."""
+def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
+    """Return the findings of the check before publishing as lines of text, whose reasons are wrapped to a width."""
     columns = [table[name].tolist() for name in ("verdict", "test", "reason")]
     first, second = (max(map(len, column)) for column in columns[:2])
-    return "\n".join(
-        f"{verdict:<{first}}  {test:<{second}}  {reason}" for verdict, test, reason in zip(*columns, strict=True)
-    )
+    lines = []
+    for verdict, test, reason in zip(*columns, strict=True):
+        start = f"{verdict:<{first}}  {test:<{second}}  "
+        room = len(reason) + 1 if width is None else max(width - len(start), _LEAST_ROOM)
+        lines += textwrap.wrap(
+            start + reason,
+            len(start) + room,
+            subsequent_indent=" " * len(start),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
 
 
 def measures(table: pd.DataFrame) -> str:

@@ -1,0 +1,167 @@
+"""Which published records are true ones of their user, and how many decimals coordinates have.
+
+Bound: eight (four in the plane) looks into a hash table of the trace's cells for each record, and a binary search.
+"""
+
+import math
+
+import numpy as np
+
+from promesse_geo.kernels import loop
+
+
+@loop
+def _slot(a, b, c, mask):
+    mixed = a * 73856093 + b * 19349663 + c * 83492791
+    return (mixed ^ (mixed >> 9) ^ (mixed >> 21)) & mask
+
+
+@loop
+def _cell(points, i, scale):
+    a = math.floor(points[i, 0] * scale)
+    b = math.floor(points[i, 1] * scale)
+    c = math.floor(points[i, 2] * scale) if points.shape[1] == 3 else 0
+    return a, b, c
+
+
+@loop
+def _find(points, scale, slots, a, b, c):
+    """The slot of a cell, or the free one where it belongs."""
+    mask = len(slots) - 1
+    slot = _slot(a, b, c, mask)
+    while slots[slot] >= 0:
+        known = _cell(points, slots[slot], scale)
+        if known[0] == a and known[1] == b and known[2] == c:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@loop
+def _table(points, first, last, scale):
+    """A record of each cell of edge 1/scale, at the slot of the cell; −1 in free slots."""
+    size = 8
+    while size < 3 * (last - first):  # mostly free: what is not there shows at once
+        size *= 2
+    slots = np.full(size, -1, np.int64)
+    for i in range(first, last):
+        a, b, c = _cell(points, i, scale)
+        slots[_find(points, scale, slots, a, b, c)] = i
+    return slots
+
+
+@loop
+def _is_known(points, scale, slots, places, i):
+    """Whether a cell of the table is the place's own or one of its nearer neighbours."""
+    a, b, c = _cell(places, i, scale)
+    side_a = -1 if places[i, 0] * scale - a < 0.5 else 1
+    side_b = -1 if places[i, 1] * scale - b < 0.5 else 1
+    depth = 2 if points.shape[1] == 3 else 1
+    side_c = -1 if depth == 2 and places[i, 2] * scale - c < 0.5 else 1
+    for number in range(4 * depth):
+        found = _find(
+            points,
+            scale,
+            slots,
+            a + side_a * (number & 1),
+            b + side_b * ((number >> 1) & 1),
+            c + side_c * (number >> 2),
+        )
+        if slots[found] >= 0:
+            return True
+    return False
+
+
+@loop
+def nearness(original, offsets, published, starts, partners, levels, scales, wider, first, last, out):
+    """Say of each record of traces first … last − 1 whether a true point is at it (2), near it (1) or neither (0).
+
+    At it: within 1/scales[level of the record] or so; near it: within `wider` times that. Levels that fewer than a
+    tenth of a trace have, or a coarser one, are taken for the next: some digits are zero by chance. `out` comes with
+    zeros.
+    """
+    for trace in range(first, last):
+        begin = offsets[partners[trace]]
+        end = offsets[partners[trace] + 1]
+        passed = 0
+        least = 0  # of the levels that are looked at now
+        for level in range(len(scales)):
+            scale = scales[level]
+            some = 0
+            for i in range(starts[trace], starts[trace + 1]):
+                some += least <= levels[i] <= level
+            if some == 0 or (passed == 0 and 10 * some < starts[trace + 1] - starts[trace]):
+                continue
+            passed += some
+            near = False
+            slots = _table(original, begin, end, scale / wider)
+            for i in range(starts[trace], starts[trace + 1]):
+                if least <= levels[i] <= level and _is_known(original, scale / wider, slots, published, i):
+                    out[i] = 1
+                    near = True
+            slots = _table(original, begin, end if near else begin, scale)
+            for i in range(starts[trace], starts[trace + 1]):
+                is_near = near and least <= levels[i] <= level and out[i] == 1
+                if is_near and _is_known(original, scale, slots, published, i):
+                    out[i] = 2
+            least = level + 1
+
+
+@loop
+def _first_after(times, first, last, time):
+    while first < last:
+        middle = (first + last) // 2
+        if times[middle] <= time:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@loop
+def same_times(original, offsets, published, starts, partners, wider, first, last, out, near):
+    """Give each record of traces first … last − 1 the true record that has its time, or −1; and whether one is near.
+
+    Near it is what lies within `wider` times what rounding can do.
+    A time counts as rounded to whole seconds or milliseconds where a tenth of its trace is, else to microseconds.
+    """
+    second = 1_000_000_000
+    milli = 1_000_000
+    micro = 1_000
+    for trace in range(first, last):
+        begin = offsets[partners[trace]]
+        end = offsets[partners[trace] + 1]
+        seconds = 0
+        millis = 0
+        for i in range(starts[trace], starts[trace + 1]):
+            seconds += published[i] % second == 0
+            millis += published[i] % milli == 0
+        count = starts[trace + 1] - starts[trace]
+        for i in range(starts[trace], starts[trace + 1]):
+            unit = micro
+            if published[i] % second == 0 and seconds * 10 >= count:
+                unit = second
+            elif published[i] % milli == 0 and millis * 10 >= count:
+                unit = milli
+            rest = published[i] % unit
+            middle = published[i] - rest + (unit if rest > unit // 2 else 0)
+            found = _first_after(original, begin, end, middle - unit)
+            out[i] = found if found < end and original[found] < middle + unit else -1
+            found = _first_after(original, begin, end, middle - wider * unit)
+            near[i] = found < end and original[found] < middle + wider * unit
+
+
+@loop
+def fewest_decimals(x, y, least, most, first, last, out):
+    """Find how many decimals, from `least` to `most`, both coordinates have but for float noise; else most + 1."""
+    for i in range(first, last):
+        decimals = least
+        scale = 10.0**least
+        while decimals <= most:
+            across = x[i] * scale
+            along = y[i] * scale
+            if abs(across - math.floor(across + 0.5)) < 1e-4 and abs(along - math.floor(along + 0.5)) < 1e-4:
+                break
+            decimals += 1
+            scale *= 10.0
+        out[i] = decimals
