@@ -178,18 +178,6 @@ def test_thirteen_decimals_come_back_to_the_digit_up_to_120_degrees():
         np.testing.assert_array_equal(y, latitudes)
 
 
-turns = st.floats(-360, 360) | st.integers(-8, 8).map(lambda number: 45.0 * number)
-
-
-@given(longitude=turns, latitude=st.floats(-90, 90) | st.sampled_from([-90.0, -45.0, 0.0, 45.0, 90.0]))
-def test_unit_vectors_are_those_of_sines_and_cosines(longitude, latitude):
-    (found,) = DEGREES.points(np.array([longitude]), np.array([latitude]))
-    east, north = longitude * (math.pi / 180), latitude * (math.pi / 180)
-    wanted = (math.cos(north) * math.cos(east), math.cos(north) * math.sin(east), math.sin(north))
-    assert found == pytest.approx(wanted, rel=1e-7, abs=2.5e-16)
-    assert np.array_equal(np.sign(found[np.abs(wanted) > 1e-30]), np.sign([v for v in wanted if abs(v) > 1e-30]))
-
-
 @pytest.mark.parametrize("longitude", [-180.0, 180.0, -90.0, 0.0, 90.0, 179.999999, -179.999999])
 @pytest.mark.parametrize("latitude", [-89.999999, -45.0, 0.0, 10.0, 89.999999])
 def test_the_antimeridian_comes_back_on_the_side_it_came_from(longitude, latitude):
