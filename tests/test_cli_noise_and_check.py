@@ -147,7 +147,7 @@ def test_a_folder_is_checked_as_it_is_read(prepared, tmp_path):
 def test_renamed_users_are_not_comparable(prepared):
     result = run("check", prepared, smoothed(prepared))
     assert result.exit_code == 3
-    assert result.stdout.count("not comparable") == 5
+    assert result.stdout.count("not comparable") == 6
 
 
 def test_what_was_checked_is_renamed_for_publication(prepared, tmp_path):

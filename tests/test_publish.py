@@ -46,9 +46,22 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
         "last points are away": verdicts(table)["last points are away"],
         "times are new": "passed",
         "points are new": "passed",
+        "stays are hidden": "look",
         "no needless digits": "look",
     }
     assert verdicts(table)["last points are away"] in ("passed", "look")
+
+
+def test_stays_that_are_found_again_are_counted(parts, safe):
+    found = parts.promesse.poi_retrieval(safe)
+    said = reason(parts.promesse.check(safe), "stays are hidden")
+    counts = f"finds {found.matched.sum():,} of {found.original_pois.sum():,} again"
+    assert said.startswith(f"the paper's attack {counts} (F-score {pg.PoiRetrieval().value(found):.1f} %)")
+    hidden = parts.promesse.check(parts.promesse.smooth(1_000))
+    assert verdicts(hidden)["stays are hidden"] == "passed"
+    assert reason(hidden, "stays are hidden").startswith("the paper's attack finds none of")
+    moving = parts.groupby("user").head(1)
+    assert reason(moving.promesse.check(moving), "stays are hidden") == "nobody stayed anywhere in the original"
 
 
 def test_without_epsilon_the_distances_are_listed(parts, safe):

@@ -10,6 +10,7 @@ from tqdm.auto import tqdm
 
 from promesse_geo import check
 from promesse_geo.columns import Name
+from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.pairs import WIDER, Pairs, align
 from promesse_geo.publish.digits import FINE, digits
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, Findings, no_others
@@ -17,7 +18,7 @@ from promesse_geo.publish.frames import frame_findings
 from promesse_geo.traces import Traces, as_traces, read_frame
 
 _PSEUDONYM = r"[0-9a-f]{16}"
-_PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new")
+_PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new", "stays are hidden")
 
 
 def check_published(
@@ -116,6 +117,7 @@ def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Findin
         lambda: _end(pairs, epsilon, first=False),
         lambda: _times(pairs),
         lambda: _points(pairs),
+        lambda: _stays(pairs),
     ]
     return [whole, *(look() for look in tqdm(looks, desc="comparing", unit=" tests", delay=1, disable=None))]
 
@@ -191,3 +193,16 @@ def _mostly_known(pairs: Pairs, known: np.ndarray, *, same: int, near: int) -> i
     counts = np.add.reduceat(known, pairs.protected.offsets[:-1], dtype=np.int64)
     odds = np.minimum(4 * min(chance, same) / records, 1.0) ** counts * len(counts)
     return int(((2 * counts > pairs.protected.counts) & (odds < 0.01)).sum())
+
+
+def _stays(pairs: Pairs) -> Finding:
+    """What the paper's attack still finds."""
+    test, attack = "stays are hidden", PoiRetrieval()
+    detail = attack.detail(pairs.original, pairs.protected)
+    stays, again = int(detail.original_pois.sum()), int(detail.matched.sum())
+    if not stays:
+        return Finding(test, PASSED, "nobody stayed anywhere in the original")
+    if not again:
+        return Finding(test, PASSED, f"the paper's attack finds none of {stays:,} again; stronger ones may")
+    reason = f"the paper's attack finds {again:,} of {stays:,} again (F-score {attack.value(detail):.1f} %)"
+    return Finding(test, LOOK, f"{reason}; stronger ones find more")
