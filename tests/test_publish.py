@@ -451,6 +451,15 @@ def test_noise_on_a_grid_has_no_needless_digits(parts):
         assert verdicts(parts.promesse.check(fine))["no needless digits"] == "look"
 
 
+@pytest.mark.parametrize("grid", [1 / 3, 1, 10, 100])
+def test_noise_on_a_grid_of_a_plane_is_no_leak(grid):
+    parts = pg.prepare(pg.make_city(users=10, days=3), tz="Europe/Paris", seed=1).to_crs(32631)
+    noisy = pg.GeoIndistinguishability(0.01, grid=grid, seed=1).protect(parts)
+    found = parts.promesse.check(noisy)
+    assert verdicts(found)["points are new"] == "passed"
+    assert verdicts(found)["no needless digits"] == "passed"
+
+
 def test_rows_alone_are_no_grid(parts):
     noisy = pg.GeoIndistinguishability(0.01, grid=10, seed=1).protect(parts)
     x = noisy.geometry.x + np.random.default_rng(1).uniform(0, 1e-4, len(noisy))

@@ -12,7 +12,7 @@ from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.pairs import WIDER, Pairs, align
-from promesse_geo.publish.digits import FINE, digits
+from promesse_geo.publish.digits import FINE, digits, fine_points
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, Findings, no_others
 from promesse_geo.publish.frames import frame_findings
 from promesse_geo.traces import Traces, as_traces, read_frame
@@ -156,9 +156,12 @@ def _times(pairs: Pairs) -> Finding:
 
 
 def _beyond_chance(same: int, near: int) -> bool:
-    """Whether more are the same than what lies near lets expect, were all spread evenly along a line."""
+    """Whether far more are the same than what lies near lets expect.
+
+    Twice as many are no leak: where true points crowd, as during stays, what is near is not spread evenly along a line.
+    """
     expected = _by_chance(same, near)
-    return same > expected + 3 * math.sqrt(expected)
+    return same > 2 * expected + 3 * math.sqrt(expected)
 
 
 def _by_chance(same: int, near: int) -> float:
@@ -176,7 +179,7 @@ def _points(pairs: Pairs) -> Finding:
     counts = f"{same:,} of {records:,} published points are true ones of their user"
     if _beyond_chance(same, near):
         return Finding(test, LOOK, f"{counts}; chance would give {_by_chance(same, near):,.1f}")
-    if 2 * near > records:
+    if 2 * near > records and 2 * len(fine_points(pairs.published)) > records:  # coarse digits bring all near
         return Finding(test, LOOK, f"{near:,} of {records:,} published points are next to true ones of their user")
     if same:
         return Finding(test, PASSED, f"{counts}, which are no more than by chance")

@@ -18,8 +18,7 @@ _PAIRS = 20.0  # close pairs that chance would give: fewer are too few to tell a
 def digits(after: Traces) -> Finding:
     """Say whether points are finer than a centimetre: by their decimals, else by the gaps between them."""
     test = "no needless digits"
-    most = decimals_of(after.space, FINE)
-    fine = np.flatnonzero(decimals(after, most, most) > most)
+    fine = fine_points(after)
     if not len(fine):
         return Finding(test, PASSED, "no point is finer than a centimetre")
     sample = fine[:: len(fine) // _SAMPLE + 1]
@@ -31,6 +30,12 @@ def digits(after: Traces) -> Finding:
         "than epsilon"
     )
     return Finding(test, LOOK, reason)
+
+
+def fine_points(traces: Traces) -> np.ndarray:
+    """Return the numbers of the records whose coordinates have decimals below a centimetre."""
+    most = decimals_of(traces.space, FINE)
+    return np.flatnonzero(decimals(traces, most, most) > most)
 
 
 def _is_grid(traces: Traces, records: np.ndarray, *, least: float) -> bool:
