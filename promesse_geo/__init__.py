@@ -46,7 +46,7 @@ from promesse_geo.datasets import (
 )
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results, measure, save_results
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
 from promesse_geo.metrics import (
     AdaptivePoiRetrieval,
     AreaCoverage,
@@ -104,6 +104,8 @@ __all__ = [
     "SpatialError",
     "Sphere",
     "Traces",
+    "WaitForMe",
+    "WaitForMeReport",
     "check_published",
     "collapse_empty_days",
     "describe",

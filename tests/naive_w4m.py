@@ -93,7 +93,9 @@ def plane_distance(p, q):
 
 
 def max_2d(P, Q, *, s, cap):
-    return max((plane_distance(P[i], Q[j]) for kind, i, j, _ in steps(P, Q, s=s, cap=cap) if kind != "start"), default=0)
+    return max(
+        (plane_distance(P[i], Q[j]) for kind, i, j, _ in steps(P, Q, s=s, cap=cap) if kind != "start"), default=0
+    )
 
 
 class Heap:
@@ -147,20 +149,28 @@ def cluster(traces, distance, radius_of, *, k, radius, limit, slip, index):
                 failed.discard(remaining[position])
                 remaining[position] = remaining[-1]
                 remaining.pop()
-        trash = []
-        for trace in remaining:
-            best = None
-            for number, (pivot, _) in enumerate(clusters):
-                found = distance(pivot, trace)
-                if best is None or found < best[0]:
-                    best = (found, number)
-            if best is not None and radius_of(clusters[best[1]][0], trace) <= radius:
-                clusters[best[1]][1].append(trace)
-            else:
-                trash.append(trace)
+        trash = [trace for trace in remaining if not joined(trace, clusters, distance, radius_of, radius=radius)]
         if len(trash) <= limit:
             return Result([(pivot, sorted(members)) for pivot, members in clusters], sorted(trash), radius, restarts)
         radius, restarts = max(int(1.5 * radius), radius + 1), restarts + 1
+
+
+def joined(trace, clusters, distance, radius_of, *, radius):
+    """Let a trace join the cluster of the nearest pivot, the first of equals, unless that is too far."""
+    if not clusters:
+        return False
+    pivot, members = min(clusters, key=lambda cluster: distance(cluster[0], trace))
+    if radius_of(pivot, trace) > radius:
+        return False
+    members.append(trace)
+    return True
+
+
+def squared_gap(one, other):
+    total = 0.0
+    for a, b in zip(one, other, strict=True):
+        total += (a - b) * (a - b)
+    return total
 
 
 def chunks_of(traces, speed, k):
@@ -169,10 +179,7 @@ def chunks_of(traces, speed, k):
     left, chunks = list(range(len(traces))), []
     while len(left) >= 40 * k:
         first = left[0]
-        gaps = {
-            trace: sum((a - b) * (a - b) for a, b in zip(features[trace], features[first], strict=True))
-            for trace in left[1:]
-        }
+        gaps = {trace: squared_gap(features[trace], features[first]) for trace in left[1:]}
         near = sorted(left[1:], key=lambda trace: (gaps[trace], trace))[: 20 * k - 1]
         chunks.append([first, *near])
         left = [trace for trace in left[1:] if trace not in set(near)]
