@@ -50,7 +50,7 @@ def take_turns(work: Callable[[int, int], object], shares: np.ndarray, *, told: 
     What interrupts the caller ends the work with the shares that are being done.
     """
     bounds = list(pairwise(shares.tolist()))
-    if number() == 1 or len(bounds) == 1:
+    if number() == 1 or len(bounds) <= 1:
         for first, last in bounds:
             work(first, last)
             told()

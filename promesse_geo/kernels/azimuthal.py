@@ -32,9 +32,9 @@ def to_plane(points, axes, scale, first, last, x, y):
 
 
 @loop
-def to_sphere(x, y, axes, scale, first, last, points):
-    """Write unit vectors of metres first … last − 1."""
-    for i in range(first, last):
+def to_sphere(x, y, axes, scale, points):
+    """Write the unit vectors of places in the plane."""
+    for i in range(len(x)):
         away = math.sqrt(x[i] * x[i] + y[i] * y[i])
         angle = away / scale
         flat = math.sin(angle) / away if away > 0.0 else 0.0

@@ -62,10 +62,7 @@ class Flat:
         if not space.curvature:
             return np.column_stack((x, y))
         points = np.empty((len(x), 3))
-        threads.run(
-            lambda first, last: azimuthal.to_sphere(x, y, self._axes, space.scale, first, last, points),
-            threads.even(len(points)),
-        )
+        azimuthal.to_sphere(x, y, self._axes, space.scale, points)
         return points
 
     def tell(self) -> None:

@@ -14,6 +14,8 @@ from promesse_geo.mechanisms.wait_for_me.grouping import Groups, Tracks
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces
 
+_RECORDS = 1 << 18  # written at a time, or one trace
+
 
 @dataclass(frozen=True)
 class WaitForMeReport:
@@ -137,27 +139,31 @@ def _published(
 ) -> tuple[Traces, list[float]]:
     """The members as they are published, under no names yet, and the sums that the kernel keeps."""
     offsets = as_offsets(tracks.counts[pivots])
-    records = int(offsets[-1])
-    out = (np.empty(records), np.empty(records), np.empty(records, np.int64), np.empty(records, np.int64))
+    points, times = np.empty((offsets[-1], traces.space.dimension)), np.empty(offsets[-1], np.int64)
     sums = np.empty((len(members), 4))
     half = delta / 2
-    threads.run(
-        lambda first, last: alignment.publish(
-            *(tracks.x, tracks.y, tracks.z, traces.times, tracks.begins, tracks.ends),
-            *(pivots, members, offsets, first, last, half, float(cap), half, out, sums),
-        ),
-        threads.fair(tracks.counts[members] + tracks.counts[pivots]),
-    )
-    x, y, times, sources = out
-    points = flat.points(x, y)
-    as_they_were = sources >= 0
-    points[as_they_were] = traces.points[sources[as_they_were]]
+
+    def work(first: int, last: int) -> None:
+        records = slice(offsets[first], offsets[last])
+        x, y, sources = np.empty((3, offsets[last] - offsets[first]))
+        sources = sources.view(np.int64)
+        alignment.publish(
+            *(tracks.x, tracks.y, tracks.z, traces.times, tracks.begins, tracks.ends, pivots, members),
+            *(offsets - offsets[first], first, last, half, float(cap), half, (x, y, times[records], sources), sums),
+        )
+        places = flat.points(x, y)
+        as_they_were = np.flatnonzero(sources >= 0)
+        places[as_they_were] = traces.points[sources[as_they_were]]
+        points[records] = places
+
+    shares = np.searchsorted(offsets, np.arange(0, offsets[-1], _RECORDS))
+    threads.take_turns(work, np.unique(np.append(shares, len(members))), told=lambda: None)
     published = replace(
         traces,
         points=points,
         times=times,
         offsets=offsets,
-        positions=np.arange(records),
+        positions=np.arange(len(times)),
         names=replace(traces.names, unit="ns"),
     )
     return published, [math.fsum(column) for column in sums.T.tolist()]
