@@ -453,7 +453,9 @@ def test_the_plane_keeps_distances_from_its_middle_and_comes_back(longitude, lat
     rng = np.random.default_rng(1)
     middle = pg.Sphere(pg.make_city(users=1, days=1).crs).points(np.array([longitude]), np.array([latitude]))[0]
     points = middle + rng.normal(0, 0.05, (200, 3))
-    points = np.concatenate((points, 2 * middle * (points @ middle)[:, None] - points, [middle]))  # as far on either side
+    points = np.concatenate(
+        (points, 2 * middle * (points @ middle)[:, None] - points, [middle])
+    )  # as far on either side
     points /= np.linalg.norm(points, axis=1)[:, None]
     traces = far_apart(1.0)
     plane = flat.Flat(pg.Traces(points, *(None,) * 4, traces.space, traces.names))
@@ -548,7 +550,10 @@ def test_it_is_a_value_whose_repr_leaves_the_seed_out():
 
 def test_the_share_of_trash_is_counted_as_it_is_written():
     """0.29 of 100 traces are 29, though the product of floats is below."""
-    people = [([0.0, 60.0], [1e6 * (number >= 71) * number, 1e6 * (number >= 71) * number], [0.0, 0.0]) for number in range(100)]
+    people = [
+        ([0.0, 60.0], [1e6 * (number >= 71) * number, 1e6 * (number >= 71) * number], [0.0, 0.0])
+        for number in range(100)
+    ]
     _, report = quietly(pg.WaitForMe(max_radius=10, max_trash=0.29, seed=1), as_traces(people))
     assert report.restarts == 0
     assert report.trash == 29
