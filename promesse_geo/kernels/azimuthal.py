@@ -24,9 +24,8 @@ def to_plane(points, axes, scale, first, last, x, y):
         up = a * axes[2, 0] + b * axes[2, 1] + c * axes[2, 2]
         flat = math.sqrt(east * east + north * north)
         angle = math.atan2(flat, up)
-        stretch = scale * angle / flat if flat > 0.0 else scale
-        x[i] = stretch * east
-        y[i] = stretch * north
+        x[i] = scale * angle * (east / flat if flat > 0.0 else 1.0)  # straight below the middle is east of it
+        y[i] = scale * angle * (north / flat if flat > 0.0 else 0.0)
         largest = max(largest, angle)
     return largest
 

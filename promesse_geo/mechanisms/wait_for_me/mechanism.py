@@ -266,8 +266,8 @@ class WaitForMe(Mechanism):
 
     def _draws(self) -> Callable[[int], Callable[[int], int]]:
         """For each chunk, what draws a whole number below another."""
-        if self.program:
-            stream = c_rand(1 if self.seed is None else int(self.seed))
+        if self.program and self.seed is not None:
+            stream = c_rand(int(self.seed))
             return lambda chunk: lambda count: next(stream) % count
         key = secrets.token_bytes(32)
         if self.seed is not None:

@@ -30,12 +30,11 @@ def as_the_program_reads(traces: Traces) -> Traces:
     return traces.select(keep)
 
 
-def seed_of_c(seed: int | str | None) -> int | None:
-    """Return a seed for srand(), or say that it is none; the message does not show it."""
-    if seed is None:
-        return None
+def seed_of_c(seed: int | str | None) -> int:
+    """Return a seed for srand(), 1 where there is none, or say that it is none; the message does not show it."""
     if isinstance(seed, str) and seed.isdecimal():
         seed = int(seed)
+    seed = 1 if seed is None else seed
     if not isinstance(seed, int) or not 0 <= seed < 2**31:
         raise ValueError("The 'seed' parameter of WaitForMe with program='v1.1' must be a whole number below 2**31.")
     return seed
