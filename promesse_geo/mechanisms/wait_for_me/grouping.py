@@ -16,6 +16,12 @@ _SHARE = 4  # the distances may take a quarter of the memory
 _BLOCKS = 200  # shares of the rows of a large matrix: each is one step of the progress bar
 
 
+class Bar(tqdm):
+    """A progress bar without the thread that watches bars: it would outlive the work, and be lost in a fork."""
+
+    monitor_interval = 0
+
+
 @dataclass(frozen=True)
 class Groups:
     """What the clustering gave: traces as numbers, clusters in the order in which they were made.
@@ -84,7 +90,7 @@ class Tracks:
             return out
         shares = np.unique(np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), _BLOCKS + 1)[1:-1]))
         shares = np.unique(np.concatenate(([0], shares, [len(members)])))
-        with tqdm(desc="aligning", unit=" traces", total=len(shares) - 1, delay=1, disable=None) as progress:
+        with Bar(desc="aligning", unit=" traces", total=len(shares) - 1, delay=1, disable=None) as progress:
             threads.take_turns(fill, shares, told=progress.update)
         return out
 
@@ -106,7 +112,7 @@ def room(traces: int, *, largest: int) -> np.ndarray:
     except MemoryError:
         raise MemoryError(
             f"The distances between {traces:,} traces would take {wanted / 2**30:,.1f} GiB, more than a quarter of the "
-            "memory here. Take chunk=True (--chunk on the command line), which groups some traces at a time."
+            "memory here. Take chunk=True (--chunk), which groups some traces at a time."
         ) from None
 
 

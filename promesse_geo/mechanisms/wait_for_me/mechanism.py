@@ -9,14 +9,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from promesse_geo import check, threads
 from promesse_geo.columns import Name
 from promesse_geo.kernels import alignment
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.wait_for_me.flat import Flat
-from promesse_geo.mechanisms.wait_for_me.grouping import Clustering, Groups, Tracks, chunks, room
+from promesse_geo.mechanisms.wait_for_me.grouping import Bar, Clustering, Groups, Tracks, chunks, room
 from promesse_geo.mechanisms.wait_for_me.program import as_the_program_reads, c_rand, seed_of_c
 from promesse_geo.mechanisms.wait_for_me.publication import WaitForMeReport, publish
 from promesse_geo.traces import Data, Traces, through_doors
@@ -249,9 +248,9 @@ class WaitForMe(Mechanism):
         most_trash = math.floor(Fraction(str(self.max_trash)) * len(features)) // len(parts)
         draws = self._draws()
         groups = []
-        for number, members in enumerate(
-            tqdm(parts, desc="grouping", unit=" chunks", delay=1, disable=True if len(parts) == 1 else None)
-        ):
+        several = len(parts) > 1
+        progress = Bar(parts, desc="grouping", unit=" chunks", delay=1, disable=None if several else True)
+        for number, members in enumerate(progress):
             clustering = Clustering(
                 tracks,
                 members,
@@ -259,7 +258,7 @@ class WaitForMe(Mechanism):
                 size=self.delta,
                 cap=self.cost_cap,
                 slip=self.radius_test == "v1.1",
-                bar=len(parts) == 1,
+                bar=not several,
             )
             groups.append(clustering.run(radius=self.max_radius, most_trash=most_trash, draw=draws(number)))
         return groups
