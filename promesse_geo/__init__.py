@@ -27,8 +27,8 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
 
 Which mechanism? `Promesse` hides where people stop and keeps the map exact, at the price of the times; it promises
 nothing formal. `GeoIndistinguishability` promises something formal for single locations, at the price of the map; for a
-trace the promise shrinks with every record, and places where people stay can be found again. Neither makes publication
-safe by itself: look at `gdf.promesse.check(safe)` before anything leaves the house.
+trace the promise shrinks with every record, and places where people stay can be found again. `WaitForMe` makes groups
+that go together, and publishes one trace of each unchanged. None makes publication safe by itself: look at `gdf.promesse.check(safe)` before anything leaves the house.
 """
 
 from importlib import import_module
