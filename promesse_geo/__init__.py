@@ -15,7 +15,8 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
   `make_city` makes data up, `run_demo` shows it all on such data
 - look: `describe`, `pois` and `PoiExtractor` (where people stay)
 - prepare: `prepare`, or its steps `collapse_empty_days`, `first_days`, `split_gaps`; `drop_jumps` before it
-- protect: `Promesse`, `GeoIndistinguishability`; `Mechanism` is what a new one derives from
+- protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is what a new one
+  derives from
 - measure: `measure` one protected data set, `evaluate` many mechanisms (`save_results`, `load_results`), or
   `reproduce` the paper's tables; by `PoiRetrieval` and `match_pois`, `SpatialError`, `RangeQueryDistortion`,
   `Compression`, `AreaCoverage`, and the stronger attacks `AdaptivePoiRetrieval`, `Residue` and `Reidentification`;
@@ -27,8 +28,9 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
 
 Which mechanism? `Promesse` hides where people stop and keeps the map exact, at the price of the times; it promises
 nothing formal. `GeoIndistinguishability` promises something formal for single locations, at the price of the map; for a
-trace the promise shrinks with every record, and places where people stay can be found again. Neither makes publication
-safe by itself: look at `gdf.promesse.check(safe)` before anything leaves the house.
+trace the promise shrinks with every record, and places where people stay can be found again. `WaitForMe` makes groups
+that go together, and publishes one trace of each unchanged. None makes publication safe by itself: look at
+`gdf.promesse.check(safe)` before anything leaves the house.
 """
 
 from importlib import import_module
@@ -46,7 +48,7 @@ from promesse_geo.datasets import (
 )
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results, measure, save_results
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
 from promesse_geo.metrics import (
     AdaptivePoiRetrieval,
     AreaCoverage,
@@ -104,6 +106,8 @@ __all__ = [
     "SpatialError",
     "Sphere",
     "Traces",
+    "WaitForMe",
+    "WaitForMeReport",
     "check_published",
     "collapse_empty_days",
     "describe",

@@ -10,7 +10,7 @@ from promesse_geo import check, preprocess
 from promesse_geo import days as local_days
 from promesse_geo.columns import Name
 from promesse_geo.evaluate import PAPER, measure
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.pois import pois as find_pois
 from promesse_geo.publish import check_published
@@ -118,6 +118,19 @@ class PromesseAccessor:
     ) -> gpd.GeoDataFrame:
         """Protect the data with planar Laplace noise; see `promesse_geo.GeoIndistinguishability`."""
         return self.protect(GeoIndistinguishability(epsilon, grid=grid, seed=seed))
+
+    def wait_for_me(
+        self,
+        k: int = 2,
+        delta: float = 200,
+        *,
+        max_radius: float = 5000,
+        max_trash: float = 0.1,
+        chunk: bool = False,
+        seed: int | str | None = None,
+    ) -> gpd.GeoDataFrame:
+        """Publish traces in groups that go together; see `promesse_geo.WaitForMe`, which takes more."""
+        return self.protect(WaitForMe(k, delta, max_radius=max_radius, max_trash=max_trash, chunk=chunk, seed=seed))
 
     def pois(self, diameter: float = 200, duration: Any = "15min") -> gpd.GeoDataFrame:
         """Find where users stayed, as the paper's attacker does; see `promesse_geo.pois`."""

@@ -27,6 +27,8 @@ from promesse_geo.cli_options import (
     output_argument,
     protect,
     read,
+    wait_for_me_mechanism,
+    wait_for_me_options,
     write,
     wrong_call,
 )
@@ -157,6 +159,25 @@ def geo_indistinguishability(
             )
     with in_plain_words():
         protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+
+
+@main.command(short_help="Protect in groups of traces that go together.")
+@input_options
+@output_argument
+@wait_for_me_options
+@keep_users_option
+@force_option
+def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bool) -> None:
+    """Protect INPUT with Wait for Me: groups of k traces within delta metres of each other at every instant.
+
+    One trace of each group, the pivot, is published as it was, with all places where it stopped.
+    """
+    mechanism = wait_for_me_mechanism(context)
+    with in_plain_words():
+        check_target(context, output, force=force)
+        protected, report = mechanism.protect_with_report(read(context))
+        click.echo(report.summary.to_string(float_format="{:,.1f}".format), err=True)
+        write(protected if keep_users else pg.pseudonymize(protected), output, mechanism=mechanism, force=force)
 
 
 @main.command(short_help="Look at protected data before it is published.")

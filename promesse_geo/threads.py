@@ -4,7 +4,7 @@ Threads end with the work: none outlives it, so that a process may fork afterwar
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import pairwise
 
 import numba
@@ -42,3 +42,25 @@ def run(work: Callable[[int, int], object], shares: np.ndarray) -> None:
     with ThreadPoolExecutor(len(bounds)) as pool:
         for outcome in [pool.submit(work, first, last) for first, last in bounds]:
             outcome.result()
+
+
+def take_turns(work: Callable[[int, int], object], shares: np.ndarray, *, told: Callable[[], object]) -> None:
+    """Call `work(first, last)` for each of many shares, in whichever thread is free, and `told()` after each.
+
+    What interrupts the caller ends the work with the shares that are being done.
+    """
+    bounds = list(pairwise(shares.tolist()))
+    if number() == 1 or len(bounds) <= 1:
+        for first, last in bounds:
+            work(first, last)
+            told()
+        return
+    with ThreadPoolExecutor(min(number(), len(bounds))) as pool:
+        outcomes = [pool.submit(work, first, last) for first, last in bounds]
+        try:
+            for outcome in as_completed(outcomes):
+                outcome.result()
+                told()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

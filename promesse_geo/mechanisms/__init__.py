@@ -3,5 +3,6 @@
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
 from promesse_geo.mechanisms.promesse import Promesse
+from promesse_geo.mechanisms.wait_for_me import WaitForMe, WaitForMeReport
 
-__all__ = ["GeoIndistinguishability", "Mechanism", "Promesse"]
+__all__ = ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport"]

@@ -1,0 +1,236 @@
+"""Groups of traces that are near each other all the way: the clustering of Wait for Me."""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from promesse_geo import threads
+from promesse_geo.kernels import alignment, neighbours
+
+_TOTAL = 2**31 - 1  # totals up to here are kept in 32 bits
+_SHARE = 4  # the distances may take a quarter of the memory
+_BLOCKS = 200  # shares of the rows of a large matrix: each is one step of the progress bar
+
+
+class Bar(tqdm):
+    """A progress bar without the thread that watches bars: it would outlive the work, and be lost in a fork."""
+
+    monitor_interval = 0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What the clustering gave: traces as numbers, clusters in the order in which they were made.
+
+    Parameters
+    ----------
+    pivots : list of int
+        The pivot of each cluster.
+    members : list of lists of int
+        All traces of each cluster, its pivot too, in ascending order.
+    trash : list of int
+        Traces of no cluster, in ascending order.
+    radius : float
+        Metres: the radius with which the trash was small enough.
+    restarts : int
+        How often the clustering began anew with a larger radius.
+    """
+
+    pivots: list[int]
+    members: list[list[int]]
+    trash: list[int]
+    radius: float
+    restarts: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tracks:
+    """Traces in plane metres and metres of time, from record begins[i] to ends[i]; see kernels.alignment.
+
+    Parameters
+    ----------
+    x, y, z : numpy.ndarray of float64, shape (records,)
+        Metres; z is time weighted by the mean speed.
+    begins, ends : numpy.ndarray of int64, shape (traces,)
+        Where the records of each trace lie.
+    boxes : numpy.ndarray of float64, shape (traces, 4)
+        Smallest and largest x, smallest and largest y of each.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    z: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    boxes: np.ndarray
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Records of each trace."""
+        return self.ends - self.begins
+
+    def distances(self, members: np.ndarray, *, size: float, cap: int, bar: bool) -> np.ndarray:
+        """Return the LSTs between members: one row for each as pivot, one column for each as the other."""
+        out = room(len(members), largest=int(cap * 2 * self.counts[members].max()))
+        far, apart = _thresholds(size, cap)
+        rule = (size, float(cap), far, apart)
+
+        def fill(first: int, last: int) -> None:
+            alignment.distances(
+                self.x, self.y, self.z, self.begins, self.ends, self.boxes, members, first, last, rule, out
+            )
+
+        work = self.counts[members] * len(members) // 16
+        if not bar:
+            threads.run(fill, threads.fair(work))
+            return out
+        shares = np.unique(np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), _BLOCKS + 1)[1:-1]))
+        shares = np.unique(np.concatenate(([0], shares, [len(members)])))
+        with Bar(desc="aligning", unit=" traces", total=len(shares) - 1, delay=1, disable=None) as progress:
+            threads.take_turns(fill, shares, told=progress.update)
+        return out
+
+    def within(self, p: int, q: int, *, size: float, cap: int, limit: float) -> float:
+        """Return the radius distance of two traces, or one beyond the limit if it is beyond."""
+        ways = (self.begins[p], self.ends[p], self.begins[q], self.ends[q])
+        return float(alignment.radius(self.x, self.y, self.z, *ways, size, float(cap), limit))
+
+
+def room(traces: int, *, largest: int) -> np.ndarray:
+    """Return room for the distances between traces, or say that there is none."""
+    kind = np.int32 if largest <= _TOTAL else np.int64
+    wanted = traces * traces * np.dtype(kind).itemsize
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
+    try:
+        if wanted > memory / _SHARE:
+            raise MemoryError
+        return np.empty((traces, traces), kind)
+    except MemoryError:
+        raise MemoryError(
+            f"The distances between {traces:,} traces would take {wanted / 2**30:,.1f} GiB, more than a quarter of the "
+            "memory here. Take chunk=True (--chunk), which groups some traces at a time."
+        ) from None
+
+
+def _thresholds(size: float, cap: int) -> tuple[float, float]:
+    """The smallest d² with min(cap, trunc(d / size)) = cap, and the smallest root whose square is that or more."""
+    far = (cap * size) ** 2
+    while math.sqrt(far) / size >= cap:
+        far = math.nextafter(far, 0)
+    while math.sqrt(far) / size < cap:
+        far = math.nextafter(far, math.inf)
+    apart = math.sqrt(far)
+    while apart * apart >= far:
+        apart = math.nextafter(apart, 0)
+    while apart * apart < far:
+        apart = math.nextafter(apart, math.inf)
+    return far, apart
+
+
+class Clustering:
+    """The clustering of some traces around pivots drawn at random.
+
+    Parameters
+    ----------
+    tracks : Tracks
+        All traces.
+    members : numpy.ndarray of int64
+        Those to cluster.
+    k : int
+        Traces of a cluster, at least.
+    size, cap
+        Metres and cap of the distance; see kernels.alignment.
+    slip : bool
+        Take positions for trace numbers in the radius test, as the program of 2010 does.
+    bar : bool
+        Show progress.
+    """
+
+    def __init__(
+        self, tracks: Tracks, members: np.ndarray, *, k: int, size: float, cap: int, slip: bool, bar: bool
+    ) -> None:
+        self._tracks, self._members = tracks, members
+        self._k, self._size, self._cap, self._slip = k, size, cap, slip
+        self._distances = tracks.distances(members, size=size, cap=cap, bar=bar)
+        self._radii: dict[tuple[int, int], tuple[float, float]] = {}
+
+    def run(self, *, radius: float, most_trash: int, draw: Callable[[int], int]) -> Groups:
+        """Cluster with a growing radius until at most `most_trash` traces are left; draw(n) is below n."""
+        restarts = 0
+        while True:
+            pivots, groups, left = self._around_pivots(radius, draw)
+            trash = self._join(pivots, groups, left, radius)
+            if len(trash) <= most_trash:
+                break
+            radius, restarts = max(math.trunc(1.5 * radius), radius + 1), restarts + 1
+        number = self._members
+        members = [sorted(number[group].tolist()) for group in groups]
+        return Groups(number[pivots].tolist(), members, sorted(number[trash].tolist()), radius, restarts)
+
+    def _around_pivots(self, radius: float, draw: Callable[[int], int]) -> tuple[list[int], list[list[int]], list[int]]:
+        """Pivots with their k − 1 nearest, as positions among the members; and what is left over."""
+        k, count = self._k, len(self._members)
+        remaining, failed = np.arange(count), np.zeros(count, bool)
+        amounts, places = np.empty(k + 1, self._distances.dtype), np.empty(k + 1, np.int64)
+        pivots: list[int] = []
+        groups: list[list[int]] = []
+        free = count
+        while count >= k and free:
+            position = neighbours.next_free(remaining, count, failed, draw(count))
+            pivot = int(remaining[position])
+            neighbours.nearest(self._distances[pivot], remaining, count, position, amounts, places)
+            nearest = places[1:k]
+            tested = nearest if self._slip else remaining[nearest]
+            if any(self._is_beyond(pivot, other, radius) for other in tested.tolist()):
+                failed[pivot] = True
+                free -= 1
+                continue
+            group = [pivot, *remaining[nearest].tolist()]
+            free -= int(np.sum(~failed[group]))
+            pivots.append(pivot)
+            groups.append(group)
+            for gone in sorted([position, *nearest.tolist()], reverse=True):
+                count -= 1
+                remaining[gone] = remaining[count]
+        return pivots, groups, remaining[:count].tolist()
+
+    def _join(self, pivots: list[int], groups: list[list[int]], left: list[int], radius: float) -> list[int]:
+        """Let those left over join the cluster of the nearest pivot; return those that are too far from it."""
+        if not pivots:
+            return left
+        rows = np.array(pivots)
+        nearest = [int(np.argmin(self._distances[rows, trace])) for trace in left]
+        trash = []
+        for trace, group in zip(left, nearest, strict=True):
+            if self._is_beyond(pivots[group], trace, radius):
+                trash.append(trace)
+            else:
+                groups[group].append(trace)
+        return trash
+
+    def _is_beyond(self, pivot: int, other: int, radius: float) -> bool:
+        """Whether their radius distance is larger; remembered, with the limit up to which it is known."""
+        found, limit = self._radii.get((pivot, other), (0.0, -1.0))
+        if limit < found <= radius:
+            p, q = int(self._members[pivot]), int(self._members[other])
+            found = self._tracks.within(p, q, size=self._size, cap=self._cap, limit=radius)
+            self._radii[pivot, other] = (found, radius)
+        return found > radius
+
+
+def chunks(features: np.ndarray, *, k: int) -> list[np.ndarray]:
+    """Share traces out in chunks of 20 k: the first one left and those nearest to it; the last chunk may be larger."""
+    left, shared = np.arange(len(features)), []
+    while len(left) >= 40 * k:
+        gaps = np.empty(len(left) - 1)
+        neighbours.gaps(features, left, gaps)
+        wanted = 20 * k - 1
+        near = np.flatnonzero(gaps <= np.partition(gaps, wanted - 1)[wanted - 1])
+        near = near[np.argsort(gaps[near], kind="stable")][:wanted] + 1
+        shared.append(left[np.concatenate(([0], near))])
+        left = np.delete(left, np.concatenate(([0], near)))
+    return [*shared, left]

@@ -1,0 +1,178 @@
+"""Publish the groups: every member at its pivot's times, near its pivot's points; and say what was done."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo import check, threads
+from promesse_geo.kernels import alignment
+from promesse_geo.mechanisms.wait_for_me.flat import Flat
+from promesse_geo.mechanisms.wait_for_me.grouping import Groups, Tracks
+from promesse_geo.records import as_offsets
+from promesse_geo.traces import Traces
+
+_RECORDS = 1 << 18  # written at a time, or one trace
+
+
+@dataclass(frozen=True)
+class WaitForMeReport:
+    """What Wait for Me did; metres, seconds and counts. `groups` tells who went with whom: do not publish it.
+
+    Parameters
+    ----------
+    traces, records : int
+        What came in.
+    clusters : int
+        Groups that were published.
+    trash, trashed_records : int
+        Traces that were left out, and their records.
+    final_radius : float
+        Metres: the radius with which the trash was small enough; with chunks, the largest of them.
+    restarts : int
+        How often the clustering began anew with a larger radius.
+    created, deleted : int
+        By how many points members have fewer, or more, than their pivot.
+    space_translation : float
+        Metres by which moved points were farther than half of delta from the pivot, summed up.
+    time_translation : float
+        Seconds between the pivot's points and those matched with them, summed up.
+    moved, shifted : int
+        Points whose place, and whose time changed.
+    discernibility : int
+        Σ |cluster|² + trash · traces.
+    pseudo_diameter : float
+        Metres: diagonal of the bounding box of all records.
+    groups : pandas.DataFrame
+        Index user; columns cluster (−1: trash) and pivot.
+    """
+
+    traces: int
+    records: int
+    clusters: int
+    trash: int
+    trashed_records: int
+    final_radius: float
+    restarts: int
+    created: int
+    deleted: int
+    space_translation: float
+    time_translation: float
+    moved: int
+    shifted: int
+    discernibility: int
+    pseudo_diameter: float
+    groups: pd.DataFrame = field(repr=False, compare=False)
+
+    @property
+    def summary(self) -> pd.Series:
+        """All figures but the groups, and the means per published trace and per input record of those traces."""
+        figures: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "groups"}
+        for kind in ("space", "time"):
+            total = figures[f"{kind}_translation"]
+            for unit in ("trace", "record"):
+                count = self.traces - self.trash if unit == "trace" else self.records - self.trashed_records
+                figures[f"{kind}_translation_per_{unit}"] = total / count if count else math.nan
+        return pd.Series(figures, name="value", dtype=object)
+
+
+def publish(
+    traces: Traces, flat: Flat, tracks: Tracks, parts: list[Groups], order: np.ndarray, *, delta: float, cap: int
+) -> tuple[Traces, WaitForMeReport]:
+    """Give every member its pivot's times and points near the pivot's, and sum up what changed.
+
+    Parameters
+    ----------
+    traces : Traces
+        What came in.
+    flat, tracks : Flat, Tracks
+        Its records in the plane, and its traces there in the order of the algorithm.
+    parts : list of Groups
+        The groups of each chunk.
+    order : numpy.ndarray of int64, shape (traces,)
+        The number in `traces` of each of the tracks.
+    delta, cap
+        As everywhere.
+
+    Returns
+    -------
+    Traces, WaitForMeReport
+    """
+    groups = [group for part in parts for group in part.members]
+    sizes = np.array([len(group) for group in groups], np.int64)
+    members = np.array([trace for group in groups for trace in group], np.int64)
+    pivots = np.repeat(np.array([pivot for part in parts for pivot in part.pivots], np.int64), sizes)
+    trash = np.array([trace for part in parts for trace in part.trash], np.int64)
+    table = pd.DataFrame({"cluster": np.full(len(traces), -1), "pivot": False}, index=traces.users)
+    table.iloc[order[members], 0] = np.repeat(np.arange(len(groups)), sizes)
+    table.iloc[order[pivots], 1] = True
+    by_user = np.argsort(order[members])
+    members, pivots = members[by_user], pivots[by_user]
+    published, sums = _published(traces, flat, tracks, members, pivots, delta=delta, cap=cap)
+    more = tracks.counts[pivots] - tracks.counts[members]
+    report = WaitForMeReport(
+        traces=len(traces),
+        records=traces.records,
+        clusters=len(groups),
+        trash=len(trash),
+        trashed_records=int(tracks.counts[trash].sum()),
+        final_radius=float(max(part.radius for part in parts)),
+        restarts=sum(part.restarts for part in parts),
+        created=int(np.maximum(more, 0).sum()),
+        deleted=int(np.maximum(-more, 0).sum()),
+        space_translation=sums[0],
+        time_translation=sums[2] / 1e9,
+        moved=int(sums[1]),
+        shifted=int(sums[3]),
+        discernibility=int((sizes**2).sum()) + len(trash) * len(traces),
+        pseudo_diameter=math.hypot(float(np.ptp(flat.x)), float(np.ptp(flat.y))),
+        groups=table,
+    )
+    _tell_trash(report)
+    return replace(published, users=traces.users[order[members]]), report
+
+
+def _published(
+    traces: Traces, flat: Flat, tracks: Tracks, members: np.ndarray, pivots: np.ndarray, *, delta: float, cap: int
+) -> tuple[Traces, list[float]]:
+    """The members as they are published, under no names yet, and the sums that the kernel keeps."""
+    offsets = as_offsets(tracks.counts[pivots])
+    points, times = np.empty((offsets[-1], traces.space.dimension)), np.empty(offsets[-1], np.int64)
+    sums = np.empty((len(members), 4))
+    half = delta / 2
+
+    def work(first: int, last: int) -> None:
+        records = slice(offsets[first], offsets[last])
+        x, y, sources = np.empty((3, offsets[last] - offsets[first]))
+        sources = sources.view(np.int64)
+        alignment.publish(
+            *(tracks.x, tracks.y, tracks.z, traces.times, tracks.begins, tracks.ends, pivots, members),
+            *(offsets - offsets[first], first, last, half, float(cap), half, (x, y, times[records], sources), sums),
+        )
+        places = flat.points(x, y)
+        as_they_were = np.flatnonzero(sources >= 0)
+        places[as_they_were] = traces.points[sources[as_they_were]]
+        points[records] = places
+
+    shares = np.searchsorted(offsets, np.arange(0, offsets[-1], _RECORDS))
+    threads.take_turns(work, np.unique(np.append(shares, len(members))), told=lambda: None)
+    published = replace(
+        traces,
+        points=points,
+        times=times,
+        offsets=offsets,
+        positions=np.arange(len(times)),
+        names=replace(traces.names, unit="ns"),
+    )
+    return published, [math.fsum(column) for column in sums.T.tolist()]
+
+
+def _tell_trash(report: WaitForMeReport) -> None:
+    if report.trash:
+        check.tell(
+            f"Wait for Me left out {report.trash:,} of {check.counted(report.traces, 'trace')} "
+            f"({check.counted(report.trashed_records, 'record')}): within {report.final_radius:,.0f} m there was no "
+            "group for them."
+        )
