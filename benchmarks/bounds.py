@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from promesse_geo import threads
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import loop, polyline
 
 
 @loop
@@ -41,6 +41,24 @@ def _laplace(first, last, points):
         points[i, 2] = math.sqrt(value)
 
 
+@loop
+def _read(first, last, points, sums):
+    total = 0.0
+    for i in range(first, last):
+        for axis in range(points.shape[1]):
+            total += points[i, axis]
+    sums[first] = total
+
+
+@loop
+def _feet(first, last, points, lengths):
+    for i in range(first, last):
+        a = (i + 1) % len(points)
+        b = (i + 2) % len(points)
+        lengths[i], *_ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, b + 1, 1.0)
+        lengths[i] = math.sqrt(lengths[i])
+
+
 def chain(outputs: int) -> None:
     """One square root, two divisions and the stores for each output, each waiting for the one before, as in a walk."""
     points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
@@ -57,3 +75,15 @@ def laplace(records: int) -> None:
     """A logarithm, two sines with their cosines, a square root and the stores for each record."""
     points = np.empty((records, 3))
     threads.run(lambda first, last: _laplace(first, last, points), threads.even(records))
+
+
+def read(points: np.ndarray) -> None:
+    """One reading of the coordinates: memory."""
+    sums = np.zeros(len(points))
+    threads.run(lambda first, last: _read(first, last, points, sums), threads.even(len(points)))
+
+
+def feet(points: np.ndarray) -> None:
+    """The exact distance from each record to one segment, as if it were known which is the nearest."""
+    lengths = np.empty(len(points))
+    threads.run(lambda first, last: _feet(first, last, points, lengths), threads.even(len(points)))
