@@ -91,7 +91,7 @@ def waiting(interpreter: Path, traces: pg.Traces) -> Iterator[subprocess.Popen[s
         path = Path(folder) / "data.parquet"
         x, y = traces.coordinates()
         users = traces.users.take(traces.trace_numbers)
-        columns = {"user": users, "time": traces.time_index().tz_localize("UTC"), "longitude": x, "latitude": y}
+        columns = {"user": users, "time": traces.time_index(), "longitude": x, "latitude": y}
         pd.DataFrame(columns).to_parquet(path)
         command = [str(interpreter), str(Path(__file__).with_name("peers.py")), str(path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

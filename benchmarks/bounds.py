@@ -6,6 +6,7 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import loop, polyline
+from promesse_geo.traces import Traces
 
 
 @loop
@@ -59,6 +60,21 @@ def _feet(first, last, points, lengths):
         lengths[i] = math.sqrt(lengths[i])
 
 
+@loop
+def _windows(first, last, points, times, offsets, windows, sums):
+    for query in range(first, last):
+        inside = 0.0
+        for trace in range(len(offsets) - 1):
+            begin, end = offsets[trace], offsets[trace + 1]
+            if times[end - 1] < windows[query, 0] or times[begin] > windows[query, 1]:
+                continue
+            at = begin + np.searchsorted(times[begin:end], windows[query, 0])
+            while at < end and times[at] <= windows[query, 1]:
+                inside += points[at, 0] + points[at, 1]
+                at += 1
+        sums[query] = inside
+
+
 def chain(outputs: int) -> None:
     """One square root, two divisions and the stores for each output, each waiting for the one before, as in a walk."""
     points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
@@ -87,3 +103,12 @@ def feet(points: np.ndarray) -> None:
     """The exact distance from each record to one segment, as if it were known which is the nearest."""
     lengths = np.empty(len(points))
     threads.run(lambda first, last: _feet(first, last, points, lengths), threads.even(len(points)))
+
+
+def windows(traces: Traces, spans: np.ndarray) -> None:
+    """One addition for each record in each window."""
+    sums = np.empty(len(spans))
+    threads.run(
+        lambda first, last: _windows(first, last, traces.points, traces.times, traces.offsets, spans, sums),
+        threads.fair(np.full(len(spans), traces.records)),
+    )
