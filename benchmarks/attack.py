@@ -10,11 +10,11 @@ from pathlib import Path
 
 import bounds
 import pandas as pd
-from data import add_cabspotting, circle, cloud, commuters, creep, prepared
 from foundation import dense
 from measure import in_turn, machine, table
 
 import promesse_geo as pg
+from data import add_cabspotting, circle, cloud, commuters, creep, prepared
 from promesse_geo.pois.stays import Pois, find_pois
 
 DIAMETER, MINUTES = 200.0, 15.0

@@ -56,8 +56,8 @@ def _feet(first, last, points, lengths):
     for i in range(first, last):
         a = (i + 1) % len(points)
         b = (i + 2) % len(points)
-        lengths[i], *_ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, b + 1, 1.0)
-        lengths[i] = math.sqrt(lengths[i])
+        square, _, _, _ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, b + 1, 1.0)
+        lengths[i] = math.sqrt(square)
 
 
 @loop

@@ -8,10 +8,10 @@ from pathlib import Path
 import bounds
 import numpy as np
 import shapely
-from data import add_cabspotting, commuters, prepared
 from measure import in_turn, machine, table
 
 import promesse_geo as pg
+from data import add_cabspotting, commuters, prepared
 
 QUERIES = 1000
 
@@ -74,7 +74,7 @@ def queries(original: pg.Traces, safe: pg.Traces) -> str:
         }
     )
     rows = [(name, f"{took:.3f}") for name, took in seconds.items()]
-    title = f"{QUERIES:,} range queries, {original.records / 1e6:.1f} M records and {safe.records / 1e6:.1f} M protected"
+    title = f"{QUERIES:,} range queries, {original.records / 1e6:.1f} M records, {safe.records / 1e6:.1f} M protected"
     return table(title, rows, head=("what", "s"))
 
 

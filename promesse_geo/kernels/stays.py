@@ -178,10 +178,9 @@ def _sector(x, y):
     whole = abs(x) + abs(y)
     if whole == 0.0:
         return 0
-    if y >= 0.0:
-        part = y / whole if x >= 0.0 else 1.0 - x / whole
-    else:
-        part = 2.0 - y / whole if x < 0.0 else 3.0 + x / whole
+    part = y / whole if x >= 0.0 else 2.0 - y / whole
+    if part < 0.0:
+        part += 4.0
     return min(int(part * (_SECTORS * _PARTS // 4)), _SECTORS * _PARTS - 1)
 
 
@@ -200,8 +199,9 @@ def _borders():
 
 
 @loop
-def _spread(points, base, begin, end, centre, axes, far, wide, heads, nexts, heights):
+def _spread(points, base, begin, end, centre, axes, sectors, heights):
     """Put records begin … end − 1 into their sectors: how far the farthest lies, and the chain of all of them."""
+    far, wide, heads, nexts = sectors
     for i in range(begin, end):
         x, y, up = _seen(points, i, centre, axes)
         heights[0] = min(heights[0], up)
@@ -223,7 +223,7 @@ def _corners_beyond(x, y, away, borders, k, reach):
 
 
 @loop
-def _fits(points, base, i, centre, axes, coarse, borders, marks, far, wide, heads, nexts, heights, limit):
+def _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
     """Whether record i is within the limit of all records in the sectors.
 
     What lies in a sector lies in the triangle of the centre and two corners on its borders, a little beyond its
@@ -231,6 +231,7 @@ def _fits(points, base, i, centre, axes, coarse, borders, marks, far, wide, head
     chord² = (as seen from above)² + (difference in height)². Where corners are too far parts of the sector are
     looked at, and then their records. A no may be wrong where the centre itself is too far, or heights differ much.
     """
+    far, wide, heads, nexts = sectors
     x, y, up = _seen(points, i, centre, axes)
     rise = max(heights[1] - up, up - heights[0])
     reach = (limit - rise * rise) * _ROUNDED
@@ -279,6 +280,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
     far = np.empty(_SECTORS * _PARTS)
     heads = np.empty(_SECTORS * _PARTS, np.int64)
     nexts = np.empty(offsets[last] - base, np.int64)
+    sectors = far, wide, heads, nexts
     heights = np.empty(2)
     centre = np.empty(3)
     axes = np.empty((3, 3))
@@ -288,7 +290,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
         slot = begin // 2
         found = 0
         start = begin
-        # A circle holds records ringed … circled − 1: around the middle of the whole window, and the sectors those up to
+        # A circle holds records ringed … circled − 1: around the middle of the whole window, and sectors those up to
         # spread − 1; or of edge − step around a pivot, and the records since are within a step of that.
         ringed = circled = spread = pivot = begin
         whole = False
@@ -320,9 +322,9 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                         far[:] = 0.0
                         heads[:] = -1
                         heights[0], heights[1] = np.inf, -np.inf
-                    _spread(points, base, spread, i, centre, axes, far, wide, heads, nexts, heights)
+                    _spread(points, base, spread, i, centre, axes, sectors, heights)
                     spread = i
-                    if _fits(points, base, i, centre, axes, coarse, borders, marks, far, wide, heads, nexts, heights, limit):
+                    if _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
                         rest = start
             else:
                 if whole or circled != i or _square(points, i, pivot) > step * step:
