@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from promesse_geo import threads
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import loop, polyline
+from promesse_geo.traces import Traces
 
 
 @loop
@@ -41,6 +42,39 @@ def _laplace(first, last, points):
         points[i, 2] = math.sqrt(value)
 
 
+@loop
+def _read(first, last, points, sums):
+    total = 0.0
+    for i in range(first, last):
+        for axis in range(points.shape[1]):
+            total += points[i, axis]
+    sums[first] = total
+
+
+@loop
+def _feet(first, last, points, lengths):
+    for i in range(first, last):
+        a = (i + 1) % len(points)
+        b = (i + 2) % len(points)
+        square, _, _, _ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, b + 1, 1.0)
+        lengths[i] = math.sqrt(square)
+
+
+@loop
+def _windows(first, last, points, times, offsets, windows, sums):
+    for query in range(first, last):
+        inside = 0.0
+        for trace in range(len(offsets) - 1):
+            begin, end = offsets[trace], offsets[trace + 1]
+            if times[end - 1] < windows[query, 0] or times[begin] > windows[query, 1]:
+                continue
+            at = begin + np.searchsorted(times[begin:end], windows[query, 0])
+            while at < end and times[at] <= windows[query, 1]:
+                inside += points[at, 0] + points[at, 1]
+                at += 1
+        sums[query] = inside
+
+
 def chain(outputs: int) -> None:
     """One square root, two divisions and the stores for each output, each waiting for the one before, as in a walk."""
     points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
@@ -57,3 +91,24 @@ def laplace(records: int) -> None:
     """A logarithm, two sines with their cosines, a square root and the stores for each record."""
     points = np.empty((records, 3))
     threads.run(lambda first, last: _laplace(first, last, points), threads.even(records))
+
+
+def read(points: np.ndarray) -> None:
+    """One reading of the coordinates: memory."""
+    sums = np.zeros(len(points))
+    threads.run(lambda first, last: _read(first, last, points, sums), threads.even(len(points)))
+
+
+def feet(points: np.ndarray) -> None:
+    """The exact distance from each record to one segment, as if it were known which is the nearest."""
+    lengths = np.empty(len(points))
+    threads.run(lambda first, last: _feet(first, last, points, lengths), threads.even(len(points)))
+
+
+def windows(traces: Traces, spans: np.ndarray) -> None:
+    """One addition for each record in each window."""
+    sums = np.empty(len(spans))
+    threads.run(
+        lambda first, last: _windows(first, last, traces.points, traces.times, traces.offsets, spans, sums),
+        threads.fair(np.full(len(spans), traces.records)),
+    )

@@ -1,8 +1,8 @@
 """Stays: runs of records that are all within a diameter of each other.
 
 Bound: on sparse data a distance or two to each record of a short window. On dense data one distance to the middle of
-the window while it is clearly small enough, else a dot product for each of `_DIRECTIONS`; only windows that fill the
-diameter to 0.03 % are searched record by record.
+the window while it is clearly small enough, else two to the corners of each of `_SECTORS` around it; only in windows
+that fill the diameter to 0.05 % single sectors are searched, part by part and at last record by record.
 
 A distance is a squared chord or a squared length in the plane, and it is always compared as such: the shortcuts prove
 what that comparison would say, with room for their rounding, or leave it to it.
@@ -14,10 +14,13 @@ import numpy as np
 
 from promesse_geo.kernels import loop
 
-SHORT = 48  # windows up to this many records are best searched one by one
-_DIRECTIONS = 128
-_PATIENCE = 16  # looks per record of a window that does not move before circle and hull are made for it
+SHORT = 96  # windows up to this many records are best searched one by one
+_SECTORS = 128  # around the middle of a window
+_PARTS = 32  # of a sector
+_PATIENCE = 16  # looks per record of a window that does not move before circle and sectors are made for it
 _ROUNDED = 1.0 - 1e-12  # differences of records are exact to 1e-15 of themselves
+_COARSE = 1.0 / math.cos(4.0 / _SECTORS)  # corners lie so much beyond an arc: a sector is at most 8/n wide
+_FINE = 1.0 / math.cos(4.0 / (_SECTORS * _PARTS))
 _LEVELS = 3  # balls around 16, 256 and 4,096 records
 
 
@@ -170,39 +173,88 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
 
 
 @loop
-def _widen(points, begin, end, centre, axes, rays, support, heights):
-    """Let the hull, the farthest any record lies in each direction, hold records begin … end − 1 as well."""
-    inner = -1.0
+def _sector(x, y):
+    """In which of all the sectors a direction lies: by its quarter, and how far along a straight line across that."""
+    whole = abs(x) + abs(y)
+    if whole == 0.0:
+        return 0
+    part = y / whole if x >= 0.0 else 2.0 - y / whole
+    if part < 0.0:
+        part += 4.0
+    return min(int(part * (_SECTORS * _PARTS // 4)), _SECTORS * _PARTS - 1)
+
+
+@loop
+def _borders():
+    """The directions between the sectors, as unit vectors: their x and their y."""
+    borders = np.empty((2, _SECTORS * _PARTS + 1))
+    for k in range(_SECTORS * _PARTS + 1):
+        part = 4.0 * k / (_SECTORS * _PARTS)
+        x = abs(2.0 - part) - 1.0
+        y = 1.0 - abs(1.0 - part) if part <= 2.0 else abs(3.0 - part) - 1.0
+        length = math.sqrt(x * x + y * y)
+        borders[0, k] = x / length
+        borders[1, k] = y / length
+    return borders
+
+
+@loop
+def _spread(points, base, begin, end, centre, axes, sectors, heights):
+    """Put records begin … end − 1 into their sectors: how far the farthest lies, and the chain of all of them."""
+    far, wide, heads, nexts = sectors
     for i in range(begin, end):
         x, y, up = _seen(points, i, centre, axes)
         heights[0] = min(heights[0], up)
         heights[1] = max(heights[1], up)
-        if inner >= 0.0 and x * x + y * y < inner * inner:
-            continue
-        for k in range(_DIRECTIONS):
-            support[k] = max(support[k], x * rays[0, k] + y * rays[1, k])
-        if end - i > 1:
-            inner = support.min() * _ROUNDED
+        k = _sector(x, y)
+        away = math.sqrt(x * x + y * y)
+        far[k] = max(far[k], away * _FINE)
+        wide[k // _PARTS] = max(wide[k // _PARTS], away * _COARSE)
+        nexts[i - base] = heads[k]
+        heads[k] = i
 
 
 @loop
-def _fits(points, i, centre, axes, rays, support, heights, limit):
-    """Whether the hull proves that record i is within the limit of all records in it.
+def _corners_beyond(x, y, away, borders, k, reach):
+    """How many of a sector's two corners are beyond the reach (squared) of a place."""
+    one = (x - away * borders[0, k]) ** 2 + (y - away * borders[1, k]) ** 2
+    other = (x - away * borders[0, k + 1]) ** 2 + (y - away * borders[1, k + 1]) ** 2
+    return int(one > reach) + int(other > reach)
 
-    A record q beyond D of p is so along some direction: for the one nearest to it, at most π/n off,
-    (q − p)·u > D cos(π/n). Heights come on top: chord² = (as seen from above)² + (difference in height)².
+
+@loop
+def _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
+    """Whether record i is within the limit of all records in the sectors.
+
+    What lies in a sector lies in the triangle of the centre and two corners on its borders, a little beyond its
+    farthest record: it is no farther from the record than the farthest of the three. Heights come on top:
+    chord² = (as seen from above)² + (difference in height)². Where corners are too far parts of the sector are
+    looked at, and then their records. A no may be wrong where the centre itself is too far, or heights differ much.
     """
+    far, wide, heads, nexts = sectors
     x, y, up = _seen(points, i, centre, axes)
     rise = max(heights[1] - up, up - heights[0])
-    seen = limit - rise * rise
-    if seen <= 0.0:
+    reach = (limit - rise * rise) * _ROUNDED
+    if x * x + y * y > reach:
         return False
-    reach = math.sqrt(seen) * math.cos(math.pi / _DIRECTIONS) * _ROUNDED
     beyond = 0
-    for k in range(_DIRECTIONS):
-        if support[k] - (x * rays[0, k] + y * rays[1, k]) > reach:
-            beyond += 1
-    return beyond == 0
+    for k in range(_SECTORS):
+        marks[k] = _corners_beyond(x, y, wide[k], coarse, k, reach)
+        beyond += marks[k]
+    if beyond == 0:
+        return True
+    for k in range(_SECTORS):
+        if marks[k] == 0:
+            continue
+        for part in range(_PARTS * k, _PARTS * (k + 1)):
+            if _corners_beyond(x, y, far[part], borders, part, reach) == 0:
+                continue
+            j = heads[part]
+            while j >= 0:
+                if _square(points, i, j) > limit:
+                    return False
+                j = nexts[j - base]
+    return True
 
 
 @loop
@@ -221,11 +273,14 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
         floors[level + 1] = floors[level] + ((offsets[last] - base) >> 4 * level) + 1
     balls = np.empty((floors[_LEVELS + 1], 4))
     made = np.zeros(_LEVELS + 1, np.int64)
-    turns = np.arange(_DIRECTIONS) * (2.0 * math.pi / _DIRECTIONS)
-    rays = np.empty((2, _DIRECTIONS))
-    rays[0] = np.cos(turns)
-    rays[1] = np.sin(turns)
-    support = np.empty(_DIRECTIONS)
+    borders = _borders()
+    coarse = borders[:, ::_PARTS].copy()
+    marks = np.empty(_SECTORS, np.int64)
+    wide = np.empty(_SECTORS)
+    far = np.empty(_SECTORS * _PARTS)
+    heads = np.empty(_SECTORS * _PARTS, np.int64)
+    nexts = np.empty(offsets[last] - base, np.int64)
+    sectors = far, wide, heads, nexts
     heights = np.empty(2)
     centre = np.empty(3)
     axes = np.empty((3, 3))
@@ -235,9 +290,9 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
         slot = begin // 2
         found = 0
         start = begin
-        # A circle holds records ringed … circled − 1: around the middle of the whole window, and a hull those up to
-        # hulled − 1; or of edge − step around a pivot, and the records since are within a step of that.
-        ringed = circled = hulled = pivot = begin
+        # A circle holds records ringed … circled − 1: around the middle of the whole window, and sectors those up to
+        # spread − 1; or of edge − step around a pivot, and the records since are within a step of that.
+        ringed = circled = spread = pivot = begin
         whole = False
         radius = 0.0
         looks = 0  # at balls and records since the start last moved
@@ -253,7 +308,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
             ):
                 if not whole or ringed != start:
                     centre[0], centre[1], centre[2] = _middle(points, start, i)
-                    ringed = circled = hulled = start
+                    ringed = circled = spread = start
                     whole, radius = True, 0.0
                 for j in range(circled, i):
                     radius = max(radius, math.sqrt(_square_to(points, j, centre[0], centre[1], centre[2])))
@@ -261,13 +316,15 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                 if math.sqrt(_square_to(points, i, centre[0], centre[1], centre[2])) + radius <= edge:
                     rest = start
                 elif i - start > _PATIENCE * short:
-                    if hulled == start:
+                    if spread == start:
                         _turn(points, centre[0], centre[1], centre[2], axes)
-                        support[:] = -np.inf
+                        wide[:] = 0.0
+                        far[:] = 0.0
+                        heads[:] = -1
                         heights[0], heights[1] = np.inf, -np.inf
-                    _widen(points, hulled, i, centre, axes, rays, support, heights)
-                    hulled = i
-                    if _fits(points, i, centre, axes, rays, support, heights, limit):
+                    _spread(points, base, spread, i, centre, axes, sectors, heights)
+                    spread = i
+                    if _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
                         rest = start
             else:
                 if whole or circled != i or _square(points, i, pivot) > step * step:
