@@ -13,8 +13,8 @@ import click
 import pandas as pd
 
 import promesse_geo as pg
+from promesse_geo import cli_measures, cli_protect
 from promesse_geo.check import counted
-from promesse_geo.cli_measures import COMMANDS
 from promesse_geo.cli_options import (
     as_pause,
     as_said,
@@ -25,10 +25,7 @@ from promesse_geo.cli_options import (
     input_options,
     keep_users_option,
     output_argument,
-    protect,
     read,
-    wait_for_me_mechanism,
-    wait_for_me_options,
     write,
     wrong_call,
 )
@@ -83,101 +80,6 @@ def main(context: click.Context) -> None:
     OUTPUT is GeoParquet, GeoPackage, CSV or GeoJSON, told by its ending: .parquet, .gpkg, .csv or .geojson.
     """
     context.with_resource(_ended_by_signals())
-
-
-@main.command(short_help="Protect with Promesse: constant distance and time.")
-@input_options
-@output_argument
-@click.option("--epsilon", type=float, required=True, help="Metres between published points; the paper takes 200.")
-@click.option(
-    "--variant",
-    type=click.Choice(["polyline", "pseudocode"]),
-    default="polyline",
-    show_default=True,
-    help="Points on the path, or as Algorithm 1 says to the letter.",
-)
-@click.option(
-    "--min-points", type=click.IntRange(min=1), default=1, show_default=True, help="Drop traces with fewer points left."
-)
-@keep_users_option
-@force_option
-def smooth(
-    context: click.Context,
-    output: str,
-    epsilon: float,
-    variant: str,
-    min_points: int,
-    keep_users: bool,
-    force: bool,
-) -> None:
-    """Protect INPUT with Promesse: a constant distance and time between points.
-
-    Stops disappear, the path stays. Users get new names unless --keep-users is given.
-
-    Prepare INPUT first unless its traces are short: each is smoothed as a whole, straight on through nights without
-    records. Traces too short for EPSILON are left out; if all are, nothing is written.
-    """
-    with wrong_call():
-        mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)
-    with in_plain_words():
-        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
-
-
-@main.command(short_help="Protect with planar Laplace noise.")
-@input_options
-@output_argument
-@click.option("--epsilon", type=float, help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
-@click.option("--level", type=float, help="In place of --epsilon: factor within --radius, such as 4.")
-@click.option("--radius", type=float, help="Metres, for --level; 200 by default.")
-@click.option("--grid", type=float, help="Round to a grid of so many metres, after the noise.")
-@click.option("--seed", help="Repeatable noise, for experiments only: who guesses the seed takes the noise off again.")
-@keep_users_option
-@force_option
-def geo_indistinguishability(
-    context: click.Context,
-    output: str,
-    epsilon: float | None,
-    level: float | None,
-    radius: float | None,
-    grid: float | None,
-    seed: str | None,
-    keep_users: bool,
-    force: bool,
-) -> None:
-    """Protect INPUT with geo-indistinguishability: every record moves by noise of its own.
-
-    Times stay. The guarantee is for one record: where somebody stays long, the noise averages out.
-    """
-    if (epsilon is None) == (level is None) or (level is None and radius is not None):
-        raise click.UsageError("Say either --epsilon, or --level and its --radius.")
-    with wrong_call():
-        if epsilon is not None:
-            mechanism = pg.GeoIndistinguishability(epsilon, grid=grid, seed=seed)
-        elif level is not None:
-            mechanism = pg.GeoIndistinguishability.from_level(
-                level, radius=200 if radius is None else radius, grid=grid, seed=seed
-            )
-    with in_plain_words():
-        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
-
-
-@main.command(short_help="Protect in groups of traces that go together.")
-@input_options
-@output_argument
-@wait_for_me_options
-@keep_users_option
-@force_option
-def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bool) -> None:
-    """Protect INPUT with Wait for Me: groups of k traces within delta metres of each other at every instant.
-
-    One trace of each group, the pivot, is published as it was, with all places where it stopped.
-    """
-    mechanism = wait_for_me_mechanism(context)
-    with in_plain_words():
-        check_target(context, output, force=force)
-        protected, report = mechanism.protect_with_report(read(context))
-        click.echo(report.summary.to_string(float_format="{:,.1f}".format), err=True)
-        write(protected if keep_users else pg.pseudonymize(protected), output, mechanism=mechanism, force=force)
 
 
 @main.command(short_help="Look at protected data before it is published.")
@@ -294,7 +196,7 @@ def demo(out: str, epsilon: float, force: bool) -> None:
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
 
 
-for command in COMMANDS:
+for command in (*cli_protect.COMMANDS, *cli_measures.COMMANDS):
     main.add_command(command)
 
 if __name__ == "__main__":

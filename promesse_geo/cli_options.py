@@ -88,48 +88,6 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.pass_context(command)
 
 
-def wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that `wait_for_me_mechanism` reads."""
-    defaults = pg.WaitForMe()
-    kept: dict[str, Any] = {"expose_value": False, "callback": remember}
-    shown: dict[str, Any] = {**kept, "show_default": True}
-    tests = click.Choice(["members", "v1.1"])
-    options = (
-        click.option("--k", type=int, default=defaults.k, help="Traces of a group, at least.", **shown),
-        click.option("--delta", type=float, default=defaults.delta, help="Metres within a group, at most.", **shown),
-        click.option(
-            "--max-radius",
-            type=float,
-            default=defaults.max_radius,
-            help="Metres that a group may lie apart in the data; grows until the trash is small enough.",
-            **shown,
-        ),
-        click.option(
-            "--max-trash", type=float, default=defaults.max_trash, help="Share of traces that may be left out.", **shown
-        ),
-        click.option(
-            "--cost-cap", type=int, default=defaults.cost_cap, help="Cost of a far pair, in units of delta.", **shown
-        ),
-        click.option(
-            "--radius-test", type=tests, default="members", help="What is tested against the radius.", **shown
-        ),
-        click.option("--chunk", is_flag=True, help="Group 20·k traces at a time, for data beyond memory.", **kept),
-        click.option("--program", type=click.Choice(["v1.1"]), help="Do as the program of 2010.", **kept),
-        click.option("--seed", help="Repeatable pivots, for experiments.", **kept),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def wait_for_me_mechanism(context: click.Context) -> pg.WaitForMe:
-    """Return Wait for Me as its options say."""
-    options = context.ensure_object(dict)
-    rest = ("max_radius", "max_trash", "cost_cap", "radius_test", "chunk", "program", "seed")
-    with wrong_call():
-        return pg.WaitForMe(options["k"], options["delta"], **{name: options[name] for name in rest})
-
-
 output_argument = click.argument("output", metavar="OUTPUT")
 force_option = click.option("--force", is_flag=True, help="Replace what is there.")
 keep_users_option = click.option(

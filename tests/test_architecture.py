@@ -24,7 +24,7 @@ FLOORS = (
     ("accessor",),
     ("__init__",),
     ("cli_options",),
-    ("cli_measures",),
+    ("cli_measures", "cli_protect"),
     ("cli", "dask"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
