@@ -220,9 +220,9 @@ def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
     again = paper.Reproduction.load(tmp_path)
     assert list(again.tables) == list(attacked.tables)
     shown = beyond_summary(again.tables, "made-up city").splitlines()
-    assert len(shown) == 2 + 8
-    assert shown[-1].startswith("| Geo-I, ε = ln(2)/200 | ")
-    assert "| – |" in shown[-1]  # residues mean nothing in noise
+    assert len(shown) == 2 + 10
+    assert shown[-3].startswith("| Geo-I, ε = ln(2)/200 | ")
+    assert "| – |" in shown[-3]  # residues mean nothing in noise
 
 
 # The figures
@@ -248,9 +248,11 @@ def test_a_trade_off_joins_what_differs_by_epsilon(done):
     texts = [text.get_text() for text in axes.texts]
     assert ", ".join(texts).split(", ")[:4] == ["50", "100", "200", "500"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "Promesse(variant='polyline', min_points=1)",
-        "Promesse(variant='pseudocode', min_points=1)",
+        "Promesse(variant='polyline')",
+        "Promesse(variant='pseudocode')",
         "GeoIndistinguishability",
+        "WaitForMe(radius_test='v1.1', program='v1.1')",
+        "WaitForMe(radius_test='members', program=None)",
     ]
 
 

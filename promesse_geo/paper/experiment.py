@@ -15,7 +15,7 @@ from promesse_geo import check
 from promesse_geo.datasets import make_city, read_cabspotting, read_geolife, read_mdc
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results
-from promesse_geo.mechanisms import Mechanism, Promesse
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
 from promesse_geo.paper import published, tables
 from promesse_geo.paper.report import read_tables, write_report
@@ -28,6 +28,11 @@ _READERS: dict[str, Callable[..., Any]] = {
     "Cabspotting": read_cabspotting,
     "Geolife": read_geolife,
     "MDC": read_mdc,
+}
+_KINDS: dict[type[Mechanism], str] = {
+    Promesse: "promesse",
+    GeoIndistinguishability: "geo-indistinguishability",
+    WaitForMe: "wait-for-me",
 }
 
 
@@ -182,9 +187,8 @@ def _prepare(raw: Any, tz: str, min_days: int | None) -> tuple[Traces, Traces]:
 def _attacked(name: str, whole: Traces, parts: Traces, mechanisms: list[Mechanism]) -> Iterator[pd.DataFrame]:
     """What stronger attacks find; the attacker knows the kind of mechanism."""
     for mechanism in mechanisms:
-        smooth = isinstance(mechanism, Promesse)
-        kind = "promesse" if smooth else "geo-indistinguishability"
-        looks = [AdaptivePoiRetrieval(kind=kind), AreaCoverage(), *([Residue()] if smooth else [])]
+        kind = _KINDS[type(mechanism)]
+        looks = [AdaptivePoiRetrieval(kind=kind), AreaCoverage(), *([Residue()] if kind == "promesse" else [])]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is left out was told before
             yield evaluate({name: parts}, [mechanism], looks)

@@ -35,7 +35,7 @@ def _noise(level: int, radius: int) -> Row:
     return Row(f"Geo-I, ε = ln({level})/{radius}", GeoIndistinguishability.from_level(level, radius=radius))
 
 
-_PROGRAM = Row("Wait for Me, k = 2, δ = 200 m", WaitForMe.v1_1())
+_PROGRAM = Row("Wait for Me, k = 2, δ = 200 m", WaitForMe.v1_1(seed=1))
 
 ROWS = (
     *(_promesse(epsilon) for epsilon in (50, 100, 200, 500)),

@@ -109,11 +109,10 @@ def trade_off(
     figures = pd.DataFrame({"x": x, "y": y})
     axes = _axes(ax, height=5)
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
-    kinds = [family.partition("(")[0] for family in dict.fromkeys(families)]
+    names = _names(list(dict.fromkeys(families)))
     for number, (family, own) in enumerate(figures.groupby(families, sort=False)):
-        name = kinds[number] if kinds.count(kinds[number]) == 1 else family
         colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
-        axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=name, markersize=7)
+        axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
         for point, text in _labels(own, near=0.05 * (figures.max() - figures.min())):
             place = (4, 5) if number % 2 == 0 else (4, -12)
             axes.annotate(text, point, xytext=place, textcoords="offset points", fontsize=8, color=colour)
@@ -124,6 +123,18 @@ def trade_off(
     axes.margins(0.08)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _names(families: list[str]) -> list[str]:
+    """Mechanisms by their kind, and by the parameters in which those of one kind differ."""
+    kinds = [family.partition("(")[0] for family in families]
+    parameters = [family.partition("(")[2].rstrip(")").split(", ") for family in families]
+    names = []
+    for kind, own in zip(kinds, parameters, strict=True):
+        others = [theirs for other, theirs in zip(kinds, parameters, strict=True) if other == kind]
+        differing = [one for one in own if not all(one in theirs for theirs in others)]
+        names.append(f"{kind}({', '.join(differing)})" if differing else kind)
+    return names
 
 
 def _labels(figures: pd.DataFrame, *, near: pd.Series) -> list[tuple[tuple[float, float], str]]:
