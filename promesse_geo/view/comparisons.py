@@ -110,7 +110,7 @@ def trade_off(
     axes = _axes(ax, height=5)
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
     names = _names(list(dict.fromkeys(families)))
-    for number, (family, own) in enumerate(figures.groupby(families, sort=False)):
+    for number, (_, own) in enumerate(figures.groupby(families, sort=False)):
         colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
         axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
         for point, text in _labels(own, near=0.05 * (figures.max() - figures.min())):
