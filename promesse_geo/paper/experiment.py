@@ -146,12 +146,13 @@ def reproduce(
         min_days = check.whole(min_days, name="min_days", owner="reproduce")
     sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
     prepared, results, times = [], [], []
-    for name, whole, parts in _prepared(sources, min_days):
+    beyond = check.flag(attacks, name="attacks", owner="reproduce")
+    for name, whole, parts in _prepared(sources, min_days, with_whole=beyond):
         prepared.append(tables.table_1({name: parts}))
         mechanisms = [row.mechanism for row in published.ROWS if name not in row.without]
         results.append(evaluate({name: parts}, mechanisms, seeds=seeds, n_jobs=n_jobs))
         times += [(name, *timed) for timed in _times(parts)]
-        if check.flag(attacks, name="attacks", owner="reproduce"):
+        if whole is not None:
             results += _attacked(name, whole, parts, mechanisms)
     together = _together(results)
     return Reproduction(
@@ -162,26 +163,32 @@ def reproduce(
             "Table IV": tables.table_4(together),
             "Table V": tables.table_5(pd.DataFrame(times, columns=["dataset", "row", "seconds"])),
             "Table VI": tables.table_6(together),
-            **(tables.beyond(together) if attacks else {}),
+            **(tables.beyond(together) if beyond else {}),
         },
         together,
     )
 
 
-def _prepared(sources: dict[str, Any], min_days: int | None) -> Iterator[tuple[str, Traces, Traces]]:
-    """Each data set, read and prepared, before and after gaps are cut; one at a time, for they are large."""
+def _prepared(
+    sources: dict[str, Any], min_days: int | None, *, with_whole: bool
+) -> Iterator[tuple[str, Traces | None, Traces]]:
+    """Each data set, read and prepared, before (if wanted) and after gaps are cut; one at a time, they are large."""
     if all(source is None for source in sources.values()):
-        yield CITY, *_prepare(make_city(users=50, days=7, seed=0, as_traces=True), "Europe/Paris", min_days)
+        city = make_city(users=50, days=7, seed=0, as_traces=True)
+        yield CITY, *_prepare(city, "Europe/Paris", min_days, with_whole=with_whole)
     for name, source in sources.items():
         if source is not None:
+            raw = _READERS[name](source, as_traces=True)
             days = published.MIN_DAYS if min_days is None else min_days
-            yield name, *_prepare(_READERS[name](source, as_traces=True), published.ZONES[name], days)
+            ready = _prepare(raw, published.ZONES[name], days, with_whole=with_whole)
+            del raw
+            yield name, *ready
 
 
-def _prepare(raw: Any, tz: str, min_days: int | None) -> tuple[Traces, Traces]:
-    """What `prepare` does, step by step; the raw data does not outlive this."""
+def _prepare(raw: Any, tz: str, min_days: int | None, *, with_whole: bool) -> tuple[Traces | None, Traces]:
+    """What `prepare` does, step by step."""
     whole = first_days(collapse_empty_days(raw, tz=tz), days=20, min_days=min_days)
-    return whole, split_gaps(whole, keep_user=True)
+    return whole if with_whole else None, split_gaps(whole, keep_user=True)
 
 
 def _attacked(name: str, whole: Traces, parts: Traces, mechanisms: list[Mechanism]) -> Iterator[pd.DataFrame]:
