@@ -16,7 +16,6 @@ from measure import machine, table
 
 import promesse_geo as pg
 
-CALENDAR = int(np.datetime64("2000-01-03", "ns").astype(np.int64))  # where prepared times begin
 PAPER = ("paper", "", "", "", "0", "13,046", "102", "106")
 MECHANISMS = {
     "v1_1()": pg.WaitForMe.v1_1(),
@@ -113,14 +112,15 @@ def figures(name: str, traces: pg.Traces, safe: pg.Traces, about: Sequence[str])
 
 
 def reading_of_times(archive: Path) -> str:
-    """The paper's metrics on what is published, and on the same with times, from the calendar's start, over 1,000."""
+    """The paper's metrics on what is published, and on the same with times, from the first record's, over 1,000."""
     warnings.simplefilter("ignore")
     traces, rows = prepared(archive), []
     for name, mechanism in MECHANISMS.items():
         safe, report = mechanism.protect_with_report(traces)
         about = (f"{report.final_radius:,.0f}", f"{report.clusters:,}", f"{report.trash:,}")
         rows.append(figures(name, traces, safe, about))
-        slow = replace(safe, times=CALENDAR + (safe.times - CALENDAR) // 1000)
+        begin = traces.times.min()
+        slow = replace(safe, times=begin + (safe.times - begin) // 1000)
         rows.append(figures("the same, times / 1,000", traces, slow, ("", "", "")))
     head = (
         "what",
@@ -135,7 +135,7 @@ def reading_of_times(archive: Path) -> str:
     text = table("The paper's row of Wait for Me, Cabspotting", [*rows, PAPER], head=head)
     return text + (
         "\nMeasured: read as they are, the published records give an F-score of about one half and small errors; read "
-        "with their\nseconds, counted from the first midnight of the calendar, taken for milliseconds they give the "
+        "with their\nseconds, counted from the first record, taken for milliseconds they give the "
         "paper's 0 % and about\nits distortion. Inferred, and not more: that the paper's figures come from such a "
         "reading. Its spatial error of\n13,046 m is not explained by it, for that metric does not look at times.\n"
     )
