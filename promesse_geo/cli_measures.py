@@ -8,6 +8,7 @@ import click
 import promesse_geo as pg
 from promesse_geo import check
 from promesse_geo.cli_options import as_pause, force_option, in_plain_words, input_options, read, wrong_call
+from promesse_geo.evaluate.results import check_results_output
 from promesse_geo.output import check_place
 from promesse_geo.paper import reproduce as reproduce_paper
 from promesse_geo.pois.files import check_pois_output, write_pois
@@ -61,7 +62,7 @@ def measure(
         )
     with in_plain_words():
         if out is not None:
-            check_place(Path(out), force=force)
+            check_results_output(out, force=force)
         table = pg.measure(read(context), read(context, source=protected), metrics)
         click.echo(measures(table))
         if out is not None:

@@ -41,7 +41,8 @@ def as_pause(context: click.Context, parameter: click.Parameter, value: str) -> 
     """Turn a pause in words into one."""
     number = re.fullmatch(r"\d+(\.\d+)?", value)  # seconds; pandas would take nanoseconds
     with wrong_call():
-        nanoseconds = check.duration(float(value) if number else value, name="gap", owner="prepare")
+        name, owner = str(parameter.name), str(context.command.name)
+        nanoseconds = check.duration(float(value) if number else value, name=name, owner=owner)
     return pd.Timedelta(nanoseconds, unit="ns")
 
 

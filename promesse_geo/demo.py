@@ -75,6 +75,7 @@ Next, on your own data:
   promesse-geo prepare traces.csv parts.parquet
   promesse-geo smooth  parts.parquet protected.parquet --epsilon 200 --keep-users
   promesse-geo check   parts.parquet protected.parquet
+  promesse-geo pseudonymize protected.parquet published.parquet
 or in Python:
   import geopandas, promesse_geo
   parts = geopandas.read_parquet("traces.parquet").promesse.prepare()

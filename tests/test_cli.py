@@ -467,7 +467,7 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
         ("user,when,lon,lat\na,2024-01-01,1,2\n", "Name it, as in --time …."),
         ("time,lon,lat\n2024-01-01,1,2\n", "say --one-trace. If each file is a user, say --user file."),
         ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "leave them out with --skip."),
-        ("user,time,lon,lat\na,17/05/2008,1,2\n", "no times such as 2008-05-17T10:00:04Z. Write them so."),
+        ("user,time,lon,lat\na,17/05/2008,1,2\n", "no times such as 2008-05-17T10:00:04Z. Write them so"),
         ("user,time,lon,lat\na,12,1,2\n", "in the years 1990 to 2099. Write them so, or as text."),
         ("\n", "it is empty."),
     ],

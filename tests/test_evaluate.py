@@ -208,6 +208,32 @@ def test_a_file_of_something_else_is_refused(tmp_path, name):
         pg.load_results(tmp_path / f"none{name}")
 
 
+def test_large_seeds_come_back_and_larger_ones_are_refused(city, tmp_path):
+    table = pg.evaluate({"city": city}, [GeoIndistinguishability(0.01)], [Compression()], seeds=[2**53 + 1, 2**63 - 1])
+    for name in ("results.csv", "results.parquet"):
+        pg.save_results(table, tmp_path / name)
+        assert pg.load_results(tmp_path / name).seed.tolist() == [2**53 + 1, 2**63 - 1]
+    with pytest.raises(ValueError, match="whole numbers up to 9223372036854775807"):
+        pg.evaluate({"city": city}, [Promesse(200)], [Compression()], seeds=[2**70])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# {}\nuser,lon,lat\na,1,2\n",
+        "# [1]\nmetric,value,unit\n",
+        '# {"metrics": []}\nmetric,value,unit,seed\nA(),1.0,%,1.5\n',
+        '# {"metrics": []}\nmetric,value,unit,seed\nA(),1.0,%,inf\n',
+    ],
+)
+def test_other_tables_are_no_results(tmp_path, text, city):
+    (tmp_path / "other.csv").write_text(text)
+    city.to_parquet(tmp_path / "city.parquet")
+    for name in ("other.csv", "city.parquet"):
+        with pytest.raises(ValueError, match=r"holds no results that pg\.save_results wrote"):
+            pg.load_results(tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [

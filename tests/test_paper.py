@@ -25,7 +25,7 @@ def told_of_promesse():
     """What Promesse cannot protect is told; what Wait for Me leaves out is told too, and looked at elsewhere."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*WaitForMe")
-        with pytest.warns(UserWarning, match="could not be protected"):
+        with pytest.warns(UserWarning, match="left out"):
             yield
 
 
@@ -202,7 +202,7 @@ def test_wrong_parameters_are_refused(wrong):
 
 @pytest.fixture(scope="module")
 def attacked():
-    with pytest.warns(UserWarning, match="could not be protected"):
+    with pytest.warns(UserWarning, match="left out"):
         return pg.reproduce(seeds=1, attacks=True)
 
 
@@ -320,6 +320,10 @@ def test_measure_says_what_is_found_and_lost(city_file, tmp_path):
         assert f"{figure:,.2f} {unit}" in called.output
     assert "seed" not in (tmp_path / "m.csv").read_text().splitlines()[2]
     assert invoke("measure", city_file, safe, "--threshold", "0").exit_code == 2
+    odd = invoke("measure", city_file, safe, "--out", tmp_path / "m.txt")
+    assert "must be a file that ends in .parquet or .csv" in odd.output
+    assert "reading" not in odd.output
+    assert "'duration' parameter of measure" in invoke("measure", city_file, safe, "--duration", "soon").output
 
 
 def test_measure_says_when_users_were_renamed(city_file, tmp_path):

@@ -479,7 +479,9 @@ def test_traces_that_are_not_published_are_counted(parts, safe):
 
 
 def test_keys_of_the_original_are_told(parts, safe):
-    assert "keys of the original: rename them" in reason(parts.promesse.check(safe), "user keys are pseudonyms")
+    assert "keys of the original, which has pseudonyms too" in reason(
+        parts.promesse.check(safe), "user keys are pseudonyms"
+    )
     before = parts.assign(user=parts["user"].replace({parts["user"].iloc[-1]: "somebody"}))
     table = before.promesse.check(safe)
     assert verdicts(table)["user keys are pseudonyms"] == "look"

@@ -414,7 +414,7 @@ def as_frame() -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame({"user": users, "time": TIMES}, geometry=points, crs=4326)
 
 
-NO_HEADER = "No {} column was found, and it seems to have no header: its {} should have names"
+NO_HEADER = "No {} column was found: the first line names none of its {} as user, time, lon or lat"
 JSON = "it holds JSON, but not as GeoJSON in UTF-8, unpacked"
 FEATURE = {"type": "Feature", "properties": {"user": "zoé"}, "geometry": {"type": "Point", "coordinates": [4.8, 45.7]}}
 FEATURES = json.dumps({"type": "FeatureCollection", "features": [FEATURE] * 3})

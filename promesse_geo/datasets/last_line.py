@@ -11,7 +11,7 @@ from promesse_geo import check
 
 CUT = "a last line that is cut: it has no line end, and its last value is shorter than all others"
 _TAIL = 1 << 16  # bytes
-_FEW, _MANY = 10, 100  # lines beside which one that is shorter is suspicious, and cut for sure
+_FEW, _MANY = 3, 100  # lines beside which one that is shorter is suspicious, and cut for sure
 _DECIMALS = re.compile(r"[-+]?\d*[.,](\d+)")
 _NUMERIC = re.compile(r"[-+]?[.,]?\d")
 

@@ -104,9 +104,9 @@ def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, know
     sought = {role, *known} if name is ... else {name}
     if wanted.may_lack_header and columns and sought.isdisjoint(looked) and not _are_names(columns, wanted):
         raise ValueError(
-            f"No {role} column was found, and it seems to have no header: its {check.counted(len(columns), 'column')} "
-            "should have names such as user, time, lon and lat. Add them, or say which is which, as in "
-            f"{role}='…' (--{role} …)."
+            f"No {role} column was found: the first line names none of its {check.counted(len(columns), 'column')} as "
+            "user, time, lon or lat (it is not shown, for it may be a record). Say which is which, as in "
+            f"{role}='…' (--{role} …); if there is no header, add one."
         )
     try:
         found = find_column(looked, name, role=role, known=known)
@@ -206,7 +206,8 @@ def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
         raise ValueError(f"the time column {name!r} mixes times with and without a zone. Write them in one way.")
     if column.notna().any() and times.isna().all():
         raise ValueError(
-            f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. Write them so."
+            f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. Write "
+            "them so: the year first, then month and day."
         )
     return times if zoned.any() else times.dt.tz_localize(None)
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -21,7 +22,7 @@ from promesse_geo.traces import Traces
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj", "scikit-learn")
 _ENDINGS = (".parquet", ".csv")
 _COMMENT = "# "
-_NUMBERS: dict[str, Any] = {"seed": "Int64", "value": "float64", "seconds": "float64"}
+_NUMBERS = ["value", "seconds"]
 
 
 def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,14 +80,20 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     """
     if not isinstance(table, pd.DataFrame):
         raise TypeError(check.refuse("table", "save_results", "what pg.evaluate returned", table))
-    target = _checked(path, owner="save_results")
-    check_place(target, force=force)
+    target = check_results_output(path, force=force)
     with renamed_when_whole(target, force=force) as temporary:
         if target.suffix.lower() == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
             first = _COMMENT + json.dumps(table.attrs) + "\n"
             temporary.write_text(first + table.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+
+
+def check_results_output(path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Return where results go, or say why they cannot be written there; for a check before long work."""
+    target = _checked(path, owner="save_results")
+    check_place(target, force=force)
+    return target
 
 
 def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -109,21 +116,27 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     source = _checked(path, owner="load_results")
     try:
-        if source.suffix.lower() == ".parquet":
-            return pd.read_parquet(source)
-        with source.open(encoding="utf-8", newline="") as file:
-            first = file.readline()
-            if not first.startswith(_COMMENT):
-                raise ValueError("no first line of save_results")
-            table = pd.read_csv(file, dtype="str", keep_default_na=False)
-        for name in table.columns.intersection(list(_NUMBERS)):
-            numbers = [float(text) if text else math.nan for text in table[name]]  # to the last digit
-            table[name] = pd.Series(numbers, dtype="float64").astype(_NUMBERS[name])
-        table.attrs = json.loads(first.removeprefix(_COMMENT))
-    except (pa.ArrowException, ValueError) as error:
+        table = pd.read_parquet(source) if source.suffix.lower() == ".parquet" else _from_csv(source)
+        if not {"metric", "value", "unit"} <= set(table.columns) or "metrics" not in table.attrs:
+            raise ValueError("neither of evaluate nor of measure")
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         if isinstance(error, OSError):
             raise
         raise ValueError(f"The file {str(source)!r} holds no results that pg.save_results wrote.") from error
+    return table
+
+
+def _from_csv(source: Path) -> pd.DataFrame:
+    with source.open(encoding="utf-8", newline="") as file:
+        first = file.readline()
+        if not first.startswith(_COMMENT):
+            raise ValueError("no first line of save_results")
+        table = pd.read_csv(file, dtype="str", keep_default_na=False)
+    for name in table.columns.intersection(_NUMBERS):  # to the last digit
+        table[name] = np.array([float(text) if text else math.nan for text in table[name]])
+    if "seed" in table:
+        table["seed"] = pd.array([int(text) if text else pd.NA for text in table["seed"]], dtype="Int64")
+    table.attrs.update(json.loads(first.removeprefix(_COMMENT)))
     return table
 
 

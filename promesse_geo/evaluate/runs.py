@@ -22,6 +22,7 @@ from promesse_geo.traces import Traces, as_traces
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
 """The measures of the paper: Tables II, III, IV and VI."""
 
+_LARGEST_SEED = 2**63 - 1
 Seeded = TypeVar("Seeded", Mechanism, Metric)
 
 
@@ -237,12 +238,12 @@ def _splits(metric: Metric) -> bool:
 
 
 def _checked(things: Any, kind: type, *, name: str, owner: str, such_as: str) -> list[Any]:
-    rule = f"a list such as {such_as}"
+    rule = f"a list such as {such_as}, of what derives from pg.{kind.__name__}"
     if isinstance(things, (str, Mapping)) or not isinstance(things, Sequence):
         raise TypeError(check.refuse(name, owner, rule, things))
     for thing in things:
         if not isinstance(thing, kind):
-            raise TypeError(check.refuse(name, owner, rule, thing))
+            raise TypeError(check.refuse(name, owner, rule, things))
     if len(things) == 0:
         raise ValueError(check.refuse(name, owner, rule, things))
     shown = [repr(thing) for thing in things]
@@ -267,6 +268,7 @@ def _checked_seeds(seeds: Any) -> list[int]:
     if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Sequence | np.ndarray | range):
         return list(range(check.whole(seeds, name="seeds", owner="evaluate")))
     numbers = [check.whole(seed, name="seeds", owner="evaluate", low=0) for seed in seeds]
-    if len(set(numbers)) < len(numbers) or not numbers:
-        raise ValueError(check.refuse("seeds", "evaluate", "one or more different whole numbers", list(seeds)))
+    if len(set(numbers)) < len(numbers) or not numbers or max(int(seed) for seed in seeds) > _LARGEST_SEED:
+        rule = f"one or more different whole numbers up to {_LARGEST_SEED}"
+        raise ValueError(check.refuse("seeds", "evaluate", rule, list(seeds)))
     return numbers

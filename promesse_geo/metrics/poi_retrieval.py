@@ -30,6 +30,10 @@ class PoiRetrieval(Metric):
     recall 0. The value is the mean of `fscore` in percent over the traces with at least one original point of
     interest, as in Table II: 0 is best.
 
+    Promesse puts points exactly ε apart. Where the attack's diameter is that same ε, two such points are a stay or
+    none by the last digit of a float, also in the F-score, by some percent where traces are slow: compare at a
+    diameter on either side of ε as well.
+
     Parameters
     ----------
     diameter : float

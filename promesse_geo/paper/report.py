@@ -29,6 +29,13 @@ TITLES = {
     "Area coverage": "F-scores of visited cells of 200 m (%; 100 is best for the analyst)",
 }
 
+_WHAT = {
+    "Adaptive attack": "It estimates the noise from the protected data alone, widens its diameter and averages.",
+    "Residue attack": "It looks in smoothed paths for loops, there-and-back and ends; it means nothing for others.",
+    "Re-identification": "It knows where users stayed in the first half, and is given the second one, protected.",
+    "Area coverage": "No attack: how much of the cells that each user visited stays the same.",
+}
+
 _DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
 
 _MISSING = {name: [""] for name in ("paper", "ours", "spread", "ratio")}
@@ -50,7 +57,8 @@ figure svg { max-width: 100%; height: auto; }
 """
 
 _ABOUT = (
-    "Ours is the mean over seeds ± its standard deviation. The ratio is ours to the paper's. The paper: Primault, Ben "
+    "Ours is the mean over seeds ± its standard deviation; where the paper has a figure, the ratio is ours to it. "
+    "The paper: Primault, Ben "
     "Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with High Utility. "
     "TrustCom 2015. It does not say which reading of its algorithm it measured; its spatial error of 0 m belongs to "
     "points interpolated on the path, which is what rows without a remark are."
@@ -89,7 +97,7 @@ def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return the tables as Markdown, with how they came about."""
     parts = ["# The paper's experiment, repeated", _wrapped(_ABOUT), _wrapped(_provenance(results.attrs))]
     for name, table in tables.items():
-        parts += [f"## {name}. {TITLES[name]}", _markdown(cells(table))]
+        parts += [f"## {name}. {TITLES[name]}", *([_WHAT[name]] if name in _WHAT else []), _markdown(cells(table))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -97,7 +105,8 @@ def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return one page with tables and figures that needs nothing else."""
     parts = [f"<h1>The paper's experiment, repeated</h1><p>{html.escape(_ABOUT)}</p>"]
     for name, table in tables.items():
-        parts.append(f"<h2>{name}. {html.escape(TITLES[name])}</h2>{_html_table(table)}")
+        what = f"<p>{html.escape(_WHAT[name])}</p>" if name in _WHAT else ""
+        parts.append(f"<h2>{name}. {html.escape(TITLES[name])}</h2>{what}{_html_table(table)}")
         if name in _DRAWN:
             parts += [
                 _figure(beside_paper(own, label=_DRAWN[name]), title=dataset) for dataset, own in _by_dataset(table)

@@ -95,7 +95,7 @@ def _users(before: Traces, after: Traces) -> Finding:
     if known and not theirs.str.fullmatch(_PSEUDONYM).all():
         return Finding(test, LOOK, f"{same}, which has no pseudonyms, though they look like some")
     looks = "all look like pseudonyms (16 hex digits)"
-    return Finding(test, PASSED, f"{looks}; {same}: rename them if anybody knows these" if known else looks)
+    return Finding(test, PASSED, f"{looks}; {same}, which has pseudonyms too" if known else looks)
 
 
 def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Finding]:
