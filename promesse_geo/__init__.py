@@ -70,6 +70,8 @@ from promesse_geo.write import write
 
 _HEAVY = {
     "PoiExtractor": "promesse_geo.pois.extractor",
+    "draw_map": "promesse_geo.view.maps",
+    "draw_map_pair": "promesse_geo.view.maps",
     "reproduce": "promesse_geo.paper",
     "run_demo": "promesse_geo.demo",
 }  # loaded when first used, so that importing stays quick
@@ -111,6 +113,8 @@ __all__ = [
     "check_published",
     "collapse_empty_days",
     "describe",
+    "draw_map",
+    "draw_map_pair",
     "drop_jumps",
     "evaluate",
     "first_days",
