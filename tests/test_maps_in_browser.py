@@ -153,6 +153,19 @@ def test_a_record_tells_whose_and_when_it_is(look, click):
     ]
 
 
+def test_what_is_told_at_the_edge_of_the_map_can_be_read(look, city, safe):
+    browser = look(city.promesse.map(safe))
+    x, y = browser.run(
+        "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
+        ".sort((one, other) => other.x - one.x).map(box => [box.x + box.width / 2, box.y + box.height / 2])[0]"
+    )
+    browser.move_mouse(x, y)
+    browser.settle()
+    box = browser.run("document.querySelector('.leaflet-tooltip').getBoundingClientRect().toJSON()")
+    assert box["left"] >= 0
+    assert box["right"] <= 1000
+
+
 def test_hostile_names_are_shown_as_they_are_and_do_nothing(look):
     frame = stroll(user=HOSTILE)
     drawn = frame.promesse.map(frame, slider=True)

@@ -45,7 +45,7 @@ const promesse = (() => {
 
   const explain = (group) => {
     const lines = (layer) => words(layer.options.lines());
-    group.bindTooltip(lines, { direction: "top" }).bindPopup(lines, { autoPan: false });
+    group.bindTooltip(lines, { direction: "auto" }).bindPopup(lines);
   };
 
   const records = (group, data) => {
