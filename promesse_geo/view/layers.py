@@ -19,6 +19,7 @@ from promesse_geo.view import colours
 MOST_POIS = 1000
 """Points of interest drawn in a layer."""
 
+_MANY_POIS = 200  # from more on they are drawn smaller
 _LONGEST_NAME = 60
 
 
@@ -205,7 +206,8 @@ def _poi_layer(
     sign, places = _SIGNS[kind], ground.places(points)
     glyph = _glyph(sign.drawing)
     data = _packed(traces, ground, numbers, places, *times)
-    data |= {"title": sign.name.replace("POIs", "POI"), "glyph": glyph, "size": sign.size, "rank": sign.rank}
+    size = sign.size if len(points) <= _MANY_POIS else 2 * sign.size // 3
+    data |= {"title": sign.name.replace("POIs", "POI"), "glyph": glyph, "size": size, "rank": sign.rank}
     count = f"{total:,}" if total == len(points) else f"{total:,} ({len(points):,} drawn)"
     return Layer("pois", f"{sign.name}: {count}", glyph, places, data)
 
