@@ -11,6 +11,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import COMPILED
 
 import promesse_geo as pg
 from promesse_geo.view.layers import MOST_POIS, bounds_of, thinned
@@ -211,6 +212,7 @@ def test_thinning_takes_each_once_and_both_ends(count, most):
         assert (taken[0], taken[-1]) == (0, count - 1)
 
 
+@pytest.mark.skipif(not COMPILED, reason="four million records are too many for plain Python (NUMBA_DISABLE_JIT=1)")
 def test_four_million_records_fit_into_a_small_page():
     users, each = 5500, 730
     rng = np.random.default_rng(0)
@@ -227,7 +229,8 @@ def test_four_million_records_fit_into_a_small_page():
 
 
 def test_points_of_interest_are_thinned_as_well():
-    stays = pd.concat([stroll(user=f"u{number:04}") for number in range(600)])
+    once = walk([4.84, 4.84, 4.85, 4.85], [45.76] * 4, freq="20min")
+    stays = pd.concat([once.assign(user=f"u{number:04}") for number in range(600)])
     drawn = stays.promesse.map(stays)
     before, hit, missed, _ = calls_in(drawn, "pois")
     assert names(drawn)[2] == f"POIs found in the original: 1,200 ({MOST_POIS:,} drawn)"
