@@ -13,7 +13,7 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
 
 - read: `read_file` (any of the formats), `read_table`, `read_cabspotting`, `read_geolife`, `read_mdc`, `read_gpx`;
   `make_city` makes data up, `run_demo` shows it all on such data
-- look: `describe`, `pois` and `PoiExtractor` (where people stay)
+- look: `describe`, `pois` and `PoiExtractor` (where people stay), `draw_map` and `draw_map_pair` (before and after)
 - prepare: `prepare`, or its steps `collapse_empty_days`, `first_days`, `split_gaps`; `drop_jumps` before it
 - protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is what a new one
   derives from
