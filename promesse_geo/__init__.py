@@ -13,7 +13,7 @@ data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protec
 
 - read: `read_file` (any of the formats), `read_table`, `read_cabspotting`, `read_geolife`, `read_mdc`, `read_gpx`;
   `make_city` makes data up, `run_demo` shows it all on such data
-- look: `describe`, `pois` and `PoiExtractor` (where people stay)
+- look: `describe`, `pois` and `PoiExtractor` (where people stay), `draw_map` and `draw_map_pair` (before and after)
 - prepare: `prepare`, or its steps `collapse_empty_days`, `first_days`, `split_gaps`; `drop_jumps` before it
 - protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is what a new one
   derives from
@@ -70,6 +70,8 @@ from promesse_geo.write import write
 
 _HEAVY = {
     "PoiExtractor": "promesse_geo.pois.extractor",
+    "draw_map": "promesse_geo.view.maps",
+    "draw_map_pair": "promesse_geo.view.maps",
     "reproduce": "promesse_geo.paper",
     "run_demo": "promesse_geo.demo",
 }  # loaded when first used, so that importing stays quick
@@ -111,6 +113,8 @@ __all__ = [
     "check_published",
     "collapse_empty_days",
     "describe",
+    "draw_map",
+    "draw_map_pair",
     "drop_jumps",
     "evaluate",
     "first_days",

@@ -1,6 +1,7 @@
 """`gdf.promesse`: the front door."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import geopandas as gpd
@@ -16,6 +17,8 @@ from promesse_geo.pois import pois as find_pois
 from promesse_geo.publish import check_published
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
+
+_ATTACK = PoiRetrieval()
 
 if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning
     delattr(pd.DataFrame, "promesse")
@@ -169,6 +172,56 @@ class PromesseAccessor:
         metric = Compression()
         return metric.value(metric.detail(self._frame, protected, **self._names))
 
+    def map(
+        self,
+        protected: gpd.GeoDataFrame | None = None,
+        *,
+        users: Any = None,
+        period: Any = None,
+        tiles: Any = None,
+        offline: bool = True,
+        slider: bool = False,
+        attack: PoiRetrieval | None = _ATTACK,
+        points: int = 20_000,
+    ) -> Any:
+        """Draw both on a map, with what an attacker finds; see `promesse_geo.draw_map`."""
+        return _maps().draw_map(
+            self._frame,
+            protected,
+            users=users,
+            period=period,
+            tiles=tiles,
+            offline=offline,
+            slider=slider,
+            attack=attack,
+            points=points,
+            **self._names,
+        )
+
+    def map_pair(
+        self,
+        protected: gpd.GeoDataFrame,
+        *,
+        users: Any = None,
+        period: Any = None,
+        tiles: Any = None,
+        offline: bool = True,
+        attack: PoiRetrieval | None = _ATTACK,
+        points: int = 20_000,
+    ) -> Any:
+        """Draw before and after side by side; see `promesse_geo.draw_map_pair`."""
+        return _maps().draw_map_pair(
+            self._frame,
+            protected,
+            users=users,
+            period=period,
+            tiles=tiles,
+            offline=offline,
+            attack=attack,
+            points=points,
+            **self._names,
+        )
+
     def measure(self, protected: gpd.GeoDataFrame, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:
         """Sum up what an attacker finds and an analyst loses; see `promesse_geo.measure`."""
         return measure(self._frame, protected, metrics, **self._names)
@@ -182,3 +235,8 @@ def checked_mechanism(mechanism: Mechanism) -> Mechanism:
             f"Got {check.shown(mechanism)} instead."
         )
     return mechanism
+
+
+def _maps() -> Any:
+    """The room of maps, which loads folium: only when a map is drawn."""
+    return import_module("promesse_geo.view.maps")

@@ -85,6 +85,27 @@ class PoiRetrieval(Metric):
         found = stays_of(self, protected)
         return found.points, found.offsets(len(protected))
 
+    def match(self, pairs: Pairs) -> tuple[Pois, tuple[np.ndarray, np.ndarray], np.ndarray]:
+        """Return what is found in the original and in the protected data, and which retrieves which.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            Protected traces beside the original ones.
+
+        Returns
+        -------
+        Pois
+            Points of interest of the original.
+        tuple of numpy.ndarray
+            Points found in the protected data, in kernel coordinates, and where those of each trace begin.
+        numpy.ndarray of int64, shape (points,)
+            For each of these points the number of the original one that it retrieves, −1 without any.
+        """
+        before, after = self._index(pairs.original), self._attack(pairs.protected)
+        places = before.points, before.offsets(len(pairs.original))
+        return before, after, _nearest(pairs, places, after, self.threshold)
+
     def value(self, detail: pd.DataFrame) -> float:
         """Return the mean F-score in percent of the traces with original points of interest; NaN without any."""
         return 100 * float(detail.fscore[detail.original_pois > 0].mean())
@@ -182,6 +203,20 @@ def _compared(
     pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], *, threshold: float
 ) -> pd.DataFrame:
     """Compare points of interest, given with where those of each original and each protected trace begin."""
+    (points, offsets), (_, found_offsets) = before, after
+    nearest = _nearest(pairs, before, after, threshold)
+    retrieved = np.zeros(len(points) + 1, np.int64)
+    retrieved[1 + np.unique(nearest[nearest >= 0])] = 1
+    matched = np.diff(np.cumsum(retrieved)[offsets])
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    counts[pairs.originals] = np.diff(found_offsets)
+    return _scores(np.diff(offsets), counts, matched, users=pairs.original.users.rename("user"))
+
+
+def _nearest(
+    pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], threshold: float
+) -> np.ndarray:
+    """For each protected point of interest the number of the nearest original one within the threshold, or −1."""
     (points, offsets), (found, found_offsets) = before, after
     nearest = np.empty(len(found), np.int64)
     limit = squared(threshold, pairs.original.space)
@@ -191,12 +226,7 @@ def _compared(
         ),
         threads.fair(np.diff(found_offsets)),
     )
-    retrieved = np.zeros(len(points) + 1, np.int64)
-    retrieved[1 + np.unique(nearest[nearest >= 0])] = 1
-    matched = np.diff(np.cumsum(retrieved)[offsets])
-    counts = np.zeros(len(offsets) - 1, np.int64)
-    counts[pairs.originals] = np.diff(found_offsets)
-    return _scores(np.diff(offsets), counts, matched, users=pairs.original.users.rename("user"))
+    return nearest
 
 
 def _scores(original: np.ndarray, protected: np.ndarray, matched: np.ndarray, *, users: pd.Index) -> pd.DataFrame:

@@ -9,5 +9,14 @@ PROTECTED = "#0072B2"
 REMOVED = "#999999"
 """What was there and goes: grey."""
 
-SERIES = (PROTECTED, ORIGINAL, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+HIT = "#CC79A7"
+"""A point of interest that the attack still finds: reddish purple."""
+
+MISSED = "#009E73"
+"""A point of interest that the attack no longer finds: bluish green."""
+
+FALSE = "#E69F00"
+"""What the attack takes for a point of interest where none was: orange."""
+
+SERIES = (PROTECTED, ORIGINAL, MISSED, HIT, FALSE, "#56B4E9")
 """Mechanisms side by side: the Okabe-Ito palette; markers differ as well."""

@@ -27,7 +27,7 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     -------
     matplotlib.axes.Axes
     """
-    axes = _axes(ax, height=0.34 * len(table) + 1.1)
+    axes = axes_for(ax, height=0.34 * len(table) + 1.1)
     places = np.arange(len(table))[::-1]
     axes.errorbar(
         table.ours,
@@ -62,7 +62,8 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     return axes
 
 
-def _axes(ax: Axes | None, *, height: float) -> Axes:
+def axes_for(ax: Axes | None, *, height: float) -> Axes:
+    """The given axes, or those of a new figure of this height in inches."""
     return Figure(figsize=(8, height), layout="constrained").subplots() if ax is None else ax
 
 
@@ -107,7 +108,7 @@ def trade_off(
         raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
     x, y = (_means(results, metric) for metric in (utility, privacy))
     figures = pd.DataFrame({"x": x, "y": y})
-    axes = _axes(ax, height=5)
+    axes = axes_for(ax, height=5)
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
     names = _names(list(dict.fromkeys(families)))
     for number, (_, own) in enumerate(figures.groupby(families, sort=False)):

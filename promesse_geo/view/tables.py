@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.preprocess import describe
+from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 
 _LEAST_ROOM = 40  # characters for a reason, however narrow the terminal
@@ -74,7 +75,7 @@ def span(duration: pd.Timedelta) -> str:
 
 
 def _figures(traces: Traces) -> tuple[str, str, str, str]:
-    distances, intervals = _steps(traces)
+    distances, intervals = steps(traces)
     return (
         f"{traces.records:,}",
         f"{len(traces):,}",
@@ -83,13 +84,18 @@ def _figures(traces: Traces) -> tuple[str, str, str, str]:
     )
 
 
-def _steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
+def steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
     """Distance (m) and time (ns) between consecutive records of a trace."""
     inside = np.diff(traces.trace_numbers) == 0
-    lengths = np.linalg.norm(np.diff(traces.points, axis=0), axis=1)[inside]
-    if traces.space.curvature:
+    return metres(np.diff(traces.points, axis=0)[inside], traces.space), np.diff(traces.times)[inside]
+
+
+def metres(differences: np.ndarray, space: Space) -> np.ndarray:
+    """Distance (m) between points, from the differences of their kernel coordinates, shape (n, 3) or (n, 2)."""
+    lengths = np.linalg.norm(differences, axis=1)
+    if space.curvature:
         lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1))
-    return lengths * traces.space.scale, np.diff(traces.times)[inside]
+    return lengths * space.scale
 
 
 def _spread(values: np.ndarray) -> list[float]:

@@ -1,0 +1,207 @@
+/* What the maps of Promesse Geo do in the browser. Texts from the data reach the page as text nodes alone. */
+const promesse = (() => {
+  "use strict";
+
+  const sums = (steps, scale) => {
+    let sum = 0;
+    return steps.map((step) => (sum += step) / scale);
+  };
+
+  /* One user after the other: places, seconds since 1970 if known, and for stays the seconds of departure. */
+  const tracks = (data) => {
+    const [x, y] = [sums(data.x, data.scale), sums(data.y, data.scale)];
+    const [times, ends] = [sums(data.times, 1), sums(data.ends, 1)];
+    let next = 0;
+    return data.counts.map((count, number) => {
+      const first = next;
+      next += count;
+      return {
+        user: data.users[number],
+        places: y.slice(first, next).map((height, i) => [height, x[first + i]]),
+        times: times.slice(first, next),
+        ends: ends.slice(first, next),
+      };
+    });
+  };
+
+  const clock = (zone) => {
+    const styles = { dateStyle: "short", timeStyle: "medium" };
+    try {
+      const format = new Intl.DateTimeFormat("sv-SE", { ...styles, timeZone: zone || "UTC" });
+      return (seconds) => format.format(1000 * seconds);
+    } catch {
+      const format = new Intl.DateTimeFormat("sv-SE", { ...styles, timeZone: "UTC" });
+      return (seconds) => `${format.format(1000 * seconds)} UTC`;
+    }
+  };
+
+  const words = (lines) => {
+    const box = document.createElement("div");
+    for (const line of lines.filter((each) => each !== undefined)) {
+      box.appendChild(document.createElement("div")).textContent = line;
+    }
+    return box;
+  };
+
+  const explain = (group) => {
+    const lines = (layer) => words(layer.options.lines());
+    group.bindTooltip(lines, { direction: "auto" }).bindPopup(lines);
+  };
+
+  const records = (group, data) => {
+    const time = clock(data.zone);
+    group.promesse = { colour: data.colour, tracks: tracks(data) };
+    if (data.lines) {
+      for (const { places } of group.promesse.tracks) {
+        L.polyline(places, { color: data.colour, weight: 1.5, opacity: 0.5, interactive: false }).addTo(group);
+      }
+    }
+    for (const { user, places, times } of group.promesse.tracks) {
+      places.forEach((place, i) => {
+        L.circleMarker(place, {
+          radius: data.radius,
+          stroke: false,
+          fillColor: data.colour,
+          fillOpacity: data.opacity,
+          lines: () => [data.title, user, time(times[i])],
+        }).addTo(group);
+      });
+    }
+    explain(group);
+  };
+
+  const pois = (group, data) => {
+    const time = clock(data.zone);
+    const icon = L.divIcon({ className: "promesse-poi", html: data.glyph, iconSize: [data.size, data.size] });
+    for (const { user, places, times, ends } of tracks(data)) {
+      places.forEach((place, i) => {
+        const when = times.length ? [`${time(times[i])} to ${time(ends[i])}`] : [];
+        const lines = () => [data.title, user, ...when];
+        L.marker(place, { icon, keyboard: false, zIndexOffset: data.rank, lines }).addTo(group);
+      });
+    }
+    explain(group);
+  };
+
+  /* The original records stay below the protected ones, however often layers come and go. */
+  const below = (map, group) =>
+    map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
+
+  /* Scale, remarks, and a view of the corners (south-west, north-east) that the legend does not cover. */
+  const furnish = (map, { corners, closest, remarks }) => {
+    const container = map.getContainer();
+    L.control.scale({ imperial: false }).addTo(map);
+    const note = L.control({ position: "bottomright" });
+    note.onAdd = () => L.Util.extend(words(remarks), { className: "promesse-note" });
+    if (remarks.length) note.addTo(map);
+    if (corners) {
+      const legend = container.querySelector(".leaflet-control-layers");
+      const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, 45] };
+      const beside = { ...padding, paddingBottomRight: [legend.offsetWidth + 20, 45] };
+      const under = { ...padding, paddingTopLeft: [50, legend.offsetHeight + 20] };
+      const room = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) =>
+        map.getBoundsZoom(corners, false, L.point(left + right, top + bottom));
+      map.fitBounds(corners, { maxZoom: closest, ...(room(beside) >= room(under) ? beside : under) });
+    } else {
+      const empty = container.appendChild(document.createElement("div"));
+      Object.assign(empty, { className: "promesse-empty", textContent: "There are no records to draw." });
+    }
+  };
+
+  /* Where a track is at a moment, between its records; nowhere before the first and after the last. */
+  const at = ({ places, times }, moment) => {
+    const last = times.length - 1;
+    if (last < 0 || moment < times[0] || moment > times[last]) return null;
+    let [low, high] = [0, last];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (times[middle] <= moment) low = middle;
+      else high = middle;
+    }
+    const passed = times[high] > times[low] ? (moment - times[low]) / (times[high] - times[low]) : 0;
+    return places[low].map((from, axis) => from + passed * (places[high][axis] - from));
+  };
+
+  const slider = (map, groups, zone) => {
+    const time = clock(zone);
+    const all = groups.flatMap(({ promesse }) => promesse.tracks.map((track) => ({ ...track, colour: promesse.colour })));
+    const moments = all.flatMap(({ times }) => [times[0], times[times.length - 1]]);
+    if (!moments.length) return;
+    const [first, last] = [Math.min(...moments), Math.max(...moments)];
+    const shown = all[all.length - 1];
+    const pane = map.createPane("promesse-now");
+    pane.style.zIndex = 640;
+    const renderer = L.svg({ pane: "promesse-now", padding: 1 });
+    const now = L.layerGroup().addTo(map);
+    const draw = (moment) => {
+      now.clearLayers();
+      const places = new Map();
+      for (const { user, colour, ...track } of all) {
+        const place = at(track, moment);
+        if (!place) continue;
+        if (places.has(user)) {
+          const line = [places.get(user), place];
+          L.polyline(line, { renderer, className: "promesse-apart", weight: 2, dashArray: "4 5" }).addTo(now);
+        }
+        places.set(user, place);
+        const style = { renderer, className: "promesse-moving", color: "#fff", weight: 2, fillColor: colour, fillOpacity: 1 };
+        L.circleMarker(place, { ...style, radius: 8 }).bindTooltip(() => words([user])).addTo(now);
+      }
+    };
+    const control = L.control({ position: "bottomleft" });
+    control.onAdd = () => {
+      const box = L.DomUtil.create("div", "promesse-slider");
+      const button = box.appendChild(document.createElement("button"));
+      const range = box.appendChild(document.createElement("input"));
+      const label = box.appendChild(document.createElement("output"));
+      Object.assign(range, { type: "range", min: first, max: last, step: 1, value: shown.times[shown.times.length >> 1] });
+      range.setAttribute("aria-label", "time");
+      const move = () => {
+        draw(Number(range.value));
+        label.textContent = time(Number(range.value));
+      };
+      let playing = null;
+      const stop = () => {
+        clearInterval(playing);
+        playing = null;
+        button.textContent = "▶";
+        button.title = "play";
+      };
+      const step = () => {
+        range.value = Number(range.value) + Math.max(1, (last - first) / 600);
+        move();
+        if (Number(range.value) >= last) stop();
+      };
+      const play = () => {
+        if (Number(range.value) >= last) range.value = first;
+        playing = setInterval(step, 50);
+        button.textContent = "⏸";
+        button.title = "pause";
+      };
+      button.addEventListener("click", () => (playing === null ? play() : stop()));
+      range.addEventListener("input", move);
+      L.DomEvent.disableClickPropagation(box).disableScrollPropagation(box);
+      stop();
+      move();
+      return box;
+    };
+    control.addTo(map);
+  };
+
+  const together = (one, other) => {
+    let busy = false;
+    const follow = (leader, follower) =>
+      leader.on("move", () => {
+        if (busy) return;
+        busy = true;
+        follower.setView(leader.getCenter(), leader.getZoom(), { animate: false });
+        busy = false;
+      });
+    follow(one, other);
+    follow(other, one);
+    const [wide, near] = one.getZoom() <= other.getZoom() ? [one, other] : [other, one];
+    near.setView(wide.getCenter(), wide.getZoom(), { animate: false });
+  };
+
+  return { records, pois, below, furnish, slider, together };
+})();

@@ -1,0 +1,60 @@
+"""Whom and when to draw."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo import check
+from promesse_geo.traces import Traces
+
+
+def chosen_traces(
+    original: Traces, protected: Traces | None, *, users: Any, period: Any, owner: str
+) -> tuple[Traces, Traces | None]:
+    """Return the traces of some users within a period, of both data sets."""
+    both = [original, *([] if protected is None else [protected])]
+    if users is not None:
+        wanted = _wanted(users, original, owner=owner)
+        keep = [np.isin([str(user) for user in traces.users.tolist()], wanted) for traces in both]
+        both = [traces.select(np.repeat(kept, traces.counts)) for traces, kept in zip(both, keep, strict=True)]
+    if period is not None:
+        first, last = _window(period, original, owner=owner)
+        both = [traces.select((first <= traces.times) & (traces.times <= last)) for traces in both]
+    return both[0], None if protected is None else both[1]
+
+
+def _wanted(users: Any, original: Traces, *, owner: str) -> list[str]:
+    if isinstance(users, (str, int, np.integer)) or not isinstance(users, Iterable):
+        users = [users]
+    wanted = [str(user) for user in users]
+    missing = len(set(wanted) - {str(user) for user in original.users.tolist()})
+    if missing:
+        raise ValueError(
+            f"The 'users' parameter of {owner} must name users of the original data. "
+            f"It has {missing:,} of the {check.counted(len(set(wanted)), 'user')} given not."
+        )
+    return wanted
+
+
+def _window(period: Any, original: Traces, *, owner: str) -> tuple[int, int]:
+    """First and last nanosecond of a period."""
+    try:
+        if isinstance(period, str):
+            whole = pd.Period(period)
+            return _moment(whole.start_time, original), _moment(whole.end_time, original)
+        first, last = (pd.Timestamp(end) for end in period)
+        return _moment(first, original), _moment(last, original)
+    except (ValueError, TypeError, OverflowError):
+        rule = "a day such as '2008-05-18' or two times, with a zone only where the data has one"
+        raise ValueError(check.refuse("period", owner, rule, period)) from None
+
+
+def _moment(time: pd.Timestamp, traces: Traces) -> int:
+    """A time in nanoseconds, read in the zone of the traces where it has none."""
+    if pd.isna(time) or (traces.names.zone is None and time.tz is not None):
+        raise ValueError
+    if traces.names.zone is not None and time.tz is None:
+        time = time.tz_localize(traces.names.zone, ambiguous=True, nonexistent="shift_forward")
+    return int(time.as_unit("ns").value)

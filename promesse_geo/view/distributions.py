@@ -1,0 +1,262 @@
+"""Figures of the data before and after: spatial error, speeds, intervals, and one trace in space and time."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import geopandas as gpd
+import numpy as np
+from matplotlib.axes import Axes
+
+from promesse_geo import check
+from promesse_geo.columns import Name
+from promesse_geo.metrics import SpatialError
+from promesse_geo.metrics.base import paired
+from promesse_geo.traces import Traces, as_traces
+from promesse_geo.view import colours
+from promesse_geo.view.comparisons import axes_for
+from promesse_geo.view.tables import metres, steps
+
+Data: TypeAlias = gpd.GeoDataFrame | Traces
+
+_COLOURS = (colours.ORIGINAL, colours.PROTECTED, *colours.SERIES[2:])
+_STYLES = ("-", "--", "-.", ":")
+_SHOWN = 0.99  # the share of the widest distribution of errors that is drawn; the rest would press all to the left
+_SLOWEST, _SHORTEST = 1e-2, 1e-3  # metres per second and seconds: a logarithmic axis has no 0
+
+
+def spatial_error(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw how many protected records lie within how many metres of their user's original path.
+
+    Parameters
+    ----------
+    original : geopandas.GeoDataFrame or Traces
+        The original data.
+    protected : geopandas.GeoDataFrame, Traces or mapping of names to them
+        One or several protected versions of it.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+    user, time : column name, None or ...
+        Columns of all frames; see `Traces.from_frame`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Metres to the right (up to where 99 % of the widest distribution lie), percent of the records upwards.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read or compared.
+
+    References
+    ----------
+    Paper, section V-C.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.view.distributions import spatial_error
+    >>> city = pg.make_city(users=2, days=1)
+    >>> spatial_error(city, {"Promesse": city.promesse.smooth(200)}).get_xlabel()
+    'distance to the original path (m)'
+    """
+    before = as_traces(original, user=user, time=time)
+    metric = SpatialError()
+    index = metric.index(before)
+    errors = {
+        name: metric.detail(before, as_traces(data, user=user, time=time), index=index).to_numpy()
+        for name, data in _named(protected).items()
+    }
+    axes = axes_for(ax, height=4.5)
+    _shares(errors, _COLOURS[1:], axes)
+    widest = max((float(np.quantile(each, _SHOWN)) for each in errors.values() if len(each)), default=0.0)
+    right = max(1.0, widest)  # errors of nanometres are none
+    axes.set_xlim(-0.02 * right, right)  # a line at 0 is seen
+    axes.set(xlabel="distance to the original path (m)", ylabel="protected records within it (%)")
+    return axes
+
+
+def speeds(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw how fast users are from one record to the next, before and after.
+
+    Parameters
+    ----------
+    original, protected, ax, user, time
+        As for `spatial_error`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Metres per second to the right on a logarithmic axis, percent of the steps upwards. Steps slower than 1 cm/s
+        stand at that; those without time between their records have no speed and are left out.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.view.distributions import speeds
+    >>> city = pg.make_city(users=2, days=1)
+    >>> speeds(city, city.promesse.smooth(200)).get_xlabel()
+    'speed between consecutive records (m/s)'
+    """
+    found = {}
+    for name, traces in _before_and_after(original, protected, user=user, time=time).items():
+        lengths, nanoseconds = steps(traces)
+        moved = nanoseconds > 0
+        found[name] = np.maximum(lengths[moved] / (nanoseconds[moved] / 1e9), _SLOWEST)
+    axes = axes_for(ax, height=4.5)
+    _shares(found, _COLOURS, axes)
+    axes.set(xscale="log", xlabel="speed between consecutive records (m/s)", ylabel="steps at most as fast (%)")
+    return axes
+
+
+def intervals(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw how much time passes from one record to the next, before and after.
+
+    Parameters
+    ----------
+    original, protected, ax, user, time
+        As for `spatial_error`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Seconds to the right on a logarithmic axis, percent of the steps upwards. Steps shorter than a
+        millisecond stand at that.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.view.distributions import intervals
+    >>> city = pg.make_city(users=2, days=1)
+    >>> intervals(city, city.promesse.smooth(200)).get_xscale()
+    'log'
+    """
+    traces = _before_and_after(original, protected, user=user, time=time)
+    seconds = {name: np.maximum(steps(each)[1] / 1e9, _SHORTEST) for name, each in traces.items()}
+    axes = axes_for(ax, height=4.5)
+    _shares(seconds, _COLOURS, axes)
+    axes.set(xscale="log", xlabel="time between consecutive records (s)", ylabel="steps at most as long (%)")
+    return axes
+
+
+def space_time(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    trace: int = 0,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw how far a user is from where the trace begins, and when: stops are level, and smoothing takes them away.
+
+    Parameters
+    ----------
+    original, protected, ax, user, time
+        As for `spatial_error`.
+    trace : int
+        Number of the trace to draw, in the order of the original data set.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Hours since the first original record to the right, kilometres from it (as the crow flies) upwards.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read or compared, or there is no such trace in each of them.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.view.distributions import space_time
+    >>> city = pg.make_city(users=2, days=1)
+    >>> space_time(city, city.promesse.smooth(200)).get_ylabel()
+    'distance from the first record (km)'
+    """
+    before = as_traces(original, user=user, time=time)
+    trace = check.whole(trace, name="trace", owner="space_time", low=0)
+    if trace >= len(before):
+        raise ValueError(f"There is no trace {trace}: {check.counted(len(before), 'trace')}, counted from 0.")
+    ways = {"original": before.select(before.trace_numbers == trace)}
+    for name, data in _named(protected).items():
+        pairs = paired(before, as_traces(data, user=user, time=time))
+        (own,) = np.nonzero(pairs.originals == trace)
+        if len(own) == 0:
+            raise ValueError(f"Trace {trace} is not in the protected data. Take another.")
+        ways[name] = pairs.protected.select(pairs.protected.trace_numbers == own[0])
+    axes, origin, first = axes_for(ax, height=4.5), ways["original"].points[0], ways["original"].times[0]
+    for number, (name, traces) in enumerate(ways.items()):
+        hours, kilometres = (traces.times - first) / 3.6e12, metres(traces.points - origin, traces.space) / 1000
+        style: dict[str, Any] = {
+            "color": _COLOURS[number % len(_COLOURS)],
+            "linewidth": 1.2,
+            "marker": "os^Dv"[number % 5],
+        }
+        axes.plot(hours, kilometres, label=name, markersize=3, **style)
+    axes.set(xlabel="time since the first record (h)", ylabel="distance from the first record (km)")
+    _finish(axes, legend=True)
+    return axes
+
+
+def _named(protected: Data | Mapping[str, Data]) -> Mapping[str, Data]:
+    """Protected data by its name in the legend; a single one is called so."""
+    return {"protected": protected} if isinstance(protected, (gpd.GeoDataFrame, Traces)) else protected
+
+
+def _before_and_after(
+    original: Data, protected: Data | Mapping[str, Data], *, user: Name, time: Name
+) -> dict[str, Traces]:
+    data = {"original": original, **_named(protected)}
+    return {name: as_traces(each, user=user, time=time) for name, each in data.items()}
+
+
+def _shares(values: dict[str, np.ndarray], inks: tuple[str, ...], axes: Axes) -> None:
+    """Draw distributions as rising lines: how many percent are at most so large."""
+    shares = np.linspace(0, 1, 1001)
+    largest = max((own.max() for own in values.values() if len(own)), default=0.0)
+    for number, (name, own) in enumerate(values.items()):
+        style: dict[str, Any] = {"color": inks[number % len(inks)], "linestyle": _STYLES[number % len(_STYLES)]}
+        places = np.append(np.quantile(own, shares, method="inverted_cdf"), largest) if len(own) else np.array([])
+        axes.plot(places, 100 * np.append(shares, 1)[: len(places)], label=name, linewidth=1.8, **style)
+    axes.set_ylim(0, 102)
+    _finish(axes, legend=len(values) > 1)
+
+
+def _finish(axes: Axes, *, legend: bool) -> None:
+    if legend:
+        axes.legend(loc="best", fontsize=9)
+    axes.grid(linewidth=0.4)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,163 @@
+"""Figures of the data before and after, by what they hold: lines, words, units."""
+
+import io
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+import promesse_geo as pg
+from promesse_geo.view import colours
+from promesse_geo.view.distributions import intervals, space_time, spatial_error, speeds
+
+EVERY = pytest.mark.parametrize("draw", [spatial_error, speeds, intervals, space_time], ids=lambda draw: draw.__name__)
+
+
+def walk(x, *, minutes=None, y=None, user="a", crs="EPSG:32631") -> gpd.GeoDataFrame:
+    minutes = np.arange(len(x)) if minutes is None else minutes
+    times = pd.Timestamp("2024-03-04 08:00", tz="UTC") + pd.to_timedelta(minutes, unit="min")
+    y = np.zeros(len(x)) if y is None else y
+    points = gpd.points_from_xy(500_000 + np.asarray(x, float), 5_000_000 + np.asarray(y, float))
+    return gpd.GeoDataFrame({"user": user, "time": times}, geometry=points, crs="EPSG:32631").to_crs(crs)
+
+
+def commute(**named) -> gpd.GeoDataFrame:
+    """Half an hour at home, 6 km in half an hour, half an hour at work."""
+    return walk(np.concatenate((np.zeros(30), 200 * np.arange(30), np.full(30, 6000))), **named)
+
+
+def line_of(axes, label) -> np.ndarray:
+    (line,) = (line for line in axes.lines if line.get_label() == label)
+    return line.get_xydata()
+
+
+def share_at(axes, label, value) -> float:
+    """Percent of the records that a line shows to be at most `value`."""
+    x, share = line_of(axes, label).T
+    return float(share[x <= value].max(initial=0))
+
+
+@EVERY
+def test_axes_are_named_with_their_units_and_the_legend_names_the_lines(draw):
+    frame = commute()
+    axes = draw(frame, {"smoothed": frame.promesse.smooth(200), "as it was": frame})
+    for label in (axes.get_xlabel(), axes.get_ylabel()):
+        assert label.endswith(("(m)", "(m/s)", "(s)", "(h)", "(km)", "(%)"))
+    drawn = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert drawn == (["original"] if draw is not spatial_error else []) + ["smoothed", "as it was"]
+
+
+@EVERY
+def test_lines_differ_in_colour_and_in_style(draw):
+    frame = commute()
+    axes = draw(frame, {str(number): frame for number in range(3)})
+    looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.lines]
+    assert len({colour for colour, *_ in looks}) == len(looks)
+    assert len({(style, marker) for _, style, marker in looks}) == len(looks)
+    first = [to_hex(colour).upper() for colour, *_ in looks[:2]]
+    assert first[-1 if draw is not spatial_error else 0] == colours.PROTECTED
+
+
+@EVERY
+def test_it_draws_where_it_is_told_and_else_on_a_new_figure(draw):
+    frame = commute()
+    own = Figure().subplots()
+    assert draw(frame, frame.promesse.smooth(200), ax=own) is own
+    new = draw(frame, frame.promesse.smooth(200))
+    assert new is not own
+    stream = io.BytesIO()
+    new.figure.savefig(stream, dpi=40)
+    assert len(stream.getvalue()) > 1000
+
+
+@EVERY
+@pytest.mark.parametrize("crs", ["EPSG:32631", "EPSG:4326"])
+def test_frames_traces_and_any_crs_give_the_same_picture(draw, crs):
+    frame = commute()
+    safe = frame.promesse.smooth(200)
+    one = draw(frame, safe)
+    other = draw(pg.Traces.from_frame(frame.to_crs(crs)), pg.Traces.from_frame(safe.to_crs(crs)))
+    for line, same in zip(one.lines, other.lines, strict=True):
+        # the globe is no sphere: lengths differ by some per mille
+        assert line.get_xydata() == pytest.approx(same.get_xydata(), rel=0.004, abs=0.004)
+
+
+@EVERY
+def test_columns_can_be_named(draw):
+    frame = commute().rename(columns={"user": "cab", "time": "stamp"})
+    assert len(draw(frame, frame, user="cab", time="stamp").lines) == (1 if draw is spatial_error else 2)
+
+
+@pytest.mark.parametrize("draw", [spatial_error, speeds, intervals])
+def test_nothing_at_all_is_an_empty_picture(draw):
+    nothing = commute().iloc[:0]
+    for line in draw(nothing, nothing).lines:
+        assert len(line.get_xydata()) == 0
+
+
+def test_spatial_errors_are_shown_as_shares_of_records():
+    frame = commute()
+    aside = walk(np.full(4, 3000.0), y=[0, 10, 20, 400])
+    axes = spatial_error(frame, {"aside": aside, "exact": frame.promesse.smooth(200)})
+    assert [share_at(axes, "aside", metres) for metres in (1, 11, 21)] == pytest.approx([25, 50, 75], abs=0.2)
+    assert share_at(axes, "exact", 1e-3) == 100
+    low, high = axes.get_xlim()
+    assert low < 0
+    assert 20 < high <= 400
+
+
+def test_no_error_at_all_is_drawn_on_an_axis_of_a_metre():
+    frame = commute()
+    axes = spatial_error(frame, frame)
+    assert axes.get_xlim()[1] == 1
+    assert axes.get_legend() is None
+
+
+def test_promesse_has_one_speed_and_the_original_has_stops():
+    frame = commute()
+    axes = speeds(frame, frame.promesse.smooth(200))
+    assert share_at(axes, "original", 0.01) == pytest.approx(100 * 59 / 89, abs=0.2)
+    assert share_at(axes, "original", 3.4) == 100
+    constant = line_of(axes, "protected")[:1001, 0]
+    assert np.ptp(constant) < 1e-6 * constant.mean()
+    assert axes.get_xscale() == "log"
+
+
+def test_steps_without_time_have_no_speed():
+    frame = walk([0, 100, 200], minutes=[0, 0, 1])
+    axes = speeds(frame, frame)
+    assert line_of(axes, "original")[:, 0] == pytest.approx(np.full(1002, 100 / 60))
+
+
+def test_intervals_are_seconds_within_traces():
+    frame = pd.concat([walk(np.arange(4), minutes=[0, 1, 2, 4]), walk(np.arange(2), minutes=[60, 70], user="b")])
+    axes = intervals(frame, frame)
+    assert [share_at(axes, "original", seconds) for seconds in (59, 61, 121, 601)] == pytest.approx(
+        [0, 50, 75, 100], abs=0.2
+    )
+    assert share_at(intervals(walk([0, 1], minutes=[0, 0]), frame), "original", 0.002) == 100
+
+
+def test_a_trace_in_space_and_time_shows_stops_as_level_lines():
+    frame = pd.concat([commute(user="b"), walk([0, 1000, 3000], minutes=[0, 60, 120], user="a")])
+    hours, kilometres = line_of(space_time(frame, frame.promesse.smooth(100), trace=0), "original").T
+    assert (hours, kilometres) == (pytest.approx([0, 1, 2]), pytest.approx([0, 1, 3]))
+    axes = space_time(frame, frame.promesse.smooth(100), trace=1)
+    assert (np.diff(line_of(axes, "original")[:, 1]) == 0).sum() > 50
+    smoothed = np.diff(line_of(axes, "protected"), axis=0)
+    assert smoothed[:, 1] / smoothed[:, 0] == pytest.approx(np.full(len(smoothed), smoothed[0, 1] / smoothed[0, 0]))
+
+
+def test_a_trace_that_is_not_there_is_an_error():
+    frame = pd.concat([commute(user="b"), walk([0, 1], user="a")])
+    with pytest.warns(UserWarning, match="1 of 2 traces"):
+        safe = frame.promesse.smooth(200)
+    with pytest.raises(ValueError, match=r"Trace 0 is not in the protected data\. Take another"):
+        space_time(frame, safe)
+    with pytest.raises(ValueError, match="There is no trace 2: 2 traces, counted from 0"):
+        space_time(frame, safe, trace=2)
+    with pytest.raises(ValueError, match="'trace' parameter of space_time"):
+        space_time(frame, safe, trace=-1)

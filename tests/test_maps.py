@@ -1,0 +1,418 @@
+"""Maps by what they hold: layers, places, words, and nothing that asks the network."""
+
+import json
+import re
+import subprocess
+import sys
+import types
+
+import folium
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import COMPILED
+
+import promesse_geo as pg
+from promesse_geo.view.layers import MOST_POIS, bounds_of, thinned
+from promesse_geo.view.pages import Call, literal
+
+HOSTILE = "</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}{% for x in y %}{# ${1} &lt; \u2028"
+
+
+def walk(x, y, *, crs=4326, user="a", start="2024-03-04 08:00", tz="UTC", freq="1min") -> gpd.GeoDataFrame:
+    times = pd.date_range(start, periods=len(x), freq=freq, tz=tz)
+    return gpd.GeoDataFrame({"user": user, "time": times}, geometry=gpd.points_from_xy(x, y), crs=crs)
+
+
+def stroll(**named) -> gpd.GeoDataFrame:
+    """Half an hour in one place, a kilometre on, half an hour in another."""
+    steps = np.concatenate((np.zeros(30), np.arange(30), np.full(30, 30)))
+    return walk(4.84 + steps * 0.0005, np.full(len(steps), 45.76), **named)
+
+
+@pytest.fixture(scope="module")
+def city():
+    return pg.make_city(users=4, days=2)
+
+
+@pytest.fixture(scope="module")
+def safe(city):
+    return city.promesse.smooth(200)
+
+
+def calls_in(drawn, function: str) -> list[Call]:
+    own = [drawn, *drawn._children.values()]
+    children = [child for element in own for child in element._children.values()]
+    found = {id(child): child for child in children if isinstance(child, Call) and child.function == function}
+    return list(found.values())
+
+
+def call_in(drawn, function: str) -> Call:
+    (call,) = calls_in(drawn, function)
+    return call
+
+
+def names(drawn) -> list[str]:
+    groups = [child for child in drawn._children.values() if isinstance(child, folium.FeatureGroup)]
+    return [re.sub(r"<svg.*</svg> ", "", group.layer_name) for group in groups]
+
+
+def places(call: Call) -> np.ndarray:
+    """Places as the browser reads them, (n, 2): x and y."""
+    data = json.loads(json.dumps(call.data))
+    return np.column_stack((np.cumsum(data["x"]), np.cumsum(data["y"]))) / data["scale"]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", text)]
+
+
+def page(drawn) -> str:
+    return drawn.get_root().render()
+
+
+def asked_of_the_network(html: str) -> list[str]:
+    """Addresses that a browser would load; links to click and namespaces are none."""
+    marks = re.sub(r"(?s)<script>.*?</script>", "", html)
+    return re.findall(r"(?i)(?:src|<link[^>]*href)\s*=|@import|url\((?!data:|#)[^)]*\)", marks) + re.findall(
+        r"<script[^>]+src[^>]*>", html
+    )
+
+
+def test_layers_are_named_and_counted(city, safe):
+    drawn = city.promesse.map(safe)
+    table = city.promesse.poi_retrieval(safe)
+    before, after, hit = (int(table[name].sum()) for name in ("original_pois", "protected_pois", "matched"))
+    found = names(drawn)
+    assert found[:4] == [
+        f"Original: {len(city):,} records",
+        f"Protected: {len(safe):,} records",
+        f"POIs found in the original: {before:,}",
+        f"Hit, still found: {hit:,}",
+    ]
+    assert found[4] == f"Missed, no longer found: {before - hit:,}"
+    assert found[5].startswith("False, found where none was: ")
+    assert numbers(found[5])[0] <= after - hit
+    (control,) = (child for child in drawn._children.values() if isinstance(child, folium.LayerControl))
+    assert control.options["collapsed"] is False
+
+
+def test_records_stand_where_and_when_they_were_recorded(city, safe):
+    original, protected = calls_in(city.promesse.map(safe), "records")
+    for call, frame in ((original, city), (protected, safe)):
+        ordered = frame.sort_values(["user", "time"], kind="stable")
+        assert places(call) == pytest.approx(ordered.get_coordinates().to_numpy(), abs=1e-6)
+        seconds = pd.DatetimeIndex(ordered["time"]).as_unit("s").asi8
+        assert np.cumsum(call.data["times"]).tolist() == seconds.tolist()
+        assert call.data["users"] == ordered["user"].unique().tolist()
+        assert sum(call.data["counts"]) == len(frame)
+
+
+def test_with_itself_every_poi_is_hit_and_with_nothing_missed():
+    frame = stroll()
+    assert names(frame.promesse.map(frame))[2:] == [
+        "POIs found in the original: 2",
+        "Hit, still found: 2",
+        "Missed, no longer found: 0",
+        "False, found where none was: 0",
+    ]
+    away = walk(4.84 + np.zeros(40), np.full(40, 45.8))
+    assert names(frame.promesse.map(away))[3:] == [
+        "Hit, still found: 0",
+        "Missed, no longer found: 2",
+        "False, found where none was: 1",
+    ]
+
+
+def test_pois_stand_where_the_attack_finds_them():
+    frame = stroll()
+    before, hit, missed, false = calls_in(frame.promesse.map(walk(4.8404 + np.zeros(40), np.full(40, 45.76))), "pois")
+    stays = frame.promesse.pois()
+    assert places(before) == pytest.approx(stays.get_coordinates().to_numpy(), abs=2e-6)
+    assert places(hit) == pytest.approx(np.array([[4.8404, 45.76]]), abs=2e-6)
+    assert places(missed) == pytest.approx(stays.get_coordinates().to_numpy()[1:], abs=2e-6)
+    assert len(places(false)) == 0
+    wanted = pd.DatetimeIndex(stays["departure"]).as_unit("s").asi8
+    assert np.cumsum(before.data["ends"]).tolist() == wanted.tolist()
+
+
+def test_the_attack_can_be_another_or_none(city, safe):
+    long = city.promesse.map(safe, attack=pg.PoiRetrieval(duration="6h"))
+    assert names(long)[2] == f"POIs found in the original: {len(city.promesse.pois(duration='6h'))}"
+    assert len(names(city.promesse.map(safe, attack=None))) == 2
+    with pytest.raises(TypeError, match=r"'attack' parameter of map must be None or one such as pg\.PoiRetrieval"):
+        city.promesse.map(safe, attack="paper")
+
+
+def test_a_stronger_attack_is_drawn_with_what_it_finds(city):
+    noisy = city.promesse.geo_indistinguishability(0.01, seed=1)
+    adaptive = pg.AdaptivePoiRetrieval(kind="geo-indistinguishability")
+    for attack in (pg.PoiRetrieval(), adaptive):
+        matched = int(attack.detail(city, noisy).matched.sum())
+        assert numbers(names(city.promesse.map(noisy, attack=attack))[3]) == [matched]
+
+
+def test_the_original_can_be_drawn_alone(city):
+    assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Original", "POIs found in the original"]
+
+
+def test_users_and_period_look_closer(city, safe):
+    drawn = city.promesse.map(safe, users=["user-001"], period="2024-03-04")
+    days = city[(city.user == "user-001") & (city.time.dt.date == pd.Timestamp("2024-03-04").date())]
+    original, protected = calls_in(drawn, "records")
+    assert names(drawn)[0] == f"Original: {len(days):,} records"
+    assert original.data["users"] == protected.data["users"] == ["user-001"]
+    first, last = pd.Timestamp("2024-03-04 09:00", tz="UTC"), pd.Timestamp("2024-03-04 13:00", tz="Europe/Paris")
+    later = city.promesse.map(users="user-001", period=("2024-03-04 09:00", last))
+    inside = city[(city.user == "user-001") & city.time.between(first, last)]
+    assert names(later)[0] == f"Original: {len(inside):,} records"
+
+
+def test_user_keys_that_are_numbers_can_be_named():
+    frame = stroll(user=7)
+    assert names(frame.promesse.map(users=7))[0] == names(frame.promesse.map(users=["7"]))[0] == "Original: 90 records"
+
+
+def test_an_unknown_user_or_period_is_an_error_that_names_nobody(city, safe):
+    with pytest.raises(ValueError, match="must name users of the original data") as caught:
+        city.promesse.map(safe, users=["user-001", "nobody"])
+    assert "nobody" not in str(caught.value)
+    for period in ("yesterday-ish", ("2024-03-04",), 3, ("2024-03-04", None)):
+        with pytest.raises(ValueError, match="'period' parameter of map must be a day such as"):
+            city.promesse.map(safe, period=period)
+    bare = stroll(tz=None)
+    with pytest.raises(ValueError, match="'period' parameter of map_pair"):
+        bare.promesse.map_pair(
+            bare, period=(pd.Timestamp("2024-03-04", tz="UTC"), pd.Timestamp("2024-03-05", tz="UTC"))
+        )
+    with pytest.raises(ValueError, match="The original has none of the 4 users"):
+        stroll(user="stranger").promesse.map(safe)
+
+
+def test_a_map_is_thinned_and_says_so(city, safe):
+    drawn = city.promesse.map(safe, points=100)
+    original, protected = calls_in(drawn, "records")
+    assert (len(places(original)), len(places(protected))) == (100, 100)
+    assert names(drawn)[0] == f"Original: {len(city):,} records (100 drawn)"
+    assert not original.data["lines"]
+    assert call_in(drawn, "furnish").data["remarks"] == [
+        "At most 100 records of a layer are drawn, evenly taken and not joined by lines.",
+        "Shows true locations: not for publication.",
+    ]
+    assert all(call.data["lines"] for call in calls_in(city.promesse.map(safe), "records")[1:])
+
+
+@pytest.mark.parametrize(("count", "most"), [(0, 5), (1, 5), (5, 5), (6, 5), (1000, 7), (4_000_000, 20_000)])
+def test_thinning_takes_each_once_and_both_ends(count, most):
+    taken = thinned(count, most)
+    assert len(taken) == min(count, most)
+    assert len(np.unique(taken)) == len(taken)
+    if count:
+        assert (taken[0], taken[-1]) == (0, count - 1)
+
+
+@pytest.mark.skipif(not COMPILED, reason="four million records are too many for plain Python (NUMBA_DISABLE_JIT=1)")
+def test_four_million_records_fit_into_a_small_page():
+    users, each = 5500, 730
+    rng = np.random.default_rng(0)
+    steps = rng.normal(scale=1e-3, size=(users * each, 2)).cumsum(axis=0)
+    traces = pg.Traces.from_arrays(
+        -122.4 + steps[:, 0] % 0.5,
+        37.7 + steps[:, 1] % 0.5,
+        times=np.tile(np.arange(each) * 60 * 10**9, users),
+        users=[f"{'long-name-' * 9}{number}" for number in range(users)],
+        counts=np.full(users, each),
+    )
+    assert traces.records > 4_000_000
+    assert len(page(pg.draw_map(traces, traces)).encode()) < 5_000_000
+
+
+def test_points_of_interest_are_thinned_as_well():
+    once = walk([4.84, 4.84, 4.85, 4.85], [45.76] * 4, freq="20min")
+    stays = pd.concat([once.assign(user=f"u{number:04}") for number in range(600)])
+    drawn = stays.promesse.map(stays)
+    before, hit, missed, _ = calls_in(drawn, "pois")
+    assert names(drawn)[2] == f"POIs found in the original: 1,200 ({MOST_POIS:,} drawn)"
+    assert (len(places(before)), len(places(hit)), len(places(missed))) == (MOST_POIS, MOST_POIS, 0)
+
+
+def test_nothing_is_asked_of_the_network_by_default(city, safe):
+    for drawn in (city.promesse.map(safe), city.promesse.map_pair(safe)):
+        html = page(drawn)
+        assert asked_of_the_network(html) == []
+        assert "Leaflet 1.9.4" in html
+        assert "Redistributions in binary form must reproduce the above copyright" in html
+        assert "sourceMappingURL" not in html
+
+
+def test_tiles_and_foliums_own_code_come_only_when_asked_for(city, safe):
+    tiles = page(city.promesse.map(safe, tiles="OpenStreetMap"))
+    assert "tile.openstreetmap.org" in tiles
+    assert asked_of_the_network(tiles) == []
+    online = page(city.promesse.map(safe, offline=False))
+    assert any("leaflet" in mark for mark in asked_of_the_network(online))
+    assert "Redistributions in binary form" not in online
+    own = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="ours")
+    assert "http://localhost/" in page(city.promesse.map(safe, tiles=own))
+
+
+@pytest.mark.filterwarnings("ignore:Promesse")
+def test_names_can_neither_end_a_script_nor_be_a_template():
+    frame = stroll(user=HOSTILE)
+    for drawn in (frame.promesse.map(frame, slider=True), frame.promesse.map_pair(frame)):
+        html = page(drawn)
+        assert "<img src=x" not in html
+        assert "{{" not in html.split("<script>")[-1]
+        assert "49" not in re.findall(r"JSON\.parse\((.*)\)", html)[0].partition("counts")[0]
+    assert calls_in(frame.promesse.map(), "records")[0].data["users"] == [HOSTILE[:60] + "…"]
+
+
+@pytest.mark.parametrize("data", [HOSTILE, [HOSTILE, 1], {"a": {"b": [[]]}}, "é\\\"'\n\u2029 \U0001f600"])
+def test_a_literal_is_read_back_and_holds_no_dangerous_sign(data):
+    text = literal(data)
+    assert not set("<>&'{}%#\u2028\u2029\n") & set(text)
+    inner = re.fullmatch(r"JSON\.parse\((.*)\)", text)
+    assert json.loads(json.loads(inner[1])) == data
+
+
+def test_nothing_at_all_is_a_map_that_says_so():
+    nothing = stroll().iloc[:0]
+    drawn = nothing.promesse.map(nothing)
+    assert names(drawn)[:2] == ["Original: 0 records", "Protected: 0 records"]
+    assert call_in(drawn, "furnish").data["corners"] is None
+    nothing.promesse.map_pair(nothing)
+    empty = stroll().promesse.map(period="1999-01-01", slider=True)
+    assert names(empty)[0] == "Original: 0 records"
+
+
+def test_one_point_is_looked_at_from_near_by():
+    drawn = stroll().iloc[:1].promesse.map()
+    assert np.array(call_in(drawn, "furnish").data["corners"]) == pytest.approx(np.array([[45.76, 4.84]] * 2))
+
+
+@pytest.mark.parametrize("crs", [4326, 3857, 3832])
+def test_data_across_the_antimeridian_stays_together(crs):
+    frame = walk((179.9 + np.arange(200) * 0.001 + 180) % 360 - 180, np.full(200, -17.0)).to_crs(crs)
+    drawn = frame.promesse.map()
+    x = places(call_in(drawn, "records"))[:, 0]
+    assert np.diff(x) == pytest.approx(np.full(199, 0.001), abs=2e-6)
+    (south, west), (north, east) = call_in(drawn, "furnish").data["corners"]
+    assert (east - west, north - south) == pytest.approx((0.199, 0), abs=1e-5)
+
+
+def test_a_trip_around_the_world_goes_on_rather_than_back():
+    frame = walk((np.arange(0, 720, 5.0) + 180) % 360 - 180, np.zeros(144), freq="1h")
+    x = places(call_in(frame.promesse.map(), "records"))[:, 0]
+    assert np.diff(x) == pytest.approx(np.full(143, 5.0))
+
+
+@pytest.mark.parametrize("crs", [3857, 32631, 2154])
+def test_any_crs_is_drawn_at_its_longitude_and_latitude(crs):
+    frame = stroll()
+    drawn = frame.to_crs(crs).promesse.map(frame.to_crs(3035))
+    for call in calls_in(drawn, "records"):
+        assert places(call) == pytest.approx(frame.get_coordinates().to_numpy(), abs=2e-6)
+
+
+def test_a_plane_without_a_globe_is_drawn_in_metres():
+    local = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+    frame = walk(np.arange(90) * 10.0, np.zeros(90), crs=local)
+    drawn = frame.promesse.map(frame.promesse.smooth(50))
+    assert drawn.crs == "Simple"
+    assert places(calls_in(drawn, "records")[0])[:, 0] == pytest.approx(np.arange(90) * 10.0)
+
+
+def test_a_few_records_far_away_do_not_make_the_rest_a_dot():
+    x = np.full(1000, 4.84) + np.arange(1000) * 1e-5
+    frame = walk(np.append(x, 0.0), np.append(np.full(1000, 45.76), 0.0))
+    drawn = frame.promesse.map()
+    (south, _), _ = call_in(drawn, "furnish").data["corners"]
+    assert south == pytest.approx(45.76)
+    assert "A few records lie far outside of this view." in call_in(drawn, "furnish").data["remarks"]
+    assert bounds_of([]) == (None, False)
+
+
+def test_the_slider_is_for_a_few(city, safe):
+    drawn = city.promesse.map(safe, users=["user-000"], slider=True)
+    call = call_in(drawn, "slider")
+    assert call.data == "UTC"
+    assert [element.get_name() for element in call.elements[1]] == [
+        group.get_name() for group in list(drawn._children.values()) if isinstance(group, folium.FeatureGroup)
+    ][:2]
+    many = pd.concat([stroll(user=f"u{number}") for number in range(21)])
+    with pytest.raises(ValueError, match=r"at most 20 traces. Got 21. Choose some with users="):
+        many.promesse.map(slider=True)
+    with pytest.raises(TypeError, match="'slider' parameter of map must be True or False"):
+        many.promesse.map(slider=1)
+
+
+def test_before_and_after_stand_side_by_side(city, safe):
+    figure = city.promesse.map_pair(safe)
+    left, right = (child for child in figure._children.values() if isinstance(child, folium.Map))
+    assert [name.partition(":")[0] for name in names(left)] == ["Original", "POIs found in the original"]
+    assert next(iter(names(right))).partition(":")[0] == "Protected"
+    assert len(names(right)) == 4
+    assert call_in(left, "furnish").data["corners"] == call_in(right, "furnish").data["corners"]
+    assert next(each for each in figure._children.values() if isinstance(each, Call)).elements == [left, right]
+    assert page(figure).count("Volodymyr Agafonkin") == 1
+    assert (left.width, right.left) == ((50.0, "%"), (50.0, "%"))
+
+
+def test_a_map_shows_in_jupyter_and_can_be_saved_twice(city, safe, tmp_path):
+    drawn = city.promesse.map(safe)
+    assert "srcdoc" in drawn._repr_html_()
+    files = tmp_path / "one.html", tmp_path / "two.html"
+    for file in files:
+        drawn.save(file)
+    one, two = (re.findall(r"promesse\.\w+\(.*", file.read_text(encoding="utf-8")) for file in files)
+    assert one == two
+    assert len(one) == 8
+
+
+def test_columns_can_be_named_and_there_may_be_no_user():
+    frame = stroll().rename(columns={"user": "cab", "time": "stamp"})
+    named = frame.promesse(user="cab", time="stamp")
+    assert names(named.map(frame))[0] == "Original: 90 records"
+    assert len(page(named.map_pair(frame))) > 100_000
+    alone = frame.drop(columns="cab").promesse(user=None, time="stamp").map()
+    assert calls_in(alone, "records")[0].data["users"] == []
+
+
+@pytest.mark.parametrize(
+    ("zone", "name"), [("Europe/Paris", "Europe/Paris"), ("UTC", "UTC"), (None, ""), ("+02:00", "+02:00")]
+)
+def test_times_are_told_in_the_zone_of_the_data(zone, name):
+    assert calls_in(stroll(tz=zone).promesse.map(), "records")[0].data["zone"] == name
+
+
+def test_parameters_are_checked(city, safe):
+    for wrong in ({"points": 1}, {"points": 2.5}, {"offline": "yes"}):
+        with pytest.raises((TypeError, ValueError), match=f"'{next(iter(wrong))}' parameter of map must be"):
+            city.promesse.map(safe, **wrong)
+
+
+def test_nothing_is_changed(city, safe):
+    frame = city.copy(deep=True)
+    city.promesse.map(safe)
+    pd.testing.assert_frame_equal(frame, city)
+
+
+def test_without_folium_the_error_names_the_cure():
+    code = (
+        "import sys; sys.modules['folium'] = None\n"
+        "import promesse_geo as pg\n"
+        "city = pg.make_city(users=1, days=1)\n"
+        "try: city.promesse.map()\n"
+        "except ImportError as error: sys.exit(str(error))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == (
+        'Maps need folium, which is not installed. Get it with: pip install "promesse-geo[notebooks]"'
+    )
+
+
+def test_folium_is_loaded_when_a_map_is_drawn_and_not_before():
+    code = "import sys, promesse_geo; sys.exit('folium' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert isinstance(pg.draw_map, types.FunctionType)

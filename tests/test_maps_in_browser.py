@@ -1,0 +1,290 @@
+"""Maps in a real browser, with the network off: what is drawn, what can be done with it, and what it never does."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser import Browser, find_browser
+from matplotlib.colors import to_rgb
+from PIL import Image
+from test_maps import HOSTILE, stroll, walk
+
+import promesse_geo as pg
+from promesse_geo.view import colours
+
+MAP = "Object.values(window).find(each => each instanceof L.Map)"
+MAPS = "Object.values(window).filter(each => each instanceof L.Map)"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = find_browser()
+    if program is None:
+        pytest.skip("there is neither chromium nor google-chrome on the PATH")
+    with Browser(program, tmp_path_factory.mktemp("browser")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def city():
+    return pg.make_city(users=3, days=1)
+
+
+@pytest.fixture(scope="module")
+def safe(city):
+    return city.promesse.smooth(200)
+
+
+@pytest.fixture
+def look(browser, tmp_path):
+    """Open what was drawn; at the end the page has complained of nothing and asked nobody."""
+
+    def opened(drawn, **named) -> Browser:
+        file = tmp_path / "map.html"
+        drawn.save(str(file))
+        browser.open(file, **named)
+        browser.settle()
+        (tmp_path / "map.png").write_bytes(browser.picture())
+        return browser
+
+    yield opened
+    assert browser.errors == []
+    assert browser.requests == []
+
+
+def pixels(browser: Browser, colour: str) -> int:
+    """How many pixels have nearly this colour."""
+    picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"), dtype=int)
+    return int((np.abs(picture - 255 * np.array(to_rgb(colour))).max(axis=2) <= 12).sum())
+
+
+def middle_of(browser: Browser, selector: str) -> tuple[float, float]:
+    box = f"document.querySelector({selector!r}).getBoundingClientRect()"
+    x, y = browser.run(f"(() => {{ const box = {box}; return [box.x + box.width / 2, box.y + box.height / 2]; }})()")
+    return x, y
+
+
+def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
+    browser = look(city.promesse.map(safe))
+    circles = browser.run(
+        f"(() => {{ const map = {MAP}, all = []; map.eachLayer(layer => layer instanceof L.CircleMarker && "
+        "all.push(map.getBounds().contains(layer.getLatLng()))); return all; })()"
+    )
+    assert len(circles) == len(city) + len(safe)
+    assert all(circles)
+    table = city.promesse.poi_retrieval(safe)
+    shown = browser.run(
+        "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
+        ".map(({x, y, width, height}) => x >= 0 && y >= 0 && x + width <= innerWidth && y + height <= innerHeight "
+        "&& width > 5 && height > 5)"
+    )
+    assert len(shown) >= 2 * int(table.original_pois.sum())
+    assert all(shown)
+    assert pixels(browser, colours.PROTECTED) > 500
+
+
+def test_nothing_that_is_drawn_hides_behind_the_legend(look, city, safe):
+    browser = look(city.promesse.map(safe))
+    hidden = browser.run(
+        "(() => { const legend = document.querySelector('.leaflet-control-layers').getBoundingClientRect();"
+        "return [...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
+        ".filter(box => box.right > legend.left && box.top < legend.bottom).length; })()"
+    )
+    assert hidden == 0
+
+
+def test_layers_can_be_switched_off_and_on_again(look, city, safe):
+    browser = look(city.promesse.map(safe))
+    labels = browser.run(
+        "[...document.querySelectorAll('.leaflet-control-layers-overlays label')].map(l => l.innerText.trim())"
+    )
+    assert [label.partition(":")[0] for label in labels] == [
+        "Original",
+        "Protected",
+        "POIs found in the original",
+        "Hit, still found",
+        "Missed, no longer found",
+        "False, found where none was",
+    ]
+    assert browser.run("document.querySelectorAll('.leaflet-control-layers-overlays svg').length") == 6
+    before = pixels(browser, colours.PROTECTED)
+    boxes = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
+    browser.run(f"{boxes}[1].click(), {boxes}[2].click(), {boxes}[4].click(), {boxes}[5].click()")
+    browser.settle()
+    assert pixels(browser, colours.PROTECTED) < before / 10
+    assert browser.run("document.querySelectorAll('.promesse-poi').length") == int(
+        city.promesse.poi_retrieval(safe).matched.sum()
+    )
+    browser.run(f"{boxes}[0].click(), {boxes}[0].click(), {boxes}[1].click()")
+    browser.settle()
+    assert pixels(browser, colours.PROTECTED) > before / 2
+
+
+def test_the_original_stays_below_when_it_comes_back(look):
+    frame = stroll()
+    browser = look(frame.promesse.map(frame, attack=None))
+    before = pixels(browser, colours.PROTECTED)
+    box = "document.querySelector('.leaflet-control-layers-selector')"
+    browser.run(f"{box}.click(), {box}.click()")
+    browser.settle()
+    assert pixels(browser, colours.PROTECTED) == pytest.approx(before, rel=0.02)
+
+
+@pytest.mark.parametrize("click", [False, True], ids=["pointed at", "clicked"])
+def test_a_record_tells_whose_and_when_it_is(look, click):
+    frame = walk([4.84], [45.76], user="Zoë", tz="Asia/Tokyo")
+    browser = look(frame.promesse.map())
+    x, y = browser.run(
+        f"(() => {{ const map = {MAP}; const p = map.latLngToContainerPoint([45.76, 4.84]); return [p.x, p.y]; }})()"
+    )
+    browser.move_mouse(x - 30, y)
+    browser.settle()
+    browser.move_mouse(x, y)
+    if click:
+        browser.click(x, y)
+    browser.settle()
+    told = ".leaflet-popup-content" if click else ".leaflet-tooltip"
+    assert browser.run(f"document.querySelector({told!r}).innerText").split("\n") == [
+        "Original record",
+        "Zoë",
+        "2024-03-04 08:00:00",
+    ]
+
+
+def test_what_is_told_at_the_edge_of_the_map_can_be_read(look, city, safe):
+    browser = look(city.promesse.map(safe))
+    x, y = browser.run(
+        "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
+        ".sort((one, other) => other.x - one.x).map(box => [box.x + box.width / 2, box.y + box.height / 2])[0]"
+    )
+    browser.move_mouse(x, y)
+    browser.settle()
+    box = browser.run("document.querySelector('.leaflet-tooltip').getBoundingClientRect().toJSON()")
+    assert box["left"] >= 0
+    assert box["right"] <= 1000
+
+
+def test_hostile_names_are_shown_as_they_are_and_do_nothing(look):
+    frame = stroll(user=HOSTILE)
+    drawn = frame.promesse.map(frame, slider=True)
+    browser = look(drawn)
+    browser.move_mouse(*middle_of(browser, ".promesse-poi"))
+    browser.settle()
+    told = browser.run("document.querySelector('.leaflet-tooltip').innerText").split("\n")
+    assert told[1].replace("\u2028", " ").startswith("</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}")
+    assert browser.run("document.images.length") == 0
+    assert not any(event.get("method") == "Page.javascriptDialogOpening" for event in browser.events)
+
+
+def test_the_slider_moves_users(look, city, safe):
+    browser = look(city.promesse.map(safe, slider=True))
+    assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1
+    where = "[...document.querySelectorAll('path.promesse-moving')].map(each => each.getAttribute('d'))"
+    told = "document.querySelector('.promesse-slider output').innerText"
+    before, then = browser.run(where), browser.run(told)
+    browser.run(
+        "(() => { const range = document.querySelector('.promesse-slider input');"
+        "range.value = Number(range.value) + 3600; range.dispatchEvent(new Event('input')); })()"
+    )
+    assert pd.Timestamp(browser.run(told)) - pd.Timestamp(then) == pd.Timedelta("1h")
+    assert browser.run(where) != before
+    browser.click(*middle_of(browser, ".promesse-slider button"))
+    browser.settle()
+    assert pd.Timestamp(browser.run(told)) > pd.Timestamp(then) + pd.Timedelta("1h")
+    browser.click(*middle_of(browser, ".promesse-slider button"))
+    still = browser.run(told)
+    browser.settle()
+    assert browser.run(told) == still
+
+
+def test_the_slider_shows_users_where_they_are_at_that_time(look):
+    frame = walk(4.84 + np.arange(11) * 0.001, np.full(11, 45.76))
+    browser = look(frame.promesse.map(attack=None, slider=True))
+    for minutes in (0, 2.5, 10):
+        place = browser.run(
+            "(() => { const range = document.querySelector('.promesse-slider input');"
+            f"range.value = Number(range.min) + {60 * minutes}; range.dispatchEvent(new Event('input'));"
+            f"let place = null; {MAP}.eachLayer(each => {{"
+            "if (each.options.className == 'promesse-moving') place = each.getLatLng(); });"
+            "return [place.lng, place.lat]; })()"
+        )
+        assert place == pytest.approx([4.84 + minutes * 0.001, 45.76], abs=2e-6)
+
+
+def test_two_maps_move_together(look, city, safe):
+    browser = look(city.promesse.map_pair(safe), width=1400)
+    views = f"{MAPS}.map(map => [map.getCenter().lat, map.getCenter().lng, map.getZoom()])"
+    for move in (
+        "",
+        f"{MAPS}[0].setView([45.75, 4.85], 15, {{animate: false}})",
+        f"{MAPS}[1].panBy([90, 40], {{animate: false}})",
+    ):
+        browser.run(f"{move}; 0")
+        one, other = browser.run(views)
+        assert one == pytest.approx(other, abs=1e-9)
+    boxes = browser.run(
+        "[...document.querySelectorAll('.folium-map')].map(each => each.getBoundingClientRect().toJSON())"
+    )
+    assert [(box["left"], box["width"], box["height"]) for box in boxes] == [(0, 700, 700), (700, 700, 700)]
+    assert pixels(browser, colours.PROTECTED) > 100
+    assert pixels(browser, colours.ORIGINAL) > 100
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_both_themes_can_be_read(look, city, safe, dark):
+    browser = look(city.promesse.map(safe), dark=dark)
+    picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("L"), dtype=float)
+    assert bool(np.median(picture) < 60) is dark
+    for part in (".leaflet-control-layers", ".promesse-note", ".leaflet-control-scale-line"):
+        style = f"getComputedStyle(document.querySelector({part!r}))"
+        ink, paper = (
+            np.dot(
+                [int(float(part)) for part in browser.run(f"{style}.{key}.match(/[0-9.]+/g).slice(0, 3)")],
+                [0.3, 0.6, 0.1],
+            )
+            for key in ("color", "backgroundColor")
+        )
+        assert abs(ink - paper) > 110
+
+
+def test_nothing_and_one_point_are_no_blank_page(look):
+    nothing = stroll().iloc[:0]
+    browser = look(nothing.promesse.map(nothing))
+    assert browser.run("document.querySelector('.promesse-empty').innerText") == "There are no records to draw."
+    browser = look(stroll().iloc[:1].promesse.map())
+    assert pixels(browser, colours.ORIGINAL) > 10
+    assert browser.run(f"{MAP}.getZoom()") == 17
+
+
+def test_data_across_the_antimeridian_fills_the_view(look):
+    frame = walk((179.9 + np.arange(200) * 0.001 + 180) % 360 - 180, np.full(200, -17.0))
+    browser = look(frame.promesse.map())
+    assert browser.run(f"{MAP}.getZoom()") > 10
+    assert pixels(browser, colours.ORIGINAL) > 50
+    assert browser.run(f"{MAP}.getBounds().contains([-17, 180.099]) && {MAP}.getBounds().contains([-17, 179.9])")
+
+
+def test_a_plane_in_metres_has_a_scale_in_metres(look):
+    local = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+    frame = walk(np.arange(90) * 10.0, np.arange(90) * 3.0, crs=local)
+    browser = look(frame.promesse.map(frame.promesse.smooth(50)))
+    metres = browser.run("document.querySelector('.leaflet-control-scale-line').innerText")
+    width = browser.run("document.querySelector('.leaflet-control-scale-line').clientWidth")
+    scale = 2 ** browser.run(f"{MAP}.getZoom()")
+    assert float(metres.split()[0]) * scale == pytest.approx(width, rel=0.1)
+    assert metres.endswith(" m")
+
+
+def test_a_notebook_shows_the_map_in_its_frame(look, city, safe, browser, tmp_path):
+    class Notebook:
+        def save(self, file: str) -> None:
+            Path(file).write_text(
+                f"<!DOCTYPE html><body>{city.promesse.map(safe)._repr_html_()}</body>", encoding="utf-8"
+            )
+
+    look(Notebook())
+    inside = "document.querySelector('iframe').contentDocument"
+    assert browser.run(f"{inside}.querySelectorAll('.promesse-poi').length") > 0
+    assert pixels(browser, colours.PROTECTED) > 300
