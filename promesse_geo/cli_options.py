@@ -100,9 +100,22 @@ def protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_u
     """Read INPUT, protect it, rename its users unless they are kept, and write OUTPUT."""
     check_target(context, output, force=force)
     traces = read(context)
-    protected = mechanism.protect(traces)
+    save(traces, mechanism.protect(traces), mechanism, output=output, keep_users=keep_users, force=force)
+
+
+def save(
+    traces: Traces,
+    protected: Traces,
+    mechanism: Mechanism,
+    *,
+    output: str,
+    keep_users: bool,
+    force: bool,
+) -> None:
+    """Rename users unless they are kept, and write OUTPUT; refuse to write nothing."""
     if traces.records and not protected.records:
-        raise ValueError("Nothing is left to write: no trace of INPUT could be protected. Take a smaller --epsilon.")
+        cure = "larger --max-radius or --delta" if isinstance(mechanism, pg.WaitForMe) else "smaller --epsilon"
+        raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected. Take a {cure}.")
     if not keep_users:
         protected = pg.pseudonymize(protected)
     write(protected, output, mechanism=mechanism, force=force)

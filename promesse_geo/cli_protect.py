@@ -16,7 +16,7 @@ from promesse_geo.cli_options import (
     protect,
     read,
     remember,
-    write,
+    save,
     wrong_call,
 )
 
@@ -123,8 +123,13 @@ def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--radius-test", type=tests, default="members", help="What is tested against the radius.", **shown
         ),
         click.option("--chunk", is_flag=True, help="Group 20·k traces at a time, for data beyond memory.", **kept),
-        click.option("--program", type=click.Choice(["v1.1"]), help="Do as the program of 2010.", **kept),
-        click.option("--seed", help="Repeatable pivots, for experiments.", **kept),
+        click.option(
+            "--program",
+            type=click.Choice(["v1.1"]),
+            help="Do as the program of 2010, with traces in the order of their names.",
+            **kept,
+        ),
+        click.option("--seed", help="Repeatable pivots, for experiments: never publish with one.", **kept),
     )
     for option in reversed(options):
         command = option(command)
@@ -153,9 +158,10 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
     mechanism = _wait_for_me_mechanism(context)
     with in_plain_words():
         check_target(context, output, force=force)
-        protected, report = mechanism.protect_with_report(read(context))
-        click.echo(report.summary.to_string(float_format="{:,.1f}".format), err=True)
-        write(protected if keep_users else pg.pseudonymize(protected), output, mechanism=mechanism, force=force)
+        traces = read(context)
+        protected, report = mechanism.protect_with_report(traces)
+        click.echo(report.summary.to_string(float_format="{:,.6g}".format), err=True)
+        save(traces, protected, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 COMMANDS = (smooth, geo_indistinguishability, wait_for_me)

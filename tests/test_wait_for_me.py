@@ -163,7 +163,7 @@ def assert_equal(result, safe, report, people):
         groups.setdefault(int(row["cluster"]), []).append(user)
     assert groups.pop(-1, []) == sorted(result.trash)
     assert [groups[number] for number in range(len(groups))] == [members for _, members in result.clusters]
-    assert sorted(report.groups.index[report.groups["pivot"]]) == sorted(pivot for pivot, _ in result.clusters)
+    assert sorted(report.groups.index[report.groups["is_pivot"]]) == sorted(pivot for pivot, _ in result.clusters)
     assert (report.final_radius, report.restarts) == (result.radius, result.restarts)
     assert safe.users.tolist() == sorted(result.published)
     for number, user in enumerate(safe.users):
@@ -304,7 +304,7 @@ def assert_groups_are_published_well(before, safe, report, *, k, delta):
     own = {user: slice(before.offsets[i], before.offsets[i + 1]) for i, user in enumerate(before.users)}
     for number, group in table[table["cluster"] >= 0].groupby("cluster"):
         assert len(group) >= k
-        pivots = group.index[group["pivot"]].tolist()
+        pivots = group.index[group["is_pivot"]].tolist()
         assert len(pivots) == 1, number
         assert np.array_equal(safe.points[place[pivots[0]]], before.points[own[pivots[0]]])
         for one in group.index:
@@ -352,7 +352,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_threads(city, mon
 def test_another_seed_draws_other_pivots():
     before = as_traces(crowd(3, 24, "town"))
     pivots = {
-        tuple(quietly(pg.WaitForMe(max_trash=0, seed=seed), before)[1].groups["pivot"]) for seed in (1, 2, 3, None)
+        tuple(quietly(pg.WaitForMe(max_trash=0, seed=seed), before)[1].groups["is_pivot"]) for seed in (1, 2, 3, None)
     }
     assert len(pivots) > 1
 
@@ -616,3 +616,25 @@ def test_experiments_take_it_as_they_take_any_mechanism(city):
     table = pg.evaluate({"city": city}, [pg.WaitForMe(max_trash=0), pg.WaitForMe.v1_1()], [pg.Compression()], seeds=2)
     assert table["seed"].isna().sum() == 1  # the program's random numbers are always the same
     assert len(table) == 3
+
+
+def test_groups_are_told_by_user_and_pivots_can_be_chosen(city):
+    _, report = quietly(pg.WaitForMe(max_trash=0, seed=1), city)
+    assert report.groups.index.name == "user"
+    assert report.groups[report.groups.is_pivot].cluster.is_unique
+
+
+def test_another_program_and_an_endless_seed_are_refused():
+    with pytest.raises(ValueError, match=r"'program' parameter of WaitForMe must be None or 'v1\.1'"):
+        pg.WaitForMe(program="v1.0")
+    with pytest.raises(ValueError, match="must be a whole number below") as caught:
+        pg.WaitForMe.v1_1(seed="4" * 6000)
+    assert "444" not in str(caught.value)
+
+
+def test_the_command_writes_no_empty_data(tmp_path):
+    pg.write(pg.make_city(users=4, days=1), tmp_path / "city.parquet")
+    words = ["--max-radius", "0.001", "--delta", "0.01", "--max-trash", "1"]
+    said = failed("wait-for-me", tmp_path / "city.parquet", tmp_path / "safe.parquet", *words)
+    assert "Take a larger --max-radius or --delta" in said
+    assert not (tmp_path / "safe.parquet").exists()

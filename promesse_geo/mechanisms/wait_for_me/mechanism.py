@@ -56,8 +56,9 @@ class WaitForMe(Mechanism):
         Group 20·k traces at a time, those that resemble each other, for data too large for all distances at once.
     program : {None, "v1.1"}
         "v1.1" does as the program of 2010: the random numbers of C (seed 1 unless given), whole seconds, speeds in
-        single precision, traces in the order in which a frame names them first (Traces as they stand), and traces
-        above 10,000 records thinned to that number.
+        single precision, and traces above 10,000 records thinned to that number. The order of traces decides what it
+        finds: it takes a frame's in the order in which the frame names them first, but Traces, and so the command
+        line and `evaluate`, in the order of their users' names.
     seed : int or str, optional
         Makes the draw of pivots repeatable. By default it is drawn anew for each call. It shows in no repr.
 
@@ -110,7 +111,8 @@ class WaitForMe(Mechanism):
         check.choice(self.radius_test, name="radius_test", owner=owner, options=("members", "v1.1"))
         seed = check.seed(self.seed, owner=owner)
         if self.program is not None:
-            check.choice(self.program, name="program", owner=owner, options=("v1.1",))
+            if self.program != "v1.1":
+                raise ValueError(check.refuse("program", owner, "None or 'v1.1'", self.program))
             seed = seed_of_c(seed)
         checked = {
             "k": check.whole(self.k, name="k", owner=owner, low=2),

@@ -32,7 +32,7 @@ def as_the_program_reads(traces: Traces) -> Traces:
 
 def seed_of_c(seed: int | str | None) -> int:
     """Return a seed for srand(), 1 where there is none, or say that it is none; the message does not show it."""
-    if isinstance(seed, str) and seed.isdecimal():
+    if isinstance(seed, str) and seed.isdecimal() and len(seed) <= 10:
         seed = int(seed)
     seed = 1 if seed is None else seed
     if not isinstance(seed, int) or not 0 <= seed < 2**31:

@@ -24,7 +24,7 @@ class WaitForMeReport:
     Parameters
     ----------
     traces, records : int
-        What came in.
+        What came in; with program="v1.1" records are counted after thinning, as that program does.
     clusters : int
         Groups that were published.
     trash, trashed_records : int
@@ -46,7 +46,7 @@ class WaitForMeReport:
     pseudo_diameter : float
         Metres: diagonal of the bounding box of all records.
     groups : pandas.DataFrame
-        Index user; columns cluster (−1: trash) and pivot.
+        Index user; columns cluster (−1: trash) and is_pivot.
     """
 
     traces: int
@@ -105,7 +105,7 @@ def publish(
     members = np.array([trace for group in groups for trace in group], np.int64)
     pivots = np.repeat(np.array([pivot for part in parts for pivot in part.pivots], np.int64), sizes)
     trash = np.array([trace for part in parts for trace in part.trash], np.int64)
-    table = pd.DataFrame({"cluster": np.full(len(traces), -1), "pivot": False}, index=traces.users)
+    table = pd.DataFrame({"cluster": np.full(len(traces), -1), "is_pivot": False}, index=traces.users.rename("user"))
     table.iloc[order[members], 0] = np.repeat(np.arange(len(groups)), sizes)
     table.iloc[order[pivots], 1] = True
     by_user = np.argsort(order[members])
@@ -173,6 +173,6 @@ def _tell_trash(report: WaitForMeReport) -> None:
     if report.trash:
         check.tell(
             f"Wait for Me left out {report.trash:,} of {check.counted(report.traces, 'trace')} "
-            f"({check.counted(report.trashed_records, 'record')}): within {report.final_radius:,.0f} m there was no "
+            f"({check.counted(report.trashed_records, 'record')}): within {report.final_radius:,.6g} m there was no "
             "group for them."
         )
