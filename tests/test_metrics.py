@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -105,6 +106,36 @@ def test_an_index_serves_every_protected_version(metric, city):
     index = metric.index(city)
     for safe in (city.promesse.smooth(200), city.promesse.geo_indistinguishability(0.01, seed=1)):
         assert metric.detail(city, safe, index=index).equals(metric.detail(city, safe))
+
+
+@every_metric
+def test_an_index_of_other_data_or_of_another_metric_is_refused(metric, city):
+    traces = Traces.from_frame(city)
+    middle = traces.records // 8
+    moved_by_a_bit = replace(traces, points=traces.points.copy())
+    moved_by_a_bit.points[middle, 0] += 1e-9
+    others = pg.make_city(users=3, days=1, seed=8), city.iloc[:-1], city.to_crs(32631), moved_by_a_bit
+    for other in others:
+        with pytest.raises(ValueError, match=rf"'index' parameter of {type(metric).__name__} was made of other"):
+            metric.detail(traces, traces, index=metric.index(other))
+    with pytest.raises(TypeError, match=r"must be an index\. Got a value of type tuple and length 0 instead"):
+        metric.detail(traces, traces, index=())
+    stranger = AreaCoverage(300) if isinstance(metric, Compression) else Compression()
+    with pytest.raises(ValueError, match="was made by a metric of other parameters"):
+        metric.detail(traces, traces, index=stranger.index(traces))
+
+
+def test_an_index_of_other_data_projects_nothing(city):
+    metric = SpatialError()
+    assert len(metric.project(city, city, index=metric.index(city))) == len(city)
+    with pytest.raises(ValueError, match="was made of other original data"):
+        metric.project(city, city, index=metric.index(city.iloc[:9]))
+
+
+@every_metric
+def test_an_index_can_be_kept_in_a_file(metric, city):
+    kept, index = pickle.loads(pickle.dumps((metric, metric.index(city))))
+    assert kept.detail(city, city, index=index).equals(metric.detail(city, city, index=metric.index(city)))
 
 
 @every_metric
@@ -358,8 +389,8 @@ def test_a_golden_query_comes_out_as_it_should(case):
     metric = RangeQueryDistortion(query)
     for user, inside in zip(users, case["expected_inside"], strict=True):
         alone = traces.select(traces.users.take(traces.trace_numbers) == user)
-        assert metric.index(alone).table.original.tolist() == [int(inside)]
-    assert metric.index(traces).table.original.tolist() == [sum(case["expected_inside"])]
+        assert metric.index(alone).found.table.original.tolist() == [int(inside)]
+    assert metric.index(traces).found.table.original.tolist() == [sum(case["expected_inside"])]
 
 
 def test_a_distortion_by_hand():
@@ -387,7 +418,7 @@ def test_a_query_that_only_protected_users_answer_is_left_out_and_counted():
 
 def test_drawn_queries_are_as_the_rules_say(city):
     traces = Traces.from_frame(city)
-    table = RangeQueryDistortion(500, seed=7).index(traces).table
+    table = RangeQueryDistortion(500, seed=7).index(traces).found.table
     assert (table.original > 0).all()
     half = table.half_side * math.sqrt(2)
     assert 500 <= half.min() < 600
@@ -405,11 +436,11 @@ def test_drawn_queries_are_as_the_rules_say(city):
 
 
 def test_a_seed_draws_the_same_queries_again(city):
-    first = RangeQueryDistortion(30, seed=7).index(city).table
-    assert first.equals(RangeQueryDistortion(30, seed=7).index(city).table)
-    assert first.equals(RangeQueryDistortion(60, seed=7).index(city).table.head(30))
-    assert not first.equals(RangeQueryDistortion(30, seed=8).index(city).table)
-    assert not RangeQueryDistortion(30).index(city).table.equals(RangeQueryDistortion(30).index(city).table)
+    first = RangeQueryDistortion(30, seed=7).index(city).found.table
+    assert first.equals(RangeQueryDistortion(30, seed=7).index(city).found.table)
+    assert first.equals(RangeQueryDistortion(60, seed=7).index(city).found.table.head(30))
+    assert not first.equals(RangeQueryDistortion(30, seed=8).index(city).found.table)
+    assert not RangeQueryDistortion(30).index(city).found.table.equals(RangeQueryDistortion(30).index(city).found.table)
 
 
 @st.composite
@@ -464,7 +495,7 @@ def test_answers_in_the_plane_are_exact_with_integers(data):
     )
     index = RangeQueryDistortion(own([(x, y, half, start * SECOND, (start + length) * SECOND)])).index(on_grid(*walks))
     expected = twin.answer(walks, centre=(x, y), half_side=half, window=(start, start + length), space="plane")
-    assert index.table.original.tolist() == [expected]
+    assert index.found.table.original.tolist() == [expected]
 
 
 def test_own_queries_come_back_on_their_own_index_and_in_their_own_words(city):
@@ -519,11 +550,34 @@ def test_wrong_queries_are_refused():
         RangeQueryDistortion(good.assign(end=good.end.dt.tz_localize(None)))
     with pytest.raises(ValueError, match=r"2 queries of 2 .*no place"):
         RangeQueryDistortion(own([(0, 95, 5, 0, 1)] * 2, crs=4326)).index(on_globe([(0, 0)]))
+    for half_side in ([True, False], [5 + 1j, 5]):
+        with pytest.raises(TypeError, match="half_side .*numbers of metres"):
+            RangeQueryDistortion(good.assign(half_side=half_side))
+    for name in ("start", "half_side", "geometry"):
+        with pytest.raises(ValueError, match=f"several columns named '{name}'"):
+            RangeQueryDistortion(gpd.GeoDataFrame(pd.concat((good, pd.DataFrame(good)[[name]]), axis=1)))
+    with pytest.raises(ValueError, match="no active geometry column"):
+        RangeQueryDistortion(gpd.GeoDataFrame(pd.DataFrame(good).drop(columns="geometry")))
+    for crs, kind in ((4978, "Geocentric CRS"), (5703, "Vertical CRS")):
+        with pytest.raises(ValueError, match=f"queries of RangeQueryDistortion cannot be used.*'{kind}'"):
+            RangeQueryDistortion(good.set_crs(crs, allow_override=True))
+
+
+def test_queries_on_a_local_grid_do_not_meet_the_globe():
+    grid = 'ENGCRS["site",EDATUM["site"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+    with pytest.raises(ValueError, match="no way from the CRS of the queries to that of the data"):
+        RangeQueryDistortion(own([(0, 0, 5, 0, 1)], crs=grid)).index(on_globe([(0, 0)]))
 
 
 @pytest.mark.parametrize("queries", [0, -3])
 def test_the_number_of_queries_is_at_least_one(queries):
     with pytest.raises(ValueError, match=r"'queries' parameter of RangeQueryDistortion .*at least 1"):
+        RangeQueryDistortion(queries)
+
+
+@pytest.mark.parametrize("queries", [10_000_001, 10**12, 10**30, 10**5000])
+def test_the_number_of_queries_is_at_most_ten_million(queries):
+    with pytest.raises(ValueError, match=r"'queries' parameter of RangeQueryDistortion .*at most 10,000,000"):
         RangeQueryDistortion(queries)
 
 

@@ -87,7 +87,7 @@ class SpatialError(Metric):
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
         pairs = paired(before, after)
         feet = np.empty_like(pairs.protected.points)
-        _search(pairs, self._index(before) if index is None else index, feet)
+        _search(pairs, self._index_of(before, index), feet)
         points = make_points(*before.space.coordinates(feet))
         projected = gpd.GeoSeries(points, crs=before.space.crs, name="projected").to_crs(after.space.crs)
         if isinstance(protected, gpd.GeoDataFrame):
