@@ -3,12 +3,14 @@
 import json
 import math
 import pickle
+import time as clock
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import geopandas as gpd
 import naive
 import naive_metrics as twin
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -370,6 +372,51 @@ def test_errors_do_not_depend_on_threads(threads, monkeypatch):
     assert SpatialError().detail(before, after).equals(alone)
 
 
+def on_itself(kind, records):
+    """One user's path that lies on or along itself: as often as there are records."""
+    numbers, random = np.arange(records), np.random.default_rng(0)
+    x, y = {
+        "to and fro": (7 + (numbers % 3 == 0) * 5.0, np.full(records, 45.0)),
+        "meridian": (np.full(records, 7.0), 45 + random.normal(0, 0.01, records)),
+        "zigzag": (7 + numbers % 2 * 10.0, 45 + numbers * 1e-7),
+    }[kind]
+    return Traces.from_arrays(x, y, times=numbers, users=["a"], counts=np.array([records]))
+
+
+def parallel(kind, records):
+    """The same in the plane."""
+    globe = on_itself(kind, records)
+    x, y = globe.coordinates()
+    x, y = (x - 7) * 80_000, (y - 45) * 110_000
+    return Traces.from_arrays(x, y, times=globe.times, users=["a"], counts=globe.counts, crs=GRID, space="plane")
+
+
+@pytest.mark.parametrize("make", [on_itself, parallel])
+@pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
+def test_a_path_along_itself_is_measured_right(make, kind):
+    original = make(kind, 1_000)
+    safe = pg.GeoIndistinguishability(0.01, seed=1).protect(original)
+    assert SpatialError().detail(original, original).max() < 1e-6
+    found = SpatialError().detail(original, safe).to_numpy()
+    axis = naive.on_globe if make is on_itself else (lambda x, y: (x, y))
+    line, points = ([axis(*place) for place in zip(*data.coordinates(), strict=True)] for data in (original, safe))
+    for place in range(0, 1_000, 25):
+        assert found[place] == pytest.approx(twin.spatial_error(points[place], line), abs=1e-6)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="measures machine code")
+@pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
+def test_a_path_along_itself_costs_little(kind):
+    original = on_itself(kind, 20_000)
+    safe = pg.GeoIndistinguishability(0.01, seed=1).protect(original)
+    index = SpatialError().index(original)
+    SpatialError().detail(original, safe.select(safe.times < 1), index=index)
+    begin = clock.process_time()
+    for data in (original, safe):
+        SpatialError().detail(original, data, index=index)
+    assert clock.process_time() - begin < 4  # 8 and more when each point meets each segment
+
+
 def test_mechanisms_cost_what_they_promise(city):
     assert city.promesse.spatial_error(city.promesse.smooth(100)).max() < 1e-6
     error = city.promesse.spatial_error(city.promesse.geo_indistinguishability(0.01, seed=1))
@@ -551,9 +598,9 @@ def test_wrong_queries_are_refused():
     with pytest.raises(ValueError, match=r"2 queries of 2 .*no place"):
         RangeQueryDistortion(own([(0, 95, 5, 0, 1)] * 2, crs=4326)).index(on_globe([(0, 0)]))
     for half_side in ([True, False], [5 + 1j, 5]):
-        with pytest.raises(TypeError, match="half_side .*numbers of metres"):
+        with pytest.raises(TypeError, match=r"half_side .*numbers of metres"):
             RangeQueryDistortion(good.assign(half_side=half_side))
-    for name in ("start", "half_side", "geometry"):
+    for name in ("start", "half_side"):
         with pytest.raises(ValueError, match=f"several columns named '{name}'"):
             RangeQueryDistortion(gpd.GeoDataFrame(pd.concat((good, pd.DataFrame(good)[[name]]), axis=1)))
     with pytest.raises(ValueError, match="no active geometry column"):
@@ -575,7 +622,7 @@ def test_the_number_of_queries_is_at_least_one(queries):
         RangeQueryDistortion(queries)
 
 
-@pytest.mark.parametrize("queries", [10_000_001, 10**12, 10**30, 10**5000])
+@pytest.mark.parametrize("queries", [10_000_001, 10**12, 10**30])
 def test_the_number_of_queries_is_at_most_ten_million(queries):
     with pytest.raises(ValueError, match=r"'queries' parameter of RangeQueryDistortion .*at most 10,000,000"):
         RangeQueryDistortion(queries)

@@ -94,12 +94,14 @@ def test_a_user_may_have_an_empty_name():
 @pytest.mark.parametrize("cells", [1, 7, 4_000_000])
 def test_blocks_of_users_do_not_matter(cells, monkeypatch):
     monkeypatch.setattr("promesse_geo.metrics.reidentification._CELLS", cells)
-    known = staying([[(0, 0)], [], [(0, 0)], [(9_000, 0)], [(50, 0)]])
-    found = staying([[(0, 0)], [(9, 0)], [], [(0, 0)], [(50, 0), (60, 0)]], users=parts("abcde"))
+    known = staying([[(0, 0)], [(0, 0)], [(9_000, 0)], [(50, 0)], [(0, 0)]])
+    known = known.select(np.arange(known.records) < known.records - 1)  # e is seen once, and stays nowhere
+    found = staying([[(0, 0)], [(0, 9)], [(50, 0), (60, 0)], [(0, 0)]], users=parts("acde"))
     detail = Reidentification().detail(known, found)
-    assert detail.identified.tolist() == [0.5, 0, 0, 0, 1]
-    assert detail.nearest.tolist() == [2, 2, 0, 2, 1]
-    assert detail.distance.tolist() == pytest.approx([0, 9, math.nan, 0, 5], nan_ok=True)
+    assert detail.reference_pois.tolist() == [1, 1, 1, 1, 0]
+    assert detail.identified.tolist() == [0.5, 0, 0, 1, 0]
+    assert detail.nearest.tolist() == [2, 0, 2, 1, 2]
+    assert detail.distance.tolist() == pytest.approx([0, math.nan, 9, 0, 0], nan_ok=True)
 
 
 def test_users_without_places_take_no_memory():

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import geopandas as gpd
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_integer_dtype
+from pandas.api.types import infer_dtype
 
 from promesse_geo import check, threads
 from promesse_geo.columns import KNOWN_USERS, Name, find_column
@@ -176,7 +176,7 @@ def match_pois(
     if alone.any():
         counts = np.zeros(int(alone.sum()), np.int64)
         users = after.users[alone].rename("user")
-        if len(before) and is_integer_dtype(users) != is_integer_dtype(table.index):
+        if len(before) and infer_dtype(users) != infer_dtype(table.index):
             users, table = users.astype(str), table.set_axis(table.index.astype(str))
         table = pd.concat((table, _scores(counts, after.counts[alone], counts, users=users))).sort_index()
     return table
