@@ -101,7 +101,7 @@ def test_blocks_of_users_do_not_matter(cells, monkeypatch):
     assert detail.reference_pois.tolist() == [1, 1, 1, 1, 0]
     assert detail.identified.tolist() == [0.5, 0, 0, 1, 0]
     assert detail.nearest.tolist() == [2, 0, 2, 1, 2]
-    assert detail.distance.tolist() == pytest.approx([0, math.nan, 9, 0, 0], nan_ok=True)
+    assert detail.distance.tolist() == pytest.approx([0, math.nan, 9, 5, 0], nan_ok=True)
 
 
 def test_users_without_places_take_no_memory():

@@ -38,6 +38,9 @@ class SpatialError(Metric):
     The path is the whole polyline of the trace: all segments, whatever the times. The detail has the metres of each
     protected record; the value is their mean, as in Table III.
 
+    Points are searched fast on any path but one: many segments that leave one place in all directions take time with
+    the square of their number for the points that are nearest to just that place.
+
     Examples
     --------
     >>> import promesse_geo as pg
