@@ -7,21 +7,28 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Sequence
-from datetime import tzinfo
+from datetime import date, timedelta, tzinfo
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+_SHORT = (str, bytes, numbers.Number, np.bool_, np.datetime64, np.timedelta64, date, timedelta, tzinfo, type)
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def shown(value: object) -> str:
-    """A short repr of what came, for an error message."""
+    """A short repr of a text, a number or a time, for an error message; of all else, which may hold data, the type."""
+    kind = f"a value of type {type(value).__name__}"
+    if value is not None and not isinstance(value, _SHORT):
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple):
+            return f"{kind} and shape {shape}"
+        return f"{kind} and length {len(value):,}" if isinstance(value, (list, tuple, dict, set)) else kind
     try:
         return reprlib.repr(value)
-    except Exception:  # Python writes no integers beyond some thousand digits, and any class has a repr of its own
-        return f"a value of type {type(value).__name__} that cannot be written out"
+    except Exception:  # Python writes no integers beyond some thousand digits
+        return f"{kind} that cannot be written out"
 
 
 def refuse(name: str, owner: str, rule: str, value: object, *, cure: str = "") -> str:
@@ -65,14 +72,16 @@ def number(
     return float(value)
 
 
-def whole(value: Any, *, name: str, owner: str, low: int = 1) -> int:
-    """Return value as an int, or say that it is not a whole number of at least `low`."""
+def whole(value: Any, *, name: str, owner: str, low: int = 1, high: int = sys.maxsize) -> int:
+    """Return value as an int, or say that it is not a whole number in [low, high]; no `high` takes what is beyond."""
     rule = f"a whole number of at least {low}"
     if not is_whole(value):
         raise TypeError(refuse(name, owner, rule, value))
     if value < low:
         raise ValueError(refuse(name, owner, rule, value))
-    return min(int(value), sys.maxsize)  # more than there can be of anything
+    if value > high != sys.maxsize:
+        raise ValueError(refuse(name, owner, f"a whole number of at most {high:,}", value))
+    return min(int(value), high)  # without a bound more than there can be of anything
 
 
 def choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -> str:

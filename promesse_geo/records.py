@@ -182,14 +182,19 @@ def _judged(
     return Records(x, y, times, codes, users, chosen, names, _heard(complaints, drop=errors == "drop"))
 
 
+def check_geometry(frame: gpd.GeoDataFrame) -> None:
+    """Raise ValueError if a GeoDataFrame has no geometry."""
+    if frame._geometry_column_name not in frame.columns:
+        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
+
+
 def _check_frame(frame: gpd.GeoDataFrame) -> None:
     if not isinstance(frame, gpd.GeoDataFrame):
         raise TypeError(
             f"Traces are read from a GeoDataFrame of points. Got a {type(frame).__name__} instead. Make one with "
             "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
         )
-    if frame._geometry_column_name not in frame.columns:
-        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
+    check_geometry(frame)
     if frame.crs is None:
         raise ValueError(
             "The GeoDataFrame has no CRS, so its distances have no unit. "

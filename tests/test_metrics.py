@@ -2,12 +2,15 @@
 
 import json
 import math
+import pickle
+import time as clock
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import geopandas as gpd
 import naive
 import naive_metrics as twin
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,6 +108,36 @@ def test_an_index_serves_every_protected_version(metric, city):
     index = metric.index(city)
     for safe in (city.promesse.smooth(200), city.promesse.geo_indistinguishability(0.01, seed=1)):
         assert metric.detail(city, safe, index=index).equals(metric.detail(city, safe))
+
+
+@every_metric
+def test_an_index_of_other_data_or_of_another_metric_is_refused(metric, city):
+    traces = Traces.from_frame(city)
+    middle = traces.records // 8
+    moved_by_a_bit = replace(traces, points=traces.points.copy())
+    moved_by_a_bit.points[middle, 0] += 1e-9
+    others = pg.make_city(users=3, days=1, seed=8), city.iloc[:-1], city.to_crs(32631), moved_by_a_bit
+    for other in others:
+        with pytest.raises(ValueError, match=rf"'index' parameter of {type(metric).__name__} was made of other"):
+            metric.detail(traces, traces, index=metric.index(other))
+    with pytest.raises(TypeError, match=r"must be an index\. Got a value of type tuple and length 0 instead"):
+        metric.detail(traces, traces, index=())
+    stranger = AreaCoverage(300) if isinstance(metric, Compression) else Compression()
+    with pytest.raises(ValueError, match="was made by a metric of other parameters"):
+        metric.detail(traces, traces, index=stranger.index(traces))
+
+
+def test_an_index_of_other_data_projects_nothing(city):
+    metric = SpatialError()
+    assert len(metric.project(city, city, index=metric.index(city))) == len(city)
+    with pytest.raises(ValueError, match="was made of other original data"):
+        metric.project(city, city, index=metric.index(city.iloc[:9]))
+
+
+@every_metric
+def test_an_index_can_be_kept_in_a_file(metric, city):
+    kept, index = pickle.loads(pickle.dumps((metric, metric.index(city))))
+    assert kept.detail(city, city, index=index).equals(metric.detail(city, city, index=metric.index(city)))
 
 
 @every_metric
@@ -339,6 +372,51 @@ def test_errors_do_not_depend_on_threads(threads, monkeypatch):
     assert SpatialError().detail(before, after).equals(alone)
 
 
+def on_itself(kind, records):
+    """One user's path that lies on or along itself: as often as there are records."""
+    numbers, random = np.arange(records), np.random.default_rng(0)
+    x, y = {
+        "to and fro": (7 + (numbers % 3 == 0) * 5.0, np.full(records, 45.0)),
+        "meridian": (np.full(records, 7.0), 45 + random.normal(0, 0.01, records)),
+        "zigzag": (7 + numbers % 2 * 10.0, 45 + numbers * 1e-7),
+    }[kind]
+    return Traces.from_arrays(x, y, times=numbers, users=["a"], counts=np.array([records]))
+
+
+def parallel(kind, records):
+    """The same in the plane."""
+    globe = on_itself(kind, records)
+    x, y = globe.coordinates()
+    x, y = (x - 7) * 80_000, (y - 45) * 110_000
+    return Traces.from_arrays(x, y, times=globe.times, users=["a"], counts=globe.counts, crs=GRID, space="plane")
+
+
+@pytest.mark.parametrize("make", [on_itself, parallel])
+@pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
+def test_a_path_along_itself_is_measured_right(make, kind):
+    original = make(kind, 1_000)
+    safe = pg.GeoIndistinguishability(0.01, seed=1).protect(original)
+    assert SpatialError().detail(original, original).max() < 1e-6
+    found = SpatialError().detail(original, safe).to_numpy()
+    axis = naive.on_globe if make is on_itself else (lambda x, y: (x, y))
+    line, points = ([axis(*place) for place in zip(*data.coordinates(), strict=True)] for data in (original, safe))
+    for place in range(0, 1_000, 25):
+        assert found[place] == pytest.approx(twin.spatial_error(points[place], line), abs=1e-6)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="measures machine code")
+@pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
+def test_a_path_along_itself_costs_little(kind):
+    original = on_itself(kind, 20_000)
+    safe = pg.GeoIndistinguishability(0.01, seed=1).protect(original)
+    index = SpatialError().index(original)
+    SpatialError().detail(original, safe.select(safe.times < 1), index=index)
+    begin = clock.process_time()
+    for data in (original, safe):
+        SpatialError().detail(original, data, index=index)
+    assert clock.process_time() - begin < 4  # 8 and more when each point meets each segment
+
+
 def test_mechanisms_cost_what_they_promise(city):
     assert city.promesse.spatial_error(city.promesse.smooth(100)).max() < 1e-6
     error = city.promesse.spatial_error(city.promesse.geo_indistinguishability(0.01, seed=1))
@@ -358,8 +436,8 @@ def test_a_golden_query_comes_out_as_it_should(case):
     metric = RangeQueryDistortion(query)
     for user, inside in zip(users, case["expected_inside"], strict=True):
         alone = traces.select(traces.users.take(traces.trace_numbers) == user)
-        assert metric.index(alone).table.original.tolist() == [int(inside)]
-    assert metric.index(traces).table.original.tolist() == [sum(case["expected_inside"])]
+        assert metric.index(alone).found.table.original.tolist() == [int(inside)]
+    assert metric.index(traces).found.table.original.tolist() == [sum(case["expected_inside"])]
 
 
 def test_a_distortion_by_hand():
@@ -387,7 +465,7 @@ def test_a_query_that_only_protected_users_answer_is_left_out_and_counted():
 
 def test_drawn_queries_are_as_the_rules_say(city):
     traces = Traces.from_frame(city)
-    table = RangeQueryDistortion(500, seed=7).index(traces).table
+    table = RangeQueryDistortion(500, seed=7).index(traces).found.table
     assert (table.original > 0).all()
     half = table.half_side * math.sqrt(2)
     assert 500 <= half.min() < 600
@@ -405,11 +483,11 @@ def test_drawn_queries_are_as_the_rules_say(city):
 
 
 def test_a_seed_draws_the_same_queries_again(city):
-    first = RangeQueryDistortion(30, seed=7).index(city).table
-    assert first.equals(RangeQueryDistortion(30, seed=7).index(city).table)
-    assert first.equals(RangeQueryDistortion(60, seed=7).index(city).table.head(30))
-    assert not first.equals(RangeQueryDistortion(30, seed=8).index(city).table)
-    assert not RangeQueryDistortion(30).index(city).table.equals(RangeQueryDistortion(30).index(city).table)
+    first = RangeQueryDistortion(30, seed=7).index(city).found.table
+    assert first.equals(RangeQueryDistortion(30, seed=7).index(city).found.table)
+    assert first.equals(RangeQueryDistortion(60, seed=7).index(city).found.table.head(30))
+    assert not first.equals(RangeQueryDistortion(30, seed=8).index(city).found.table)
+    assert not RangeQueryDistortion(30).index(city).found.table.equals(RangeQueryDistortion(30).index(city).found.table)
 
 
 @st.composite
@@ -464,7 +542,7 @@ def test_answers_in_the_plane_are_exact_with_integers(data):
     )
     index = RangeQueryDistortion(own([(x, y, half, start * SECOND, (start + length) * SECOND)])).index(on_grid(*walks))
     expected = twin.answer(walks, centre=(x, y), half_side=half, window=(start, start + length), space="plane")
-    assert index.table.original.tolist() == [expected]
+    assert index.found.table.original.tolist() == [expected]
 
 
 def test_own_queries_come_back_on_their_own_index_and_in_their_own_words(city):
@@ -519,11 +597,34 @@ def test_wrong_queries_are_refused():
         RangeQueryDistortion(good.assign(end=good.end.dt.tz_localize(None)))
     with pytest.raises(ValueError, match=r"2 queries of 2 .*no place"):
         RangeQueryDistortion(own([(0, 95, 5, 0, 1)] * 2, crs=4326)).index(on_globe([(0, 0)]))
+    for half_side in ([True, False], [5 + 1j, 5]):
+        with pytest.raises(TypeError, match=r"half_side .*numbers of metres"):
+            RangeQueryDistortion(good.assign(half_side=half_side))
+    for name in ("start", "half_side"):
+        with pytest.raises(ValueError, match=f"several columns named '{name}'"):
+            RangeQueryDistortion(gpd.GeoDataFrame(pd.concat((good, pd.DataFrame(good)[[name]]), axis=1)))
+    with pytest.raises(ValueError, match="no active geometry column"):
+        RangeQueryDistortion(gpd.GeoDataFrame(pd.DataFrame(good).drop(columns="geometry")))
+    for crs, kind in ((4978, "Geocentric CRS"), (5703, "Vertical CRS")):
+        with pytest.raises(ValueError, match=f"queries of RangeQueryDistortion cannot be used.*'{kind}'"):
+            RangeQueryDistortion(good.set_crs(crs, allow_override=True))
+
+
+def test_queries_on_a_local_grid_do_not_meet_the_globe():
+    grid = 'ENGCRS["site",EDATUM["site"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+    with pytest.raises(ValueError, match="no way from the CRS of the queries to that of the data"):
+        RangeQueryDistortion(own([(0, 0, 5, 0, 1)], crs=grid)).index(on_globe([(0, 0)]))
 
 
 @pytest.mark.parametrize("queries", [0, -3])
 def test_the_number_of_queries_is_at_least_one(queries):
     with pytest.raises(ValueError, match=r"'queries' parameter of RangeQueryDistortion .*at least 1"):
+        RangeQueryDistortion(queries)
+
+
+@pytest.mark.parametrize("queries", [10_000_001, 10**12, 10**30])
+def test_the_number_of_queries_is_at_most_ten_million(queries):
+    with pytest.raises(ValueError, match=r"'queries' parameter of RangeQueryDistortion .*at most 10,000,000"):
         RangeQueryDistortion(queries)
 
 

@@ -339,7 +339,7 @@ def test_the_real_data_gives_what_an_independent_calculation_gave(cabspotting_ar
     cabs = pg.read_cabspotting(cabspotting_archive, as_traces=True)
     with pytest.warns(UserWarning, match="74 users"):
         parts = pg.prepare(cabs, tz="America/Los_Angeles", min_days=21, keep_user=True)
-    stays = pg.PoiRetrieval().index(parts)
+    stays = pg.PoiRetrieval().index(parts).found
     assert len(stays) == 37_787
     assert len(set(stays.traces.tolist())) == 5_167
     smooth, noisy = pg.Promesse(200), pg.GeoIndistinguishability.from_level(4, radius=200)

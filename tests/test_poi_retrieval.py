@@ -75,6 +75,21 @@ def test_users_of_one_frame_alone_have_their_rows():
     assert math.isnan(table.recall["c"])
 
 
+def test_users_may_be_text_on_one_side_and_integers_on_the_other():
+    table = pg.match_pois(places([(0, 0), (0, 0)], users=["7", "b"]), places([(0, 0), (0, 0)], users=[7, 8]))
+    assert table.index.tolist() == ["7", "8", "b"]
+    assert table.matched.tolist() == [1, 0, 0]
+    table = pg.match_pois(places([(0, 0), (0, 0)], users=[7, 8]), places([(0, 0)], users=["7"]))
+    assert table.matched.to_dict() == {7: 1, 8: 0}
+
+
+def test_a_frame_without_a_geometry_is_named():
+    bare = gpd.GeoDataFrame({"user": ["a"]})
+    for frames in ((bare, places([(0, 0)])), (places([(0, 0)]), bare)):
+        with pytest.raises(ValueError, match="no active geometry column"):
+            pg.match_pois(*frames)
+
+
 def test_frames_match_as_their_data_does():
     city = pg.make_city(users=4, days=2, seed=1)
     noisy = city.promesse.geo_indistinguishability(0.05, seed=1)
@@ -112,6 +127,26 @@ def test_nothing_in_both_frames_gives_a_typed_empty_table():
     assert list(table.columns) == COLUMNS
     assert table.dtypes.tolist() == [np.int64] * 3 + [np.float64] * 3
     assert len(table) == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (pd.DataFrame({"user": ["anna"], "x": [48.123]}), r"a value of type DataFrame and shape \(1, 2\)"),
+        (pd.Series([48.123]), r"a value of type Series and shape \(1,\)"),
+        ([("anna", 48.123)], "a value of type list and length 1"),
+        ({"anna": 48.123}, "a value of type dict and length 1"),
+        (iter(["anna"]), "a value of type list_iterator"),
+        ("pois", "'pois'"),
+        (48, "48"),
+        (None, "None"),
+    ],
+)
+def test_a_refused_parameter_shows_no_data(wrong, words):
+    with pytest.raises(TypeError, match=rf"Got {words} instead\.") as error:
+        pg.match_pois(places([]), wrong)
+    assert "anna" not in str(error.value)
+    assert "48.1" not in str(error.value)
 
 
 @pytest.mark.parametrize("wrong", [pd.DataFrame(), None, [1], "pois"])

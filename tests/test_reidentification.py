@@ -1,6 +1,7 @@
 """Re-identification: examples by hand, laws, and the plain twin."""
 
 import math
+import tracemalloc
 from dataclasses import replace
 
 import naive
@@ -82,6 +83,40 @@ def test_users_without_places_are_counted_and_not_identified():
 def test_users_are_integers_or_text():
     known, found = staying([[(0, 0)], [(900, 0)]], users=[3, 12]), staying([[(0, 0)]], users=["12-00000"])
     assert Reidentification().detail(known, found).protected_pois.to_dict() == {3: 0, 12: 1}
+
+
+def test_a_user_may_have_an_empty_name():
+    known = staying([[(0, 0)], [(900, 0)]], users=["", "b"])
+    detail = Reidentification().detail(known, staying([[(0, 0)], [(900, 0)]], users=["-00000", "b-00000"]))
+    assert detail.identified.to_dict() == {"": 1, "b": 1}
+
+
+@pytest.mark.parametrize("cells", [1, 7, 4_000_000])
+def test_blocks_of_users_do_not_matter(cells, monkeypatch):
+    monkeypatch.setattr("promesse_geo.metrics.reidentification._CELLS", cells)
+    known = staying([[(0, 0)], [(0, 0)], [(9_000, 0)], [(50, 0)], [(0, 0)]])
+    known = known.select(np.arange(known.records) < known.records - 1)  # e is seen once, and stays nowhere
+    found = staying([[(0, 0)], [(0, 9)], [(50, 0), (60, 0)], [(0, 0)]], users=parts("acde"))
+    detail = Reidentification().detail(known, found)
+    assert detail.reference_pois.tolist() == [1, 1, 1, 1, 0]
+    assert detail.identified.tolist() == [0.5, 0, 0, 1, 0]
+    assert detail.nearest.tolist() == [2, 0, 2, 1, 2]
+    assert detail.distance.tolist() == pytest.approx([0, math.nan, 9, 5, 0], nan_ok=True)
+
+
+def test_users_without_places_take_no_memory():
+    users = 20_000
+    one = Traces.from_arrays(
+        *np.zeros((2, users)), times=np.arange(users), users=[f"u{i}" for i in range(users)], counts=np.ones(users, int)
+    )
+    tracemalloc.start()
+    try:
+        detail = Reidentification().detail(one, replace(one, users=one.users + "-00000"))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(detail) == users
+    assert most < 100e6
 
 
 def test_when_nobody_is_known_the_way_is_named_and_nobody_else():

@@ -1,7 +1,10 @@
 """The nearest point on a trace's polyline, for many points, with the index of polyline_index.py.
 
 Bound: for each point the groups of boxes and arcs nearer than its nearest arc, and the few arcs that may be that one,
-measured exactly with two square roots and two divisions each.
+measured exactly with two square roots and two divisions each. What would be nearer by less than some 1e-8 m is not
+searched. Where boxes seen from above tell too little, for arcs lie on or along each other, each box gets an upright one
+in space as well, turned along its longest segment: made once for a trace and only after as many leaves were looked at
+in vain. Many arcs that share an end and point everywhere are told apart by neither.
 """
 
 import math
@@ -11,6 +14,9 @@ import numpy as np
 from promesse_geo.kernels import loop
 
 _WIDTH = 8  # arcs in a leaf, and boxes in a group
+_MANY = 64  # leaves to a point that are more than ordinary paths need
+_NOWHERE = 1e150  # where the index puts what fills up
+_LEAST = 3e-15, 1e-8  # what distances do not tell apart: about 2e-8 m on the sphere, in metres in the plane
 
 
 @loop
@@ -151,8 +157,119 @@ def _to_lines(lines, leaf, x, y, squares):
 
 
 @loop
-def _limit(square, slack):
-    """Squared distance in the view beyond which nothing is nearer than the root of `square`."""
+def _turn(points, begin, segments, lines, frame):
+    """Fill a frame with a box around the segments of some leaves: its origin, three axes, and from where to where.
+
+    The axes point up, along the longest segment and across. An arc is its chord, moved by up to its sagitta.
+    """
+    frame[:12] = 0.0
+    frame[12:15] = -math.inf
+    frame[15:] = math.inf
+    longest = 0.0
+    for leaf in range(segments.shape[0]):
+        for j in range(_WIDTH):
+            if lines[leaf, 0, j] < _NOWHERE:
+                k = begin + segments[leaf, j]
+                if k + 1 >= points.shape[0]:
+                    return
+                d = points[k + 1] - points[k]
+                square = (d * d).sum()
+                if square > longest:
+                    longest = square
+                    best = k
+    if longest == 0.0:
+        return
+    ax, ay, az = _read(points, best)
+    bx, by, bz = _read(points, best + 1)
+    sphere = points.shape[1] == 3
+    mx, my, mz = (ax + bx, ay + by, az + bz) if sphere else (0.0, 0.0, 1.0)
+    length = math.sqrt(mx * mx + my * my + mz * mz)
+    if length < 0.1:
+        return
+    mx, my, mz = mx / length, my / length, mz / length
+    tx, ty, tz = bx - ax, by - ay, bz - az
+    off = tx * mx + ty * my + tz * mz
+    tx, ty, tz = tx - off * mx, ty - off * my, tz - off * mz
+    length = math.sqrt(tx * tx + ty * ty + tz * tz)
+    tx, ty, tz = tx / length, ty / length, tz / length
+    axes = frame[3:12]
+    axes[0], axes[1], axes[2] = mx, my, mz
+    axes[3], axes[4], axes[5] = tx, ty, tz
+    axes[6], axes[7], axes[8] = my * tz - mz * ty, mz * tx - mx * tz, mx * ty - my * tx
+    low = np.full(3, math.inf)
+    high = np.full(3, -math.inf)
+    for leaf in range(segments.shape[0]):
+        for j in range(_WIDTH):
+            if lines[leaf, 0, j] >= _NOWHERE:
+                continue
+            k = begin + segments[leaf, j]
+            cx, cy, cz = _read(points, k)
+            dx, dy, dz = _read(points, k + 1)
+            rise = 0.0
+            if sphere:
+                half = 0.5 * math.sqrt((cx + dx) ** 2 + (cy + dy) ** 2 + (cz + dz) ** 2)
+                if half < 0.1:
+                    return
+                rise = 0.5 * max(1.0 - half, 0.0) / half
+            for axis in range(3):
+                ex, ey, ez = axes[3 * axis], axes[3 * axis + 1], axes[3 * axis + 2]
+                one = (cx - ax) * ex + (cy - ay) * ey + (cz - az) * ez
+                other = (dx - ax) * ex + (dy - ay) * ey + (dz - az) * ez
+                up = rise * ((cx + dx) * ex + (cy + dy) * ey + (cz + dz) * ez)
+                low[axis] = min(low[axis], min(one, other) + min(up, 0.0))
+                high[axis] = max(high[axis], max(one, other) + max(up, 0.0))
+    frame[0], frame[1], frame[2] = ax, ay, az
+    frame[12:15] = low
+    frame[15:] = high
+
+
+@loop
+def _turned(points, begin, segments, lines, tree, levels, height):
+    """Frames for all boxes of a trace; see `_turn`."""
+    frames = np.empty((tree.shape[0], _WIDTH, 18))
+    size = 1
+    for level in range(1, height + 1):
+        end = levels[level + 1] if level < height else tree.shape[0]
+        for group in range(levels[level], end):
+            for j in range(_WIDTH):
+                first = ((group - levels[level]) * _WIDTH + j) * size
+                own = slice(first, first + size)
+                _turn(points, begin, segments[own], lines[own], frames[group, j])
+        size *= _WIDTH
+    return frames
+
+
+@loop
+def _to_frames(frames, px, py, pz, curvature, slack, least, squares):
+    """Raise squared distances in the view to eight boxes by what their frames say."""
+    for j in range(_WIDTH):
+        frame = frames[j]
+        x = px - frame[0]
+        y = py - frame[1]
+        z = pz - frame[2]
+        square = 0.0
+        gap = 0.0
+        for axis in range(3):
+            along = x * frame[3 + 3 * axis] + y * frame[4 + 3 * axis] + z * frame[5 + 3 * axis]
+            low = frame[12 + axis]
+            high = frame[15 + axis]
+            gap = max(along - high, low - along, 0.0)
+            square += gap * gap
+        if curvature != 0.0 and gap > 0.0:  # across: an angle from the great circle is more than its sine
+            edge = high if along > high else -low
+            sine = min(abs(along), 1.0)
+            if 0.0 <= edge < sine:
+                chord = 2.0 * math.sin(0.5 * (math.asin(sine) - math.asin(edge)))
+                square = max(square, chord * chord)
+        bound = math.sqrt(square) * (1.0 + 2e-12) + least + slack
+        squares[j] = max(squares[j], bound * bound)
+
+
+@loop
+def _limit(square, slack, least):
+    """Squared distance in the view beyond which nothing is nearer than the root of `square` by more than `least`."""
+    if square <= least * least:
+        return -1.0
     limit = math.sqrt(square) + slack
     return limit * limit * (1.0 + 1e-12)
 
@@ -174,13 +291,18 @@ def _search_one(points, begin, end, curvature, lines, segments, tree, view, slac
         height += 1
         size = _over(size)
     east_x, east_y, east_z, north_x, north_y, north_z = view[0], view[1], view[2], view[3], view[4], view[5]
+    least = _LEAST[0] if curvature != 0.0 else _LEAST[1]
+    frames = np.empty((0, _WIDTH, 18))
+    visits = 0
     best = 0
     for query in range(first, last):
         px, py, pz = _read(queries, query)
         x = px * east_x + py * east_y + pz * east_z
         y = px * north_x + py * north_y + pz * north_z
         square, qx, qy, qz = _foot(px, py, pz, points, begin + best, end, curvature)
-        limit = _limit(square, slack)
+        limit = _limit(square, slack, least)
+        if frames.shape[0] == 0 and visits > _MANY * (query - first) + lines.shape[0]:
+            frames = _turned(points, begin, segments, lines, tree, levels, height)
         top = 0
         stack[0, 0] = height
         stack[0, 1] = 0
@@ -193,6 +315,7 @@ def _search_one(points, begin, end, curvature, lines, segments, tree, view, slac
             if bound > limit:
                 continue
             if level == 0:
+                visits += 1
                 _to_lines(lines, node, x, y, squares)
                 for j in range(_WIDTH):
                     if squares[j] <= limit and segments[node, j] != best:
@@ -201,9 +324,11 @@ def _search_one(points, begin, end, curvature, lines, segments, tree, view, slac
                             square = found
                             qx, qy, qz = fx, fy, fz
                             best = segments[node, j]
-                            limit = _limit(square, slack)
+                            limit = _limit(square, slack, least)
                 continue
             _to_boxes(tree, levels[level] + node, x, y, squares)
+            if frames.shape[0] > 0:
+                _to_frames(frames[levels[level] + node], px, py, pz, curvature, slack, least, squares)
             base = top + 1
             for j in range(_WIDTH):
                 bound = squares[j]

@@ -1,5 +1,6 @@
 """The contract of every metric."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -17,6 +18,15 @@ Detail = pd.DataFrame | pd.Series
 """What a metric finds, on its own index: per trace, record or query."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Index:
+    """What a metric computed of the original alone, with the metric and what tells that original from others."""
+
+    metric: "Metric"
+    mark: bytes
+    found: Any
+
+
 @dataclass(frozen=True)
 class Metric(ABC):
     """A metric: a frozen dataclass of checked parameters that compares original and protected data.
@@ -30,7 +40,7 @@ class Metric(ABC):
     per_record: ClassVar[bool] = False
     """Whether the detail has one row per protected record, in the order of `Pairs.protected`."""
 
-    def index(self, original: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> Any:
+    def index(self, original: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> Index:
         """Compute what depends on the original data alone.
 
         Parameters
@@ -42,10 +52,11 @@ class Metric(ABC):
 
         Returns
         -------
-        object
+        Index
             To be handed to `detail`, for any protected version of the same data.
         """
-        return self._index(as_traces(original, user=user, time=time))
+        traces = as_traces(original, user=user, time=time)
+        return Index(self, _mark(traces), self._index(traces))
 
     def detail(
         self,
@@ -62,7 +73,7 @@ class Metric(ABC):
         ----------
         original, protected : geopandas.GeoDataFrame or Traces
             Both may differ in CRS and in the order of rows. Users that the mechanism dropped may lack.
-        index : object, optional
+        index : Index, optional
             What `index(original)` returned; computed where it is not given.
         user, time : column name, None or ...
             Columns of both frames; see `Traces.from_frame`.
@@ -76,11 +87,12 @@ class Metric(ABC):
         Raises
         ------
         TypeError, ValueError, KeyError
-            If the data cannot be read, only one of the two has a time zone, or the original lacks users.
+            If the data cannot be read, only one of the two has a time zone, the original lacks users, or the index is
+            of other data or of another metric.
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
         pairs = self._paired(before, after)
-        detail = self._detail(pairs, self._index(before) if index is None else index)
+        detail = self._detail(pairs, self._index_of(before, index))
         if self.per_record and isinstance(protected, gpd.GeoDataFrame):
             return as_rows_of(protected, detail, after.positions)
         return detail
@@ -88,6 +100,20 @@ class Metric(ABC):
     @abstractmethod
     def value(self, detail: Any) -> float:
         """Sum up a detail in one number of `unit`; NaN where there is nothing to sum up."""
+
+    def _index_of(self, original: Traces, index: Any) -> Any:
+        """What depends on the original alone, from an index that is checked, or anew."""
+        if index is None:
+            return self._index(original)
+        owner = type(self).__name__
+        cure = f"Leave it out, or give what {owner}.index returns for the same original data."
+        if not isinstance(index, Index):
+            raise TypeError(check.refuse("index", owner, "an index", index, cure=cure))
+        if index.metric is not self and index.metric != self:
+            raise ValueError(f"The 'index' parameter of {owner} was made by a metric of other parameters. {cure}")
+        if index.mark != _mark(original):
+            raise ValueError(f"The 'index' parameter of {owner} was made of other original data. {cure}")
+        return index.found
 
     def _paired(self, original: Traces, protected: Traces) -> Pairs:
         """Put protected traces beside the original ones; a metric that knows better who is who has its own way."""
@@ -100,6 +126,17 @@ class Metric(ABC):
     def _index(self, original: Traces) -> Any:
         """What depends on the original alone; by default nothing."""
         return None
+
+
+def _mark(traces: Traces) -> bytes:
+    """A fingerprint that costs less than reading the data: space, ends of traces, and sums of all bits."""
+    ends = np.concatenate((traces.offsets[:-1], traces.offsets[1:] - 1))
+    mark = hashlib.blake2b(repr((type(traces.space).__name__, traces.space.crs.to_wkt())).encode())
+    for values in (traces.points, traces.times):
+        mark.update(values[ends].tobytes())
+        mark.update(values.view(np.int64).sum(axis=0).tobytes())
+    mark.update(traces.offsets.tobytes())
+    return mark.digest()
 
 
 def paired(original: Traces, protected: Traces) -> Pairs:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from promesse_geo import check, threads
 from promesse_geo.columns import KNOWN_USERS, Name, find_column
@@ -14,6 +15,7 @@ from promesse_geo.metrics.base import Metric
 from promesse_geo.pairs import Pairs, align
 from promesse_geo.pois import Pois, find_pois
 from promesse_geo.pois.stays import checked_stay, in_words, squared
+from promesse_geo.records import check_geometry
 from promesse_geo.traces import Traces
 
 
@@ -146,7 +148,8 @@ def match_pois(
     Returns
     -------
     pandas.DataFrame
-        One row for each user of either frame, as in the detail of `PoiRetrieval`.
+        One row for each user of either frame, as in the detail of `PoiRetrieval`; where the users of one frame are text
+        and those of the other integers, all are text if need be.
 
     Raises
     ------
@@ -173,6 +176,8 @@ def match_pois(
     if alone.any():
         counts = np.zeros(int(alone.sum()), np.int64)
         users = after.users[alone].rename("user")
+        if len(before) and infer_dtype(users) != infer_dtype(table.index):
+            users, table = users.astype(str), table.set_axis(table.index.astype(str))
         table = pd.concat((table, _scores(counts, after.counts[alone], counts, users=users))).sort_index()
     return table
 
@@ -186,6 +191,7 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
     if not isinstance(pois, gpd.GeoDataFrame):
         rule = "a GeoDataFrame of points such as pg.pois(gdf) returns"
         raise TypeError(check.refuse(name, "match_pois", rule, pois))
+    check_geometry(pois)
     columns = [column for column in pois.columns if column != pois._geometry_column_name]
     at_once = np.zeros(len(pois), "M8[ns]")
     frame = {"time": at_once}

@@ -9,7 +9,9 @@ from typing import ClassVar, NamedTuple
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
 from pyproj import CRS, Transformer
+from pyproj.exceptions import ProjError
 
 from promesse_geo import check, threads
 from promesse_geo.columns import read_times
@@ -17,7 +19,8 @@ from promesse_geo.kernels import queries as kernels
 from promesse_geo.metrics.base import Metric
 from promesse_geo.pairs import Pairs
 from promesse_geo.points import make_points
-from promesse_geo.space import EARTH_RADIUS, Space
+from promesse_geo.records import check_geometry
+from promesse_geo.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces import Traces
 
 HALF_DIAGONALS = 500.0, 5_000.0
@@ -26,6 +29,9 @@ HALF_DIAGONALS = 500.0, 5_000.0
 _HOUR = 3_600_000_000_000
 LENGTHS = 2 * _HOUR, 8 * _HOUR
 """Nanoseconds, between which the length of a drawn window lies."""
+
+MOST_QUERIES = 10_000_000
+"""So many queries are drawn at most."""
 
 _COLUMNS = ("half_side", "start", "end")
 _OWNER = "RangeQueryDistortion"
@@ -67,9 +73,9 @@ class RangeQueryDistortion(Metric):
     Parameters
     ----------
     queries : int or geopandas.GeoDataFrame
-        How many queries to draw: each around a record drawn from the original data, with half a diagonal of 500 to
-        5,000 m and a window of 2 to 8 hours, in the middle of which the record's time lies. Or the queries
-        themselves: points, with the columns half_side (metres), start and end (times, as the data has them).
+        How many queries to draw, at most 10 million: each around a record drawn from the original data, with half a
+        diagonal of 500 to 5,000 m and a window of 2 to 8 hours, in the middle of which the record's time lies. Or the
+        queries themselves: points, with the columns half_side (metres), start and end (times, as the data has them).
     seed : int or str, optional
         Makes the draw repeatable.
 
@@ -101,7 +107,9 @@ class RangeQueryDistortion(Metric):
         if isinstance(self.queries, gpd.GeoDataFrame):
             object.__setattr__(self, "queries", _checked(self.queries))
         elif not isinstance(self.queries, OwnQueries):
-            object.__setattr__(self, "queries", check.whole(self.queries, name="queries", owner=_OWNER))
+            object.__setattr__(
+                self, "queries", check.whole(self.queries, name="queries", owner=_OWNER, high=MOST_QUERIES)
+            )
         object.__setattr__(self, "seed", check.seed(self.seed, owner=_OWNER))
 
     def _index(self, original: Traces) -> QueryIndex:
@@ -131,18 +139,27 @@ class RangeQueryDistortion(Metric):
 
 def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
     """Read a user's own queries."""
+    check_geometry(frame)
     missing = [name for name in _COLUMNS if name not in frame.columns]
     if missing:
         raise KeyError(
             f"The queries of {_OWNER} lack {check.listed(missing)}. They are points with the columns "
             f"{check.listed(_COLUMNS)}."
         )
+    several = [name for name in (*_COLUMNS, frame._geometry_column_name) if list(frame.columns).count(name) > 1]
+    if several:
+        raise ValueError(
+            f"The queries of {_OWNER} have several columns named {check.listed(several)}. Keep one of each."
+        )
     if frame.crs is None:
         raise ValueError(f"The queries of {_OWNER} have no CRS. Say which one it is, for example frame.set_crs(4326).")
-    if not pd.api.types.is_numeric_dtype(frame.half_side.dtype):
-        raise TypeError(
-            f"The half_side of the queries of {_OWNER} must be numbers of metres. Got the type {frame.half_side.dtype}."
-        )
+    try:
+        choose_space(frame.crs, np.empty(0), np.empty(0))
+    except ValueError as error:
+        raise ValueError(f"The queries of {_OWNER} cannot be used. {error}") from None
+    kind = frame.half_side.dtype
+    if not is_numeric_dtype(kind) or is_bool_dtype(kind) or is_complex_dtype(kind):
+        raise TypeError(f"The half_side of the queries of {_OWNER} must be numbers of metres. Got the type {kind}.")
     starts, no_start, start_zone, _ = read_times(frame.start)
     ends, no_end, end_zone, _ = read_times(frame.end)
     if (start_zone is None) != (end_zone is None):
@@ -177,7 +194,12 @@ def _brought(own: OwnQueries, original: Traces) -> tuple[gpd.GeoDataFrame, np.nd
     space, frame = original.space, own.frame
     x, y = frame.geometry.x.to_numpy(), frame.geometry.y.to_numpy()
     if CRS(frame.crs) != space.crs:
-        x, y = Transformer.from_crs(frame.crs, space.crs, always_xy=True).transform(x, y)
+        try:
+            x, y = Transformer.from_crs(frame.crs, space.crs, always_xy=True).transform(x, y)
+        except ProjError:
+            raise ValueError(
+                "There is no way from the CRS of the queries to that of the data. Give the queries in the data's CRS."
+            ) from None
     centres = np.full((len(x), space.dimension), np.nan)
     placed = np.isfinite(x) & np.isfinite(y)
     placed[placed] = ~space.misplaced(x[placed], y[placed])[0]

@@ -18,6 +18,8 @@ from promesse_geo.preprocess import split_gaps
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Data, Traces, through_doors
 
+_CELLS = 4_000_000  # distances kept at a time
+
 
 @dataclass(frozen=True)
 class Reidentification(Metric):
@@ -113,7 +115,7 @@ class Reidentification(Metric):
 
     def _paired(self, original: Traces, protected: Traces) -> Pairs:
         """Lead names of parts back to users; those of the second half alone are nobody that the attacker knows."""
-        users = [text.rpartition("-")[0] or text for text in map(str, protected.users)]
+        users = [text.rpartition("-")[0] if "-" in text else text for text in map(str, protected.users)]
         pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))
         if len(protected) and not len(pairs.protected):
             raise ValueError(
@@ -131,10 +133,8 @@ class Reidentification(Metric):
         found = stays_of(self, pairs.protected)
         owners = pairs.originals[found.traces]
         known, protected = index.offsets(users), as_offsets(np.bincount(owners, minlength=users))
-        distances = _distances(pairs, index.points, known, found.points[np.argsort(owners, kind="stable")], protected)
-        least = distances.min(axis=1, initial=np.inf)
-        nearest = ((distances == least[:, None]) & np.isfinite(distances)).sum(axis=1)
-        own = np.isfinite(least) & (distances.diagonal() == least)
+        points = found.points[np.argsort(owners, kind="stable")]
+        least, nearest, own = _recognised(pairs, index.points, known, points, protected)
         columns = {
             "reference_pois": np.diff(known),
             "protected_pois": np.diff(protected),
@@ -157,17 +157,40 @@ def _half(traces: Traces, *, first: bool) -> Traces:
     return traces.select(before if first else ~before)
 
 
-def _distances(
+def _recognised(
     pairs: Pairs, known: np.ndarray, known_offsets: np.ndarray, found: np.ndarray, found_offsets: np.ndarray
-) -> np.ndarray:
-    """The distance from each user's protected to each user's known points of interest, in kernel units."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Recognise users: the least distance, in kernel units, how many are so near, and whether the true one is.
+
+    They are infinite, 0 and False for users without any points of interest, who have no row and no column; rows are
+    made in blocks.
+    """
     users = len(pairs.original)
-    distances = np.empty((users, users))
-    curvature = pairs.original.space.curvature
+    least, nearest, own = np.full(users, np.inf), np.zeros(users, np.int64), np.zeros(users, bool)
+    columns, rows = (np.flatnonzero(np.diff(offsets)) for offsets in (known_offsets, found_offsets))
+    if not len(columns):
+        return least, nearest, own
+    place = np.full(users, -1)
+    place[columns] = np.arange(len(columns))
+    starts, curvature = np.append(known_offsets[columns], len(known)), pairs.original.space.curvature
+    step = max(1, _CELLS // len(columns))
+    for block in (rows[begin : begin + step] for begin in range(0, len(rows), step)):
+        begins = np.append(found_offsets[block], found_offsets[block[-1] + 1])
+        distances = _distances(known, starts, found, begins, curvature)
+        least[block] = distances.min(axis=1)
+        equal = distances == least[block, None]
+        nearest[block] = equal.sum(axis=1)
+        own[block] = (place[block] >= 0) & equal[np.arange(len(block)), place[block]]
+    return least, nearest, own
+
+
+def _distances(
+    known: np.ndarray, starts: np.ndarray, found: np.ndarray, begins: np.ndarray, curvature: float
+) -> np.ndarray:
+    """The distance from each set of found points to each set of known ones, in kernel units."""
+    distances = np.empty((len(begins) - 1, len(starts) - 1))
     threads.run(
-        lambda first, last: poi_sets.compare(
-            known, known_offsets, found, found_offsets, curvature, first, last, distances
-        ),
-        threads.fair((1 + np.diff(found_offsets)) * len(known)),
+        lambda first, last: poi_sets.compare(known, starts, found, begins, curvature, first, last, distances),
+        threads.fair(np.diff(begins) * len(known)),
     )
     return distances

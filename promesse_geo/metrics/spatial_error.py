@@ -38,6 +38,9 @@ class SpatialError(Metric):
     The path is the whole polyline of the trace: all segments, whatever the times. The detail has the metres of each
     protected record; the value is their mean, as in Table III.
 
+    Points are searched fast on any path but one: many segments that leave one place in all directions take time with
+    the square of their number for the points that are nearest to just that place.
+
     Examples
     --------
     >>> import promesse_geo as pg
@@ -87,7 +90,7 @@ class SpatialError(Metric):
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
         pairs = paired(before, after)
         feet = np.empty_like(pairs.protected.points)
-        _search(pairs, self._index(before) if index is None else index, feet)
+        _search(pairs, self._index_of(before, index), feet)
         points = make_points(*before.space.coordinates(feet))
         projected = gpd.GeoSeries(points, crs=before.space.crs, name="projected").to_crs(after.space.crs)
         if isinstance(protected, gpd.GeoDataFrame):
