@@ -88,11 +88,8 @@ class Pairs:
         On it are points within about a millimetre, or where the record's published coordinates are rounded coarser
         than that, within what the rounding can do; near it are points within `WIDER` times that.
         """
-        coarsest, finest = decimals_of(self.published.space, COARSE), decimals_of(self.published.space, SAME_PLACE)
-        levels = decimals(self.published, coarsest, finest) - coarsest
-        unit = unit_metres(self.published.space)
-        digits = np.append(unit / 10.0 ** np.arange(coarsest, finest + 1), 0)
-        scales = self.original.space.scale / np.maximum(1.5 * digits, SAME_PLACE)
+        levels, reaches = rounding(self.published)
+        scales = self.original.space.scale / reaches
         found = np.zeros(self.protected.records, np.int8)
         threads.run(
             lambda first, last: sharing.nearness(
@@ -142,6 +139,16 @@ def decimals(traces: Traces, least: int, most: int) -> np.ndarray:
     return found
 
 
+def rounding(published: Traces) -> tuple[np.ndarray, np.ndarray]:
+    """Return the level of each record's decimals, and how many metres rounding to each level can move a point.
+
+    Levels go from a last digit of `COARSE` metres to one of `SAME_PLACE`, and one more for what is finer.
+    """
+    coarsest, finest = decimals_of(published.space, COARSE), decimals_of(published.space, SAME_PLACE)
+    digits = np.append(unit_metres(published.space) / 10.0 ** np.arange(coarsest, finest + 1), 0)
+    return decimals(published, coarsest, finest) - coarsest, np.maximum(1.5 * digits, SAME_PLACE)
+
+
 def align(original: Traces, protected: Traces) -> Pairs:
     """Put protected traces beside the original ones of their users, in the original's space.
 
@@ -171,14 +178,15 @@ def align(original: Traces, protected: Traces) -> Pairs:
     numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
     kept = numbers >= 0
     known = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
-    return Pairs(original, _in_space_of(original, known), numbers[kept], known)
+    return Pairs(original, in_space_of(original, known), numbers[kept], known)
 
 
 def _as_text(users: pd.Index) -> pd.Index:
     return pd.Index([str(user) for user in users.tolist()], dtype=object)
 
 
-def _in_space_of(original: Traces, protected: Traces) -> Traces:
+def in_space_of(original: Traces, protected: Traces) -> Traces:
+    """Return protected traces in the space of the original, or say what has no place there."""
     if protected.space == original.space:
         return protected
     x, y = protected.coordinates()

@@ -10,6 +10,7 @@ from shapely import from_wkt
 
 import promesse_geo as pg
 from promesse_geo.pairs import align
+from promesse_geo.publish.everybody import shared_records
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
@@ -47,6 +48,7 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
         "times are new": "passed",
         "points are new": "passed",
         "stays are hidden": "look",
+        "nobody's records are published": "passed",
         "no needless digits": "look",
     }
     assert verdicts(table)["last points are away"] in ("passed", "look")
@@ -519,3 +521,75 @@ def test_same_times_are_those_that_the_plain_twin_finds(before, after, unit):
         matches = [one for one in true.tolist() if time in (one // size * size, -(-one // size) * size)]
         assert (number >= 0) == bool(matches)
         assert number < 0 or true[number] in matches
+
+
+NOBODYS = "nobody's records are published"
+
+
+def swapped(parts):
+    """The true traces, each under the next user's name."""
+    users = sorted(parts["user"].unique())
+    return parts.assign(user=parts["user"].map(dict(zip(users, users[1:] + users[:1], strict=True))))
+
+
+@pytest.mark.parametrize("published", [swapped, pg.pseudonymize, lambda parts: parts])
+@pytest.mark.parametrize(("decimals", "crs"), [(5, 4326), (15, 4326), (15, 32631)])
+def test_true_records_under_other_names_fail(parts, published, decimals, crs):
+    places = points_from_xy(parts.geometry.x.round(decimals), parts.geometry.y.round(decimals), crs=4326)
+    table = parts.promesse.check(published(parts.set_geometry(places)).to_crs(crs))
+    assert verdicts(table)[NOBODYS] == "failed"
+    assert reason(table, NOBODYS).startswith(f"{len(parts):,} of {len(parts):,} ")
+
+
+def test_one_true_trace_under_a_new_name_fails(parts, safe):
+    users = parts["user"].unique()
+    true = parts[parts["user"] == users[0]].assign(user="0123456789abcdef")
+    mixed = pd.concat([safe[safe["user"] != users[0]], true], ignore_index=True)
+    table = parts.promesse.check(mixed)
+    assert verdicts(table)[NOBODYS] == "failed"
+    assert "1 trace for the most part" in reason(table, NOBODYS)
+
+
+def test_some_true_records_of_others_are_looked_at(parts, safe):
+    touched, n = safe.copy(), 40
+    others = parts[parts["user"] != touched["user"].iloc[0]].iloc[:n]
+    touched.loc[: n - 1, "geometry"] = others["geometry"].to_numpy()
+    assert verdicts(parts.promesse.check(touched))[NOBODYS] == "passed"
+    touched.loc[: n - 1, "time"] = others["time"].to_numpy()
+    table = parts.promesse.check(touched)
+    assert verdicts(table)[NOBODYS] == "look"
+    assert reason(table, NOBODYS).startswith(f"{n} of ")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [pg.Promesse(100), *(pg.GeoIndistinguishability(0.01, grid=grid, seed=1) for grid in (None, 1, 100))],
+)
+@pytest.mark.parametrize("crs", [4326, 32631])
+def test_protected_records_are_nobodys(mechanism, crs):
+    parts = pg.prepare(pg.make_city(users=20, days=3), tz="Europe/Paris", seed=1).to_crs(crs)
+    assert verdicts(parts.promesse.check(mechanism.protect(parts)))[NOBODYS] == "passed"
+
+
+def test_records_of_an_empty_original_are_not_comparable(parts, safe):
+    assert verdicts(parts.iloc[:0].promesse.check(safe))[NOBODYS] == "not comparable"
+
+
+_SPOTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 12)), min_size=1, max_size=9)
+
+
+@given(_SPOTS, _SPOTS, st.sampled_from([1, 10**3, 10**6, 10**9]), st.floats(-4e-4, 4e-4))
+def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit, aside):
+    def traces(spots, aside):
+        x, y, times = (np.array(one) for one in zip(*spots, strict=True))
+        counts = np.ones(len(spots), int)
+        users = [f"{number:02}" for number in range(len(spots))]
+        places = (x * 12.3456789 + 0.123456 + aside, y * 12.3456789 + aside)  # no round numbers
+        return plane(*places, users=users, counts=counts, times=times * unit)
+
+    one = max(unit, 10**3)  # finer times are not told apart
+    expected = [
+        any(x == a and y == b and (t * unit // one == s * unit // one or unit == 1) for a, b, s in before)
+        for x, y, t in after
+    ]
+    assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected

@@ -119,36 +119,87 @@ def _first_after(times, first, last, time):
 
 
 @loop
+def _share_is_whole(times, first, last, unit):
+    """Whether a tenth of the times is in whole units."""
+    whole = 0
+    for i in range(first, last):
+        whole += times[i] % unit == 0
+    return whole * 10 >= last - first
+
+
+@loop
+def _rounded(time, in_seconds, in_millis):
+    """A published time, rounded to the unit it is in, and that unit: whole seconds, milli- or microseconds."""
+    unit = 1_000
+    if in_seconds and time % 1_000_000_000 == 0:
+        unit = 1_000_000_000
+    elif in_millis and time % 1_000_000 == 0:
+        unit = 1_000_000
+    rest = time % unit
+    return time - rest + (unit if rest > unit // 2 else 0), unit
+
+
+@loop
 def same_times(original, offsets, published, starts, partners, wider, first, last, out, near):
     """Give each record of traces first … last − 1 the true record that has its time, or −1; and whether one is near.
 
     Near it is what lies within `wider` times what rounding can do.
     A time counts as rounded to whole seconds or milliseconds where a tenth of its trace is, else to microseconds.
     """
-    second = 1_000_000_000
-    milli = 1_000_000
-    micro = 1_000
     for trace in range(first, last):
         begin = offsets[partners[trace]]
         end = offsets[partners[trace] + 1]
-        seconds = 0
-        millis = 0
+        in_seconds = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000_000)
+        in_millis = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000)
         for i in range(starts[trace], starts[trace + 1]):
-            seconds += published[i] % second == 0
-            millis += published[i] % milli == 0
-        count = starts[trace + 1] - starts[trace]
-        for i in range(starts[trace], starts[trace + 1]):
-            unit = micro
-            if published[i] % second == 0 and seconds * 10 >= count:
-                unit = second
-            elif published[i] % milli == 0 and millis * 10 >= count:
-                unit = milli
-            rest = published[i] % unit
-            middle = published[i] - rest + (unit if rest > unit // 2 else 0)
+            middle, unit = _rounded(published[i], in_seconds, in_millis)
             found = _first_after(original, begin, end, middle - unit)
             out[i] = found if found < end and original[found] < middle + unit else -1
             found = _first_after(original, begin, end, middle - wider * unit)
             near[i] = found < end and original[found] < middle + wider * unit
+
+
+@loop
+def rounded_times(published, starts, first, last, middles, units):
+    """Round the times of traces first … last − 1 as `same_times` does, and say the unit of each."""
+    for trace in range(first, last):
+        in_seconds = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000_000)
+        in_millis = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000)
+        for i in range(starts[trace], starts[trace + 1]):
+            middles[i], units[i] = _rounded(published[i], in_seconds, in_millis)
+
+
+@loop
+def anybodys(keys, order, original, lanes, width, published, positions, moments, lengths, wider, first, last, out):
+    """Say of records first … last − 1 whether anybody's true one is at its place and time (2), near it (1) or not (0).
+
+    True records stand in the order of `keys`: the moment of each, times `lanes`, plus the lane of `width` in which it
+    lies. Moments are even at whole units of time, and odd between them. `moments` are the published ones, negative
+    where they are in other units; `positions` say where the published points lie across the lanes. At a record is what
+    lies within `lengths` in space and less than a unit in time, near it what lies within `wider` times that in space.
+    `out` comes with zeros.
+    """
+    for i in range(first, last):
+        moment = moments[i]
+        if moment < 0:
+            continue
+        slot = _first_after(keys, 0, len(keys), (moment - 1) * lanes - 1)
+        if slot == len(keys) or keys[slot] >= (moment + 2) * lanes:
+            continue  # nobody was anywhere then
+        reach = lengths[i] * wider
+        for then in range(moment - 1, moment + 2):
+            low = min(max(math.floor((positions[i] - reach) / width), 0), lanes - 1)
+            high = min(max(math.floor((positions[i] + reach) / width), 0), lanes - 1)
+            slot = _first_after(keys, slot, len(keys), then * lanes + low - 1)
+            while slot < len(keys) and keys[slot] <= then * lanes + high and out[i] < 2:
+                square = 0.0
+                for axis in range(original.shape[1]):
+                    square += (original[order[slot], axis] - published[i, axis]) ** 2
+                if square <= lengths[i] ** 2:
+                    out[i] = 2
+                elif square <= reach**2:
+                    out[i] = 1
+                slot += 1
 
 
 @loop

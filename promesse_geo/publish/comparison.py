@@ -13,6 +13,7 @@ from promesse_geo.columns import Name
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.pairs import WIDER, Pairs, align
 from promesse_geo.publish.digits import FINE, digits, fine_points
+from promesse_geo.publish.everybody import shared_records
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, Findings, no_others
 from promesse_geo.publish.frames import frame_findings
 from promesse_geo.traces import Traces, as_traces, read_frame
@@ -69,7 +70,9 @@ def check_published(
     else:
         after, beside = as_traces(protected, user=user, time=time), [no_others([])]
     pairs = align(before, after)
-    return Findings([_users(before, after), *beside, *_compared(pairs, after, epsilon), digits(after)])
+    return Findings(
+        [_users(before, after), *beside, *_compared(pairs, after, epsilon), _records(before, after), digits(after)]
+    )
 
 
 def checked_epsilon(epsilon: float | None) -> float | None:
@@ -172,7 +175,7 @@ def _points(pairs: Pairs) -> Finding:
     test, records = "points are new", pairs.protected.records
     nearness = pairs.nearness()
     same, near = (int((nearness >= least).sum()) for least in (2, 1))
-    known = _mostly_known(pairs, nearness == 2, same=same, near=near)
+    known = _mostly_known(pairs.protected, nearness == 2, same=same, near=near)
     if known:
         reason = f"{check.counted(known, 'trace')} would be published as recorded, point by point or for the most part"
         return Finding(test, FAILED, reason)
@@ -186,16 +189,36 @@ def _points(pairs: Pairs) -> Finding:
     return Finding(test, PASSED, "no published point is a true one of its user")
 
 
-def _mostly_known(pairs: Pairs, known: np.ndarray, *, same: int, near: int) -> int:
+def _records(before: Traces, after: Traces) -> Finding:
+    """Whether anybody's records are published, under whatever name."""
+    test = "nobody's records are published"
+    if not before.records or not after.records:
+        return Finding(test, NOT_COMPARABLE, "nothing is to be compared")
+    nearness = shared_records(before, after)
+    same, near = (int((nearness >= least).sum()) for least in (2, 1))
+    known = _mostly_known(after, nearness == 2, same=same, near=near)
+    counts = f"{same:,} of {after.records:,} published records have the place and time of somebody's true one"
+    if known:
+        return Finding(
+            test, FAILED, f"{counts}; {check.counted(known, 'trace')} for the most part, whoever's it is said to be"
+        )
+    if _beyond_chance(same, near):
+        return Finding(test, LOOK, f"{counts}; chance would give {_by_chance(same, near):,.1f}")
+    if same:
+        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
+    return Finding(test, PASSED, "no published record has the place and time of anybody's true one")
+
+
+def _mostly_known(traces: Traces, known: np.ndarray, *, same: int, near: int) -> int:
     """How many traces have more true points than others, beyond what chance can give in any trace.
 
     In n points at least n/2 are true by chance with a probability of (4p)^(true ones) at most.
     """
     records, beside = len(known), near - same
     chance = beside if 2 * beside > records else _by_chance(same, near)  # where most are near, that tells little
-    counts = np.add.reduceat(known, pairs.protected.offsets[:-1], dtype=np.int64)
+    counts = np.add.reduceat(known, traces.offsets[:-1], dtype=np.int64)
     odds = np.minimum(4 * min(chance, same) / records, 1.0) ** counts * len(counts)
-    return int(((2 * counts > pairs.protected.counts) & (odds < 0.01)).sum())
+    return int(((2 * counts > traces.counts) & (odds < 0.01)).sum())
 
 
 def _stays(pairs: Pairs) -> Finding:
