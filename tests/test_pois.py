@@ -431,3 +431,13 @@ def test_importing_the_package_does_not_import_scikit_learn():
         "pg.PoiExtractor; assert 'sklearn' in sys.modules; assert callable(pg.pois)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["user", "geometry"])
+def test_places_do_not_overwrite_a_column_named_stays(name):
+    city = pg.make_city(users=2, days=1)
+    city = city.rename_geometry("stays") if name == "geometry" else city.rename(columns={"user": "stays"})
+    user = "stays" if name == "user" else ...
+    with pytest.raises(ValueError, match=r"columns .*'stays' of their own\. Rename 'stays'"):
+        pg.PoiExtractor(merge="places").fit(city, user=user)
+    assert "stays" in pg.PoiExtractor().fit(city, user=user).pois_

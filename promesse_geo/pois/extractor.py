@@ -95,10 +95,11 @@ class PoiExtractor(ClusterMixin, BaseEstimator):
         labels = np.full(traces.records, -1)
         inside = _each(stays.starts, stays.records)
         labels[inside] = np.repeat(place_of, stays.records)
-        found = stays if self.merge is None else _merged(stays, traces, place_of)
-        self.pois_ = found.to_frame(traces)
-        if self.merge is not None:
-            self.pois_["stays"] = np.bincount(place_of, minlength=len(found))
+        if self.merge is None:
+            self.pois_ = stays.to_frame(traces)
+        else:
+            found = _merged(stays, traces, place_of)
+            self.pois_ = found.to_frame(traces, stays=np.bincount(place_of, minlength=len(found)))
         self.labels_ = labels
         if not isinstance(X, Traces):
             self.labels_ = np.empty_like(labels)

@@ -120,10 +120,13 @@ class Pois:
         """Return where the points of interest of each of so many traces begin, and the last one's end."""
         return as_offsets(np.bincount(self.traces, minlength=traces))
 
-    def to_frame(self, traces: Traces) -> gpd.GeoDataFrame:
-        """Return a GeoDataFrame, with the names, the CRS, the zone and the unit of times of the traces."""
+    def to_frame(self, traces: Traces, *, stays: np.ndarray | None = None) -> gpd.GeoDataFrame:
+        """Return a GeoDataFrame, with the names, the CRS, the zone and the unit of times of the traces.
+
+        With `stays`, the number of stays of each place is a column too.
+        """
         names, space = traces.names, traces.space
-        ours = ["arrival", "departure", "records", "diameter"]
+        ours = ["arrival", "departure", "records", "diameter", *([] if stays is None else ["stays"])]
         taken = [name for name in (names.user, names.geometry) if name in ours]
         if taken:
             raise ValueError(
@@ -135,6 +138,8 @@ class Pois:
         columns["records"] = self.records
         columns[names.geometry] = GeometryArray(make_points(*space.coordinates(self.points)), crs=space.crs)
         columns["diameter"] = self.diameters
+        if stays is not None:
+            columns["stays"] = stays
         return gpd.GeoDataFrame(columns, geometry=names.geometry, index=pd.RangeIndex(len(self)))
 
 
