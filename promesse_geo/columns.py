@@ -149,7 +149,7 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
         _check_keys(pd.Series(users), column.name)
         used = np.bincount(codes[codes >= 0], minlength=len(users)) > 0
         users = users[used]
-        codes = np.where(codes >= 0, (np.cumsum(used) - 1)[codes], -1)
+        codes = np.append(np.cumsum(used) - 1, -1)[codes]
     else:
         _check_keys(column, column.name)
         codes, users = pd.factorize(column)
@@ -184,8 +184,11 @@ def _kind(column: pd.Series) -> str:
 def _key_order(users: pd.Index, name: Hashable) -> np.ndarray:
     """Ascending order of distinct keys: integers by value, everything else by text."""
     keys = users.tolist()
-    if not all(isinstance(key, (int, np.integer)) for key in keys):
+    try:
         texts = [str(key) for key in keys]
+    except ValueError:
+        raise ValueError("A user key is an integer with too many digits for Python to write. Rename it.") from None
+    if not all(isinstance(key, (int, np.integer)) for key in keys):
         if len(set(texts)) < len(texts):
             raise ValueError(
                 'Two user keys differ only by their type, as 1 and "1" do. '
@@ -193,7 +196,7 @@ def _key_order(users: pd.Index, name: Hashable) -> np.ndarray:
             )
         keys = texts
     try:
-        "".join(map(str, keys)).encode()
+        "".join(texts).encode()
     except UnicodeEncodeError:
         raise ValueError("A user key is not valid Unicode (it holds a lone surrogate). Rename it.") from None
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)

@@ -124,8 +124,11 @@ def array_records(
     space: str | Space | None = None,
 ) -> Records:
     """Check arrays as `Traces.from_arrays` takes them."""
-    x, y = (np.asarray(axis, np.float64) for axis in (x, y))
-    times, counts = np.asarray(times), np.asarray(counts, np.int64 if len(counts) == 0 else None)
+    if not isinstance(names, Names):
+        raise TypeError(check.refuse("names", "Traces.from_arrays", "promesse_geo.columns.Names or None", names))
+    x, y = _numbers(x, "x"), _numbers(y, "y")
+    times, counts = _plain(times, "times"), _plain(counts, "counts")
+    counts = counts.astype(np.int64) if counts.shape == (0,) else counts
     if not x.ndim == y.ndim == times.ndim == 1 or not len(x) == len(y) == len(times):
         raise ValueError(
             "x, y and times of Traces.from_arrays must have one dimension and one length. "
@@ -152,6 +155,33 @@ def array_records(
     return _judged(
         x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs=crs, space=space, names=names, errors="raise"
     )
+
+
+def _plain(values: Any, name: str) -> np.ndarray:
+    """An array without a mask."""
+    masked = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
+    if masked:
+        raise ValueError(
+            f"The {name} of Traces.from_arrays must hold no masked values. Got {masked:,} of {len(values):,}. "
+            "Leave these records out."
+        )
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"The {name} of Traces.from_arrays must have one dimension. Got rows of many lengths."
+        ) from None
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    """An array of floats."""
+    found = _plain(values, name)
+    try:
+        if found.dtype.kind in "iufO":
+            return found.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError(f"The {name} of Traces.from_arrays must hold numbers. Got {found.dtype} instead.")
 
 
 def _judged(

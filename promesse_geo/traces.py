@@ -167,7 +167,7 @@ class Traces:
             If lengths, counts, users, times or coordinates are not as said.
         """
         tz = check.zone(zone, name="zone", owner="Traces") if zone is not None else None
-        names = names or Names(zone=tz)
+        names = Names(zone=tz) if names is None else names
         return cls.from_records(
             array_records(x, y, times=times, users=users, counts=counts, crs=crs, space=space, names=names)
         )

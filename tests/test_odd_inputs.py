@@ -601,3 +601,52 @@ def test_a_warning_names_no_user_and_no_place(warned):
     assert len(caught) == 1
     assert not SECRETS.search(str(caught[0].message))
     assert caught[0].filename == __file__
+
+
+def test_a_category_column_without_a_user_has_no_user():
+    frame = make_frame()
+    empty = frame.assign(user=pd.Categorical([None] * len(frame)))
+    with pytest.raises(ValueError, match=f"no user: {len(frame)}, first in row 0"):
+        read(empty)
+    with pytest.warns(UserWarning, match="no user"):
+        assert len(pg.Traces.from_frame(empty, errors="drop")) == 0
+
+
+def test_a_user_key_of_too_many_digits_is_told():
+    frame = make_frame()
+    with pytest.raises(ValueError, match="too many digits"):
+        read(frame.assign(user=pd.Series([10**5000] * len(frame), dtype=object)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"counts": 2}, "counts of Traces.from_arrays must be whole numbers"),
+        ({"counts": [[1], [1, 2]]}, "counts of Traces.from_arrays must have one dimension"),
+        ({"x": ["a", "b"]}, "x of Traces.from_arrays must hold numbers"),
+        ({"y": np.array([1j, 2])}, "y of Traces.from_arrays must hold numbers"),
+        ({"x": np.array([1, {}], object)}, "x of Traces.from_arrays must hold numbers"),
+        ({"x": np.array(["2000", "2001"], "M8[s]")}, "x of Traces.from_arrays must hold numbers"),
+        ({"x": np.ma.masked_array([1.0, 2.0], [0, 1])}, "no masked values. Got 1 of 2"),
+        ({"times": np.ma.masked_array([1, 2], [1, 1])}, "no masked values. Got 2 of 2"),
+        ({"names": 5}, "'names' parameter of Traces.from_arrays"),
+        ({"names": 0}, "'names' parameter of Traces.from_arrays"),
+    ],
+)
+def test_odd_arrays_are_refused_in_words(change, words):
+    plain = {"x": np.zeros(2), "y": np.zeros(2), "times": np.array([0, 1]), "users": ["u"], "counts": [2]}
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        pg.Traces.from_arrays(**(plain | change))
+    unmasked = pg.Traces.from_arrays(**(plain | {"x": np.ma.masked_array([1.0, 2.0])}))
+    assert unmasked.coordinates()[0].tolist() == pytest.approx([1, 2])
+
+
+def test_a_mechanism_that_returns_no_traces_is_told():
+    class Odd(pg.Promesse):
+        def _protect(self, traces):
+            return 5
+
+    city = pg.make_city(users=2, days=1, as_traces=True)
+    for data in (city, city.to_frame()):
+        with pytest.raises(TypeError, match=r"Odd\._protect must return Traces\. Got a value of type int"):
+            Odd(100).protect(data)

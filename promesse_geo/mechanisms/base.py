@@ -43,7 +43,15 @@ class Mechanism(ABC):
         >>> list(pg.Promesse(200).protect(city).columns)
         ['user', 'time', 'geometry']
         """
-        return through_doors(data, self._protect, user=user, time=time)
+        return through_doors(data, self._protected, user=user, time=time)
+
+    def _protected(self, traces: Traces) -> Traces:
+        """What `_protect` gives, which others may have written."""
+        protected = self._protect(traces)
+        if not isinstance(protected, Traces):
+            kind = type(protected).__name__
+            raise TypeError(f"{type(self).__name__}._protect must return Traces. Got a value of type {kind} instead.")
+        return protected
 
     @abstractmethod
     def _protect(self, traces: Traces) -> Traces:
