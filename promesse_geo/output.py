@@ -6,6 +6,9 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from pyproj import CRS
 
 OF_SQLITE = ("-wal", "-journal")
 """Endings of files beside a GeoPackage that hold changes not yet in it, or what stood there before them."""
@@ -77,3 +80,41 @@ def _is_there(path: Path) -> bool:
 
 def _there_already(path: Path) -> str:
     return f"The file {str(path)!r} is there already. Say force=True (--force) to replace it."
+
+
+_CRS_WORDS = {"remarks", "scope", "area", "usages"}
+
+
+def bare_crs(crs: CRS) -> CRS:
+    """Return a CRS without words of its own: that of the registry where it is one, else without remarks and usages."""
+    authority = crs.to_authority()
+    known = None if authority is None else CRS.from_authority(*authority)
+    if known is not None and known == crs:
+        return known
+    content = _without_words(crs.to_json_dict())
+    nameless = CRS.from_json_dict(content | {"name": "unknown"})
+    return nameless if nameless == crs else CRS.from_json_dict(content)
+
+
+def has_words(crs: CRS) -> bool:
+    """Whether a CRS has a name, remarks or usages that files would carry and that no registry knows."""
+    content, bare = crs.to_json_dict(), bare_crs(crs).to_json_dict()
+    return content["name"] not in ("unknown", bare["name"]) or bool(_words(content) - _words(bare))
+
+
+def _without_words(content: Any) -> Any:
+    if isinstance(content, list):
+        return [_without_words(one) for one in content]
+    if isinstance(content, dict):
+        return {key: _without_words(one) for key, one in content.items() if key not in _CRS_WORDS}
+    return content
+
+
+def _words(content: Any) -> set[str]:
+    """Remarks and usages at any depth, as text."""
+    if isinstance(content, list):
+        return set().union(*map(_words, content))
+    if not isinstance(content, dict):
+        return set()
+    own = {str(one) for key, one in content.items() if key in _CRS_WORDS}
+    return own.union(*map(_words, content.values()))

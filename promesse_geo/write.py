@@ -20,7 +20,7 @@ from pyproj import CRS, Transformer
 from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.output import check_gdal_reaches, check_place, renamed_when_whole
+from promesse_geo.output import bare_crs, check_gdal_reaches, check_place, renamed_when_whole
 from promesse_geo.space import Sphere
 from promesse_geo.traces import Traces, as_traces
 
@@ -111,7 +111,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> Callable[[Trac
 
 def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
     names = _column_names(traces)
-    column = {"encoding": "WKB", "geometry_types": ["Point"], "crs": traces.space.crs.to_json_dict()}
+    column = {"encoding": "WKB", "geometry_types": ["Point"], "crs": bare_crs(traces.space.crs).to_json_dict()}
     geo = {"version": "1.1.0", "primary_column": names["geometry"], "columns": {names["geometry"]: column}}
     schema = next(_tables(traces, _with_wkb)).schema.with_metadata({"geo": json.dumps(geo), **about})
     repeated = [names["user"]] if "user" in names else False
@@ -181,7 +181,7 @@ def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: 
                 driver=driver,
                 geometry_name=names["geometry"],
                 geometry_type="Point",
-                crs=crs.to_json(),  # GDAL loses units of WKT that has no authority's code
+                crs=bare_crs(crs).to_json(),  # GDAL loses units of WKT that has no authority's code
                 layer_metadata=about or None,
                 layer_options=options[driver],
             )

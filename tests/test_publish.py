@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from geopandas import points_from_xy
 from hypothesis import given
@@ -593,3 +594,17 @@ def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit,
         for x, y, t in after
     ]
     assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected
+
+
+def test_names_left_over_in_an_arrow_dictionary_fail(parts, safe):
+    users = [*safe["user"].unique(), "secret"]
+    codes = pa.array(pd.Categorical(safe["user"], categories=users).codes, pa.int32())
+
+    def table(names):
+        column = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(names))])
+        return parts.promesse.check(safe.assign(user=pd.arrays.ArrowExtensionArray(column)))
+
+    assert verdicts(table(users))["no names are left over"] == "failed"
+    assert reason(table(users), "no names are left over").startswith("1 category ")
+    assert "secret" not in table(users).to_string()
+    assert verdicts(table(users[:-1]))["no names are left over"] == "passed"

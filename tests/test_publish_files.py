@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pyogrio
 import pytest
 import shapely
+from pyproj import CRS
 
 import promesse_geo as pg
 from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
@@ -615,3 +616,21 @@ def test_a_damaged_file_is_told_without_its_content(tmp_path, content):
     with pytest.raises(ValueError, match="cannot be looked into") as told:
         file_findings(path)
     assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("change", [{"remarks": "secret"}, {"name": "secret"}, {"scope": "secret", "area": "secret"}])
+@pytest.mark.parametrize("crs", [4326, "+proj=laea +lat_0=45 +lon_0=4"])
+def test_words_of_a_crs_are_looked_at_and_not_written(tmp_path, safe, crs, change):
+    content = CRS(crs).to_json_dict() | change
+    content.pop("id", None)
+    frame = safe.to_crs(crs).set_crs(CRS.from_json_dict(content), allow_override=True)
+    found = safe.promesse.check(frame).set_index("test").loc["no attributes"]
+    assert found["verdict"] == "look"
+    assert "secret" not in found["reason"]
+    frame.to_parquet(tmp_path / "theirs.parquet")
+    assert "remarks in the CRS" in rows(tmp_path / "theirs.parquet").loc["metadata of the file", "reason"]
+    for ending in ("parquet", "gpkg"):
+        path = written(tmp_path, frame, ending, force=True)
+        assert b"secret" not in path.read_bytes()
+        assert passes(path)
+        assert pg.read_file(path).space.crs == frame.crs

@@ -3,10 +3,13 @@
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from promesse_geo import check
 from promesse_geo.columns import Names
+from promesse_geo.output import has_words
 from promesse_geo.publish.findings import FAILED, LOOK, PASSED, Finding, no_others
+from promesse_geo.publish.parquet import unused_values
 from promesse_geo.records import LeftOut
 
 
@@ -30,13 +33,18 @@ def _index(frame: gpd.GeoDataFrame, names: Names) -> Finding:
 def _categories(frame: gpd.GeoDataFrame, names: Names) -> Finding:
     test = "no names are left over"
     users = None if names.user is None else frame[names.user]
-    if users is None or not isinstance(users.dtype, pd.CategoricalDtype):
+    if users is not None and isinstance(users.dtype, pd.CategoricalDtype):
+        unused, cure = len(users.cat.categories) - users.nunique(), ".cat.remove_unused_categories()"
+    elif users is not None and isinstance(users.dtype, pd.ArrowDtype):
+        unused, cure = unused_values(pa.table([pa.array(users.array)], ["user"]).column(0)), ".astype(str)"
+        if not pa.types.is_dictionary(users.dtype.pyarrow_dtype):
+            return Finding(test, PASSED, "there are no categories")
+    else:
         return Finding(test, PASSED, "there are no categories")
-    unused = len(users.cat.categories) - users.nunique()
     if unused:
         reason = (
             f"{check.counted(unused, 'category', 'categories')} of the user column {names.user!r} without a record "
-            "would be published; take them off with .cat.remove_unused_categories()"
+            f"would be published; take them off with {cure}"
         )
         return Finding(test, FAILED, reason)
     return Finding(test, PASSED, "all categories are in use")
@@ -48,4 +56,9 @@ def _attributes(frame: gpd.GeoDataFrame) -> Finding:
         return Finding(test, LOOK, f"the frame's attrs travel into files: {check.listed(list(frame.attrs))}")
     if any(name is not None for name in frame.columns.names):
         return Finding(test, LOOK, "the row of column names has a name itself, which travels into files")
+    if frame.crs is not None and has_words(frame.crs):
+        reason = (
+            "the CRS has a name, remarks or a usage of its own, which travel into files unless write() takes them off"
+        )
+        return Finding(test, LOOK, reason)
     return Finding(test, PASSED, "the frame's attrs are empty")

@@ -16,6 +16,7 @@ from promesse_geo.columns import Names
 from promesse_geo.datasets.geo_table import find_parquet_columns, point_fields
 from promesse_geo.datasets.table_columns import Wanted
 from promesse_geo.datasets.wkb import bytes_behind
+from promesse_geo.output import has_words
 from promesse_geo.publish.findings import Extras
 from promesse_geo.write import METADATA_KEY
 
@@ -68,6 +69,11 @@ def _may_hide(schema: pa.Schema, name: str, names: Names) -> bool:
 def _unused(path: Path, name: str) -> int:
     """How many values of a column's dictionaries no record has."""
     column = pq.ParquetFile(path, read_dictionary=[name]).read(columns=[name]).column(0)
+    return unused_values(column)
+
+
+def unused_values(column: pa.ChunkedArray) -> int:
+    """Return how many values of a column's dictionaries, if it has such, no record has."""
     if not pa.types.is_dictionary(column.type) or not column.num_chunks:
         return 0
     values = pa.chunked_array([chunk.dictionary for chunk in column.chunks]).unique()
@@ -131,7 +137,10 @@ def _geo_notes(geo: dict[str, Any], places: list[str]) -> Iterator[str]:
 
 def _crs_notes(crs: Any) -> Iterator[str]:
     """Remarks, and whatever else a CRS does not need."""
-    if crs is not None and (_keys(crs) - _keys(CRS.from_user_input(crs).to_json_dict())) | (_keys(crs) & {"remarks"}):
+    if crs is None:
+        return
+    read = CRS.from_user_input(crs)
+    if _keys(crs) - _keys(read.to_json_dict()) or has_words(read):
         yield "remarks in the CRS"
 
 
