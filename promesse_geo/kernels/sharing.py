@@ -140,6 +140,17 @@ def _rounded(time, in_seconds, in_millis):
 
 
 @loop
+def _first_beyond(times, hint, time):
+    """As `_first_after` among all times, quick where it is a little after the hint."""
+    low = hint if hint > 0 and times[hint - 1] <= time else 0
+    step = 1
+    while low + step < len(times) and times[low + step] <= time:
+        low += step
+        step *= 2
+    return _first_after(times, low, min(low + step, len(times)), time)
+
+
+@loop
 def same_times(original, offsets, published, starts, partners, wider, first, last, out, near):
     """Give each record of traces first … last − 1 the true record that has its time, or −1; and whether one is near.
 
@@ -179,11 +190,12 @@ def anybodys(keys, order, original, lanes, width, published, positions, moments,
     lies within `lengths` in space and less than a unit in time, near it what lies within `wider` times that in space.
     `out` comes with zeros.
     """
+    slot = 0
     for i in range(first, last):
         moment = moments[i]
         if moment < 0:
             continue
-        slot = _first_after(keys, 0, len(keys), (moment - 1) * lanes - 1)
+        slot = _first_beyond(keys, slot, (moment - 1) * lanes - 1)
         if slot == len(keys) or keys[slot] >= (moment + 2) * lanes:
             continue  # nobody was anywhere then
         reach = lengths[i] * wider
