@@ -1,6 +1,7 @@
 """The records of a frame as plain arrays, checked, and the order in which traces hold them."""
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -158,13 +159,9 @@ def array_records(
 
 
 def _plain(values: Any, name: str) -> np.ndarray:
-    """An array without a mask."""
-    masked = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
-    if masked:
-        raise ValueError(
-            f"The {name} of Traces.from_arrays must hold no masked values. Got {masked:,} of {len(values):,}. "
-            "Leave these records out."
-        )
+    if masked := int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0:
+        rule = f"The {name} of Traces.from_arrays must hold no masked values."
+        raise ValueError(f"{rule} Got {masked:,} of {len(values):,}. Leave these records out.")
     try:
         return np.asarray(values)
     except ValueError:
@@ -176,11 +173,9 @@ def _plain(values: Any, name: str) -> np.ndarray:
 def _numbers(values: Any, name: str) -> np.ndarray:
     """An array of floats."""
     found = _plain(values, name)
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         if found.dtype.kind in "iufO":
             return found.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        pass
     raise TypeError(f"The {name} of Traces.from_arrays must hold numbers. Got {found.dtype} instead.")
 
 
