@@ -142,6 +142,31 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
     return [head, *body]
 
 
+def side_by_side(*tables: pd.DataFrame) -> pd.DataFrame:
+    """Return tables of the same figures as one to read: for each data set the paper's figure, ours, and the ratio.
+
+    Parameters
+    ----------
+    *tables : pandas.DataFrame
+        Such as Table II of a `Reproduction`, or what `table_2` makes. Where two have the same data set and row, the
+        later one is taken.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Text, a row of the tables each.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.paper import side_by_side, table_1
+    >>> side_by_side(table_1({"city": pg.make_city(users=2, days=1)})).columns.tolist()
+    ['city: ours']
+    """
+    (_, *columns), *rows = cells(pd.concat(tables, ignore_index=True))
+    return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
+
+
 def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
     """Return Tables I and II to VI of one data set as two short Markdown tables; the paper's figures in brackets."""
     own = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items()}
