@@ -61,7 +61,7 @@ def pictures(path: Path) -> list[Path]:
     """The pictures that a notebook shows beside its maps."""
     cells = nbformat.read(path, as_version=4).cells
     words = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    return [path.parent / picture for picture in re.findall(r"\]\((pictures/[^)]+)\)", words)]
+    return [path.parent / picture for picture in re.findall(r'src="(pictures/[^"]+)"', words)]
 
 
 def _write_pictures(path: Path, notebook: nbformat.NotebookNode) -> None:

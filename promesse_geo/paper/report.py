@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 
 from promesse_geo.evaluate import save_results
 from promesse_geo.output import check_place, renamed_when_whole
+from promesse_geo.paper import published
 from promesse_geo.view.comparisons import beside_paper, trade_off
 
 TITLES = {
@@ -154,7 +155,7 @@ def side_by_side(*tables: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Text, a row of the tables each.
+        Text, a row of the tables each; mechanisms of the paper in its order.
 
     Examples
     --------
@@ -163,7 +164,9 @@ def side_by_side(*tables: pd.DataFrame) -> pd.DataFrame:
     >>> side_by_side(table_1({"city": pg.make_city(users=2, days=1)})).columns.tolist()
     ['city: ours']
     """
+    places = {row.label: place for place, row in enumerate(published.ROWS)}
     (_, *columns), *rows = cells(pd.concat(tables, ignore_index=True))
+    rows.sort(key=lambda row: places.get(row[0], len(places)))
     return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
 
 
