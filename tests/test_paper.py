@@ -357,3 +357,19 @@ def test_the_real_data_gives_what_an_independent_calculation_gave(cabspotting_ar
         pytest.approx(3.9, abs=1.5),
         100.0,
     ]
+
+
+def test_tables_stand_side_by_side_in_the_papers_order_and_later_figures_replace_earlier_ones():
+    row = {"paper": 2.0, "spread": math.nan, "ratio": 0.5, "unit": "%"}
+    kept = pd.DataFrame([{"dataset": "Cabspotting", "row": "Promesse, ε = 200 m", "ours": 1.0, **row}])
+    others = pd.DataFrame(
+        [
+            {"dataset": "city", "row": "mine", "ours": 7.0, **row, "paper": math.nan, "ratio": math.nan},
+            {"dataset": "city", "row": "Promesse, ε = 50 m", "ours": 5.0, **row, "paper": math.nan, "ratio": math.nan},
+            {"dataset": "Cabspotting", "row": "Promesse, ε = 200 m", "ours": 3.0, **row, "ratio": 1.5},
+        ]
+    )
+    table = paper.side_by_side(kept, others)
+    assert table.columns.tolist() == ["Cabspotting: paper", "ours", "ratio", "city: ours"]
+    assert table.index.tolist() == ["Promesse, ε = 50 m", "Promesse, ε = 200 m", "mine"]
+    assert table.to_numpy().tolist() == [["–", "–", "–", "5"], ["2", "3", "1.50", "–"], ["–", "–", "–", "7"]]

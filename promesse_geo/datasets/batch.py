@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from promesse_geo import check
 from promesse_geo.columns import Names

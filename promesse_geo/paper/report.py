@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 
 from promesse_geo.evaluate import save_results
 from promesse_geo.output import check_place, renamed_when_whole
+from promesse_geo.paper import published
 from promesse_geo.view.comparisons import beside_paper, trade_off
 
 TITLES = {
@@ -140,6 +141,33 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
             line += _cell(by_place.get((name, label)), with_paper=name in with_paper)
         body.append(line)
     return [head, *body]
+
+
+def side_by_side(*tables: pd.DataFrame) -> pd.DataFrame:
+    """Return tables of the same figures as one to read: for each data set the paper's figure, ours, and the ratio.
+
+    Parameters
+    ----------
+    *tables : pandas.DataFrame
+        Such as Table II of a `Reproduction`, or what `table_2` makes. Where two have the same data set and row, the
+        later one is taken.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Text, a row of the tables each; mechanisms of the paper in its order.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.paper import side_by_side, table_1
+    >>> side_by_side(table_1({"city": pg.make_city(users=2, days=1)})).columns.tolist()
+    ['city: ours']
+    """
+    places = {row.label: place for place, row in enumerate(published.ROWS)}
+    (_, *columns), *rows = cells(pd.concat(tables, ignore_index=True))
+    rows.sort(key=lambda row: places.get(row[0], len(places)))
+    return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
 
 
 def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:

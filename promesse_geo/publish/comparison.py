@@ -6,7 +6,7 @@ from collections.abc import Callable
 import geopandas as gpd
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from promesse_geo import check
 from promesse_geo.columns import Name

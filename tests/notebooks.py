@@ -1,0 +1,89 @@
+"""The notebooks: run, looked over, and with `python tests/notebooks.py [number ...]` written as run.
+
+Writing needs a browser as well, for a picture of each map stands beside it where maps cannot be shown.
+"""
+
+import html
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from browser import Browser, find_browser
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+WITH_DEFINITIONS = "10_your_own_mechanism"
+LONGEST_CELL = 15
+LARGEST_FILE = 500_000
+_MAP = re.compile(r'<iframe srcdoc="(.*?)"', re.DOTALL)
+_OWN_PLACES = re.compile(r"/home/|/root/|/tmp/|/work/|/Users/|[A-Z]:\\\\")
+
+
+def run(path: Path) -> nbformat.NotebookNode:
+    """Run a notebook from top to bottom in its folder and return it with its outputs."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook, timeout=240, record_timing=False, resources={"metadata": {"path": str(path.parent)}}
+    )
+    return client.execute()
+
+
+def faults(path: Path, notebook: nbformat.NotebookNode) -> list[str]:
+    """What is wrong with a notebook as run."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    found = [] if notebook.cells[0].cell_type == "markdown" else ["does not begin with words"]
+    if path.stem != WITH_DEFINITIONS:
+        found += [f"defines: {cell.source}" for cell in cells if re.search(r"^\s*(def|class) ", cell.source, re.M)]
+        found += [f"long: {cell.source}" for cell in cells if len(cell.source.splitlines()) > LONGEST_CELL]
+    found += ["a cell was not run" for cell in cells if cell.execution_count is None]
+    for output in (output for cell in cells for output in cell.outputs):
+        shown = "" if output.output_type == "error" else output.get("text") or output.data.get("text/plain", "")
+        if output.output_type == "error" or output.get("name") == "stderr":
+            found.append(f"complains: {output.get('evalue') or output.text}")
+        if own := _OWN_PLACES.search(shown + output.get("data", {}).get("text/html", "")):
+            found.append(f"shows a place of this machine: {own[0]}")
+    size = len(nbformat.writes(notebook).encode())
+    return found + ([f"is large: {size:,} bytes"] if size >= LARGEST_FILE else [])
+
+
+def pages(notebook: nbformat.NotebookNode) -> list[str]:
+    """The maps in a notebook's outputs, as pages of their own."""
+    shown = [
+        output.get("data", {}).get("text/html", "") for cell in notebook.cells for output in cell.get("outputs", [])
+    ]
+    return [html.unescape(page) for each in shown for page in _MAP.findall(each)]
+
+
+def pictures(path: Path) -> list[Path]:
+    """The pictures that a notebook shows beside its maps."""
+    cells = nbformat.read(path, as_version=4).cells
+    words = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return [path.parent / picture for picture in re.findall(r'src="(pictures/[^"]+)"', words)]
+
+
+def _write_pictures(path: Path, notebook: nbformat.NotebookNode) -> None:
+    with tempfile.TemporaryDirectory() as folder, Browser(find_browser() or "chromium", Path(folder)) as browser:
+        for page, picture in zip(pages(notebook), pictures(path), strict=True):
+            file = Path(folder) / "map.html"
+            file.write_text(page, encoding="utf-8")
+            browser.open(file, width=1000, height=600)
+            browser.settle()
+            picture.parent.mkdir(exist_ok=True)
+            picture.write_bytes(browser.picture())
+
+
+def main(wanted: list[str]) -> None:
+    """Run notebooks and write them as run."""
+    for path in NOTEBOOKS:
+        if not wanted or path.stem[:2] in wanted:
+            notebook = run(path)
+            nbformat.write(notebook, path)
+            _write_pictures(path, notebook)
+            sys.stdout.write("\n".join([path.name, *faults(path, notebook)]) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,57 @@
+"""The notebooks run from top to bottom without a word of complaint, and are committed as run."""
+
+import re
+
+import pytest
+from conftest import COMPILED
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+pytest.importorskip("nbclient", reason="nbclient is not installed")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+
+from notebooks import LARGEST_FILE, NOTEBOOKS, faults, pages, pictures, run  # noqa: E402
+
+ORDER = (
+    *("01_overview", "02_datasets", "03_poi_privacy", "04_spatial_error", "05_range_queries"),
+    *("06_execution_time_and_compression", "07_wait_for_me", "08_stronger_attacks", "09_your_own_data"),
+    "10_your_own_mechanism",
+)
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
+
+
+def test_all_notebooks_are_there():
+    assert tuple(path.stem for path in NOTEBOOKS) == ORDER
+
+
+@each_notebook
+@pytest.mark.skipif(not COMPILED, reason="run once, with compiled loops")
+def test_it_runs_from_top_to_bottom_on_the_city(path, monkeypatch):
+    for name in ("PROMESSE_CABSPOTTING", "PROMESSE_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    notebook = run(path)
+    assert faults(path, notebook) == []
+    assert len(pages(notebook)) == len(pictures(path))
+
+
+@each_notebook
+def test_it_is_committed_as_run(path):
+    notebook = nbformat.read(path, as_version=4)
+    assert faults(path, notebook) == []
+    assert len(pages(notebook)) == len(pictures(path))
+    for picture in pictures(path):
+        assert 0 < picture.stat().st_size < LARGEST_FILE
+    words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.match(rf"# {int(path.stem[:2])}\. ", words)
+
+
+def test_faults_are_seen():
+    cells = [
+        nbformat.v4.new_code_cell("def long():\n    pass", execution_count=1),
+        nbformat.v4.new_code_cell("\n".join("pass" for _ in range(16)), execution_count=2),
+        nbformat.v4.new_code_cell("pass"),
+    ]
+    output = {"output_type": "stream", "name": "stderr", "text": "/home/somebody/x.py: UserWarning"}
+    cells[1].outputs = [nbformat.from_dict(output)]
+    found = faults(NOTEBOOKS[0], nbformat.v4.new_notebook(cells=cells))
+    starts = ("does not begin", "defines", "long", "a cell was not run", "complains", "shows a place")
+    assert [fault.startswith(start) for fault, start in zip(found, starts, strict=True)] == [True] * 6
