@@ -191,7 +191,7 @@ def _points(pairs: Pairs) -> Finding:
 
 def _records(before: Traces, after: Traces) -> Finding:
     """Whether anybody's records are published, under whatever name."""
-    test = "nobody's records are published"
+    test = "records are nobody's"
     if not before.records or not after.records:
         return Finding(test, NOT_COMPARABLE, "nothing is to be compared")
     nearness = shared_records(before, after)
