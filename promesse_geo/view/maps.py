@@ -198,7 +198,7 @@ def _attacked(before: Traces, after: Traces | None, ground: Ground, attack: PoiR
     if attack is None:
         return []
     if after is None:
-        return [original_poi_layer(before, attack.index(before), ground)]
+        return [original_poi_layer(before, attack.index(before).found, ground)]
     return poi_layers(align(before, after), ground, attack=attack)
 
 
