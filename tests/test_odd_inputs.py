@@ -527,7 +527,7 @@ WHAT_COMES = [
         "a crs of several values",
         lambda: pg.Traces.from_arrays(np.zeros(1), np.zeros(1), times=[0], users="a", counts=[1], crs=np.arange(2)),
         ValueError,
-        r"'crs' .* such as 'EPSG:4326'\. Got array",
+        r"'crs' .* such as 'EPSG:4326'\. Got a value of type ndarray",
     ),
     refused("a speed of 0", lambda: pg.drop_jumps(make_frame(), max_speed=0), ValueError, r"'max_speed' .*Got 0"),
     # Little, and much
