@@ -20,7 +20,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 def shown(value: object) -> str:
     """A short repr of a text, a number or a time, for an error message; of all else, which may hold data, the type."""
     kind = f"a value of type {type(value).__name__}"
-    if value is not None and not isinstance(value, _SHORT):
+    if not isinstance(value, _SHORT) and value is not None and value is not pd.NA:
         shape = getattr(value, "shape", None)
         if isinstance(shape, tuple):
             return f"{kind} and shape {shape}"
