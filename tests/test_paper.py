@@ -369,7 +369,7 @@ def test_tables_stand_side_by_side_in_the_papers_order_and_later_figures_replace
             {"dataset": "Cabspotting", "row": "Promesse, ε = 200 m", "ours": 3.0, **row, "ratio": 1.5},
         ]
     )
-    table = paper.side_by_side(kept, others)
+    table = paper.side_by_side([kept, others])
     assert table.columns.tolist() == ["Cabspotting: paper", "ours", "ratio", "city: ours"]
     assert table.index.tolist() == ["Promesse, ε = 50 m", "Promesse, ε = 200 m", "mine"]
     assert table.to_numpy().tolist() == [["–", "–", "–", "5"], ["2", "3", "1.50", "–"], ["–", "–", "–", "7"]]

@@ -143,12 +143,12 @@ def cells(table: pd.DataFrame) -> list[list[str]]:
     return [head, *body]
 
 
-def side_by_side(*tables: pd.DataFrame) -> pd.DataFrame:
+def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return tables of the same figures as one to read: for each data set the paper's figure, ours, and the ratio.
 
     Parameters
     ----------
-    *tables : pandas.DataFrame
+    tables : sequence of pandas.DataFrame
         Such as Table II of a `Reproduction`, or what `table_2` makes. Where two have the same data set and row, the
         later one is taken.
 
@@ -161,7 +161,7 @@ def side_by_side(*tables: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.paper import side_by_side, table_1
-    >>> side_by_side(table_1({"city": pg.make_city(users=2, days=1)})).columns.tolist()
+    >>> side_by_side([table_1({"city": pg.make_city(users=2, days=1)})]).columns.tolist()
     ['city: ours']
     """
     places = {row.label: place for place, row in enumerate(published.ROWS)}
