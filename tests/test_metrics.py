@@ -3,14 +3,12 @@
 import json
 import math
 import pickle
-import time as clock
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import geopandas as gpd
 import naive
 import naive_metrics as twin
-import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -402,19 +400,6 @@ def test_a_path_along_itself_is_measured_right(make, kind):
     line, points = ([axis(*place) for place in zip(*data.coordinates(), strict=True)] for data in (original, safe))
     for place in range(0, 1_000, 25):
         assert found[place] == pytest.approx(twin.spatial_error(points[place], line), abs=1e-6)
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="measures machine code")
-@pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
-def test_a_path_along_itself_costs_little(kind):
-    original = on_itself(kind, 20_000)
-    safe = pg.GeoIndistinguishability(0.01, seed=1).protect(original)
-    index = SpatialError().index(original)
-    SpatialError().detail(original, safe.select(safe.times < 1), index=index)
-    begin = clock.process_time()
-    for data in (original, safe):
-        SpatialError().detail(original, data, index=index)
-    assert clock.process_time() - begin < 4  # 8 and more when each point meets each segment
 
 
 def test_mechanisms_cost_what_they_promise(city):

@@ -19,7 +19,7 @@ from promesse_geo import check, threads
 from promesse_geo.output import check_place, renamed_when_whole
 from promesse_geo.traces import Traces
 
-_LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj", "scikit-learn")
+_LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
 _ENDINGS = (".parquet", ".csv")
 _COMMENT = "# "
 _NUMBERS = ["value", "seconds"]

@@ -4,8 +4,6 @@ from typing import Any, Self
 
 import geopandas as gpd
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import AgglomerativeClustering
 
 from promesse_geo import check
 from promesse_geo.columns import Name
@@ -13,6 +11,14 @@ from promesse_geo.pois.stays import Pois, checked_stay, find_pois, measured, squ
 from promesse_geo.records import as_offsets
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces, as_traces
+
+try:
+    from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.cluster import AgglomerativeClustering
+except ModuleNotFoundError as error:
+    raise ImportError(
+        'PoiExtractor needs scikit-learn, which is not installed. Get it with: pip install "promesse-geo[scikit-learn]"'
+    ) from error
 
 
 class PoiExtractor(ClusterMixin, BaseEstimator):
