@@ -114,7 +114,11 @@ def save(
 ) -> None:
     """Rename users unless they are kept, and write OUTPUT; refuse to write nothing."""
     if traces.records and not protected.records:
-        cure = "larger --max-radius or --delta" if isinstance(mechanism, pg.WaitForMe) else "smaller --epsilon"
+        cure = (
+            "larger --max-radius or a smaller --max-trash"
+            if isinstance(mechanism, pg.WaitForMe)
+            else "smaller --epsilon"
+        )
         raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected. Take a {cure}.")
     if not keep_users:
         protected = pg.pseudonymize(protected)

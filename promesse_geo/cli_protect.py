@@ -144,6 +144,11 @@ def _wait_for_me_mechanism(context: click.Context) -> pg.WaitForMe:
         return pg.WaitForMe(options["k"], options["delta"], **{name: options[name] for name in rest})
 
 
+def _figure(value: float) -> str:
+    """One decimal, or three digits of what is too small for one."""
+    return f"{value:.3g}" if 0 < value < 1 else f"{value:,.1f}"
+
+
 @click.command(short_help="Protect in groups of traces that go together.")
 @input_options
 @output_argument
@@ -160,7 +165,7 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
         check_target(context, output, force=force)
         traces = read(context)
         protected, report = mechanism.protect_with_report(traces)
-        click.echo(report.summary.to_string(float_format="{:,.6g}".format), err=True)
+        click.echo(report.summary.to_string(float_format=_figure), err=True)
         save(traces, protected, mechanism, output=output, keep_users=keep_users, force=force)
 
 

@@ -24,11 +24,14 @@ def even(things: int) -> np.ndarray:
     return np.linspace(0, things, shares + 1).astype(np.int64)
 
 
-def fair(work: np.ndarray) -> np.ndarray:
-    """Return the bounds of shares of consecutive things that take about the same work, given in records or so."""
+def fair(work: np.ndarray, *, most: int | None = None) -> np.ndarray:
+    """Return the bounds of shares of consecutive things that take about the same work, given in records or so.
+
+    There are at most as many as threads, or `most`; some of many may be empty.
+    """
     done = np.cumsum(work)
     whole = done[-1] if len(done) else 0
-    shares = max(1, min(number(), int(min(whole, 1e18)) // _LEAST))
+    shares = max(1, min(most or number(), int(min(whole, 1e18)) // _LEAST))
     inner = np.searchsorted(done, np.arange(1, shares) / shares * whole)
     return np.concatenate(([0], inner, [len(work)])).astype(np.int64)
 

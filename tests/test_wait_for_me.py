@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import done, failed
+from test_cli import done, failed, run
 
 import promesse_geo as pg
 from promesse_geo import threads
@@ -374,6 +374,28 @@ def test_the_program_takes_traces_in_the_order_in_which_a_frame_names_them():
     }
 
 
+def test_the_program_takes_a_frame_as_it_stands_and_all_else_by_name():
+    rows = columns(CASES[0], "in")
+    rows[:, 0] = rows[:, 0].max() - rows[:, 0]
+    frame, mechanism = as_frame(rows), program_of(CASES[0])
+    by_name = frame.sort_values("user", kind="stable", ignore_index=True)
+    as_it_stands, named = quietly(mechanism, frame)[0], quietly(mechanism, by_name)[0]
+    assert not as_it_stands.equals(named)
+    assert quietly(mechanism, pg.Traces.from_frame(frame))[0].to_frame().equals(named)
+    metric = pg.SpatialError()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the trash, and of users that are not in what is published
+        evaluated = pg.evaluate({"case": frame}, [mechanism], [metric])["value"].item()
+        errors = [metric.value(metric.detail(frame, safe)) for safe in (named, as_it_stands)]
+    assert evaluated == errors[0] != errors[1]
+
+
+def test_the_help_says_in_which_order_the_program_takes_traces():
+    said = " ".join(done("wait-for-me", "--help").stdout.split())
+    assert "Do as the program of 2010, with traces in the order of their names." in said
+    assert "Repeatable pivots, for experiments: never publish with one." in said
+
+
 def test_the_program_thins_long_traces_and_says_so():
     n = 25_000
     people = [(np.arange(n, dtype=float).tolist(), (np.arange(n) * 2.0).tolist(), [0.0] * n) for _ in range(2)]
@@ -412,6 +434,9 @@ def test_all_may_be_trash():
     with pytest.warns(UserWarning, match=r"left out 4 of 4 traces \(8 records\): within 10 m"):
         safe, report = pg.WaitForMe(max_radius=10, max_trash=1, seed=1).protect_with_report(as_traces(people))
     assert (len(safe), safe.records, report.clusters) == (0, 0, 0)
+    for radius, shown in ((0.001, r"0\.001"), (1_234.5678, r"1,234\.5678")):
+        with pytest.warns(UserWarning, match=f"within {shown} m there"):
+            pg.WaitForMe(max_radius=radius, max_trash=1, seed=1).protect(as_traces(people))
     assert math.isnan(report.summary["space_translation_per_trace"])
     assert len(safe.to_frame()) == 0
 
@@ -504,6 +529,34 @@ def test_an_interrupt_ends_the_work_soon(monkeypatch):
     assert len(done) < 2_500
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_interrupt_ends_a_chunk_between_its_rows(monkeypatch, number):
+    monkeypatch.setattr(threads, "number", lambda: number)
+    monkeypatch.setattr(threads, "_LEAST", 1)
+    rows = []
+
+    def slowly(*rest):
+        rows.extend(range(*rest[7:9]))
+        time.sleep(0.01)
+
+    def interrupt(*rest):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grouping.alignment, "distances", slowly)
+    monkeypatch.setattr(grouping.Bar, "update", interrupt)
+    before = as_traces([([0.0, 60.0], [float(number), 0.0], [0.0, 0.0]) for number in range(130)])
+    with pytest.raises(KeyboardInterrupt):
+        pg.WaitForMe(chunk=True, seed=1).protect(before)
+    assert 0 < len(rows) < 20
+
+
+def test_a_small_matrix_is_one_share_and_a_large_one_many():
+    assert threads.fair(np.full(40, 1_000), most=200).tolist() == [0, 40]
+    shares = threads.fair(np.full(1_000, 10_000), most=200)
+    assert len(shares) == 201
+    assert set(np.diff(shares).tolist()) <= {4, 5, 6}
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_turns_cover_all_shares_once(monkeypatch, number):
     monkeypatch.setattr(threads, "number", lambda: number)
@@ -540,7 +593,7 @@ def test_the_program_takes_the_seeds_of_c_only(seed):
     with pytest.raises(ValueError, match=r"'seed' parameter of WaitForMe with program='v1\.1'") as error:
         pg.WaitForMe.v1_1(seed=seed)
     assert str(seed) not in str(error.value).replace("v1.1", "").replace("2**31", "")
-    assert pg.WaitForMe.v1_1(seed="17").seed == 17
+    assert pg.WaitForMe.v1_1(seed="17").seed == pg.WaitForMe.v1_1(seed="00000000017").seed == 17
 
 
 def test_it_is_a_value_whose_repr_leaves_the_seed_out():
@@ -589,6 +642,26 @@ def test_the_command_does_what_the_package_does(city, raw, tmp_path):
     assert file_mechanism(tmp_path / "safe.parquet") == replace(mechanism, seed=None)
 
 
+def test_the_command_writes_no_file_where_all_is_trash(raw, tmp_path):
+    words = ("--max-radius", 0.001, "--delta", 0.01, "--max-trash", 1)
+    said = run("wait-for-me", raw, tmp_path / "safe.parquet", *words)
+    assert said.exit_code == 1
+    assert said.stdout == ""
+    assert "Warning: Wait for Me left out 9 of 9 traces" in said.stderr
+    assert "final_radius 0.001 " in " ".join(said.stderr.split())
+    assert said.stderr.splitlines()[-1] == (
+        "Error: Nothing is left to write: no trace of INPUT could be protected. "
+        "Take a larger --max-radius or a smaller --max-trash."
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
+
+
+def test_large_and_small_figures_can_both_be_read(raw, tmp_path):
+    said = done("wait-for-me", raw, tmp_path / "safe.csv", "--max-trash", 0, "--seed", 1, "--max-radius", 1_234_567.5)
+    assert "final_radius 1,234,567.5 " in " ".join(said.stderr.split())
+    assert "e+" not in said.stderr
+
+
 def test_the_command_renames_users_and_knows_the_program_and_chunks(city, raw, tmp_path):
     done("wait-for-me", raw, tmp_path / "safe.csv", "--program", "v1.1", "--chunk", "--max-trash", 0)
     safe = pg.read_file(tmp_path / "safe.csv")
@@ -625,16 +698,9 @@ def test_groups_are_told_by_user_and_pivots_can_be_chosen(city):
 
 
 def test_another_program_and_an_endless_seed_are_refused():
-    with pytest.raises(ValueError, match=r"'program' parameter of WaitForMe must be None or 'v1\.1'"):
-        pg.WaitForMe(program="v1.0")
+    for program, kind in (("v1.0", ValueError), (1.1, TypeError), (np.array(["v1.1"]), TypeError)):
+        with pytest.raises(kind, match=r"'program' parameter of WaitForMe must be None or 'v1\.1'"):
+            pg.WaitForMe(program=program)
     with pytest.raises(ValueError, match="must be a whole number below") as caught:
         pg.WaitForMe.v1_1(seed="4" * 6000)
     assert "444" not in str(caught.value)
-
-
-def test_the_command_writes_no_empty_data(tmp_path):
-    pg.write(pg.make_city(users=4, days=1), tmp_path / "city.parquet")
-    words = ["--max-radius", "0.001", "--delta", "0.01", "--max-trash", "1"]
-    said = failed("wait-for-me", tmp_path / "city.parquet", tmp_path / "safe.parquet", *words)
-    assert "Take a larger --max-radius or --delta" in said
-    assert not (tmp_path / "safe.parquet").exists()

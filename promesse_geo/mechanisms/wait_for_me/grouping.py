@@ -13,7 +13,6 @@ from promesse_geo.kernels import alignment, neighbours
 
 _TOTAL = 2**31 - 1  # totals up to here are kept in 32 bits
 _SHARE = 4  # the distances may take a quarter of the memory
-_LEAST = 50_000  # records or so
 _BLOCKS = 200  # shares of the rows of a large matrix: each is one step of the progress bar
 
 
@@ -86,11 +85,7 @@ class Tracks:
             )
 
         work = self.counts[members] * len(members) // 16
-        shares = np.unique(np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), _BLOCKS + 1)[1:-1]))
-        shares = np.unique(np.concatenate(([0], shares, [len(members)])))
-        if len(shares) - 1 <= threads.number() or work.sum() < _LEAST:  # less than it takes to start a thread
-            fill(0, len(members))
-            return out
+        shares = np.unique(threads.fair(work, most=_BLOCKS))
         hidden = None if bar else True  # the bar of chunks is there already; turns are taken so that Ctrl-C ends them
         with Bar(desc="aligning", unit=" traces", total=len(shares) - 1, delay=1, disable=hidden) as progress:
             threads.take_turns(fill, shares, told=progress.update)

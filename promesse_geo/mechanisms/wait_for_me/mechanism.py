@@ -111,8 +111,9 @@ class WaitForMe(Mechanism):
         check.choice(self.radius_test, name="radius_test", owner=owner, options=("members", "v1.1"))
         seed = check.seed(self.seed, owner=owner)
         if self.program is not None:
-            if self.program != "v1.1":
-                raise ValueError(check.refuse("program", owner, "None or 'v1.1'", self.program))
+            if not (isinstance(self.program, str) and self.program == "v1.1"):
+                kind = ValueError if isinstance(self.program, str) else TypeError
+                raise kind(check.refuse("program", owner, "None or 'v1.1'", self.program))
             seed = seed_of_c(seed)
         checked = {
             "k": check.whole(self.k, name="k", owner=owner, low=2),

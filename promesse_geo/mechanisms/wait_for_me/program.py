@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -32,8 +33,9 @@ def as_the_program_reads(traces: Traces) -> Traces:
 
 def seed_of_c(seed: int | str | None) -> int:
     """Return a seed for srand(), 1 where there is none, or say that it is none; the message does not show it."""
-    if isinstance(seed, str) and seed.isdecimal() and len(seed) <= 10:
-        seed = int(seed)
+    if isinstance(seed, str) and seed.isdecimal():
+        with suppress(ValueError):  # Python reads no integers beyond some thousand digits
+            seed = int(seed)
     seed = 1 if seed is None else seed
     if not isinstance(seed, int) or not 0 <= seed < 2**31:
         raise ValueError("The 'seed' parameter of WaitForMe with program='v1.1' must be a whole number below 2**31.")

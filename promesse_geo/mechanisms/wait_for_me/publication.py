@@ -173,6 +173,6 @@ def _tell_trash(report: WaitForMeReport) -> None:
     if report.trash:
         check.tell(
             f"Wait for Me left out {report.trash:,} of {check.counted(report.traces, 'trace')} "
-            f"({check.counted(report.trashed_records, 'record')}): within {report.final_radius:,.6g} m there was no "
+            f"({check.counted(report.trashed_records, 'record')}): within {report.final_radius:,.12g} m there was no "
             "group for them."
         )
