@@ -34,6 +34,15 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what goes through the whole made-up city where loops are not compiled."""
+    for item in items:
+        if not COMPILED and (item.get_closest_marker("whole_city") or "paper/experiment.py" in item.nodeid):
+            item.add_marker(
+                pytest.mark.skip(reason="the whole city is too much for plain Python (NUMBA_DISABLE_JIT=1)")
+            )
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder shared by everyone who works on the project, beside the repository."""

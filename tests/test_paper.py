@@ -11,6 +11,7 @@ import click.testing
 import geopandas as gpd
 import pandas as pd
 import pytest
+from conftest import COMPILED
 
 import promesse_geo as pg
 from promesse_geo import paper
@@ -31,8 +32,12 @@ def told_of_promesse():
 
 @pytest.fixture(scope="module")
 def done():
-    with told_of_promesse():
-        return pg.reproduce(seeds=2)
+    with pytest.MonkeyPatch.context() as patch:
+        if not COMPILED:  # a smaller city
+            small = pg.make_city(users=6, days=1, as_traces=True)
+            patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
+        with told_of_promesse():
+            return pg.reproduce(seeds=2)
 
 
 def test_the_papers_tables_are_whole():
@@ -57,6 +62,7 @@ def test_every_table_has_a_figure_for_each_mechanism(done):
     assert done.tables["Table V"].row.tolist() == ["Promesse", "Geo-I", "Wait for Me"]
 
 
+@pytest.mark.whole_city
 def test_the_papers_story_shows_in_the_city(done):
     privacy, error, distortion, size = (
         done.tables[name].set_index("row").ours for name in ("Table II", "Table III", "Table IV", "Table VI")
@@ -176,6 +182,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch):
     assert len(found.save(tmp_path)) == 9
 
 
+@pytest.mark.whole_city
 def test_the_command_repeats_the_experiment(tmp_path):
     called = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
     assert called.exit_code == 0, called.output
@@ -206,6 +213,7 @@ def attacked():
         return pg.reproduce(seeds=1, attacks=True)
 
 
+@pytest.mark.whole_city
 def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
     assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Re-identification", "Area coverage"]
     fixed, adaptive, residue, *_ = (

@@ -11,6 +11,7 @@ from promesse_geo.paper import Reproduction, table_1
 PYTHON = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
+@pytest.mark.whole_city
 @pytest.mark.filterwarnings("default")
 def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
