@@ -586,12 +586,10 @@ def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit,
         counts = np.ones(len(spots), int)
         users = [f"{number:02}" for number in range(len(spots))]
         places = (x * 12.3456789 + 0.123456 + aside, y * 12.3456789 + aside)  # no round numbers
-        return plane(*places, users=users, counts=counts, times=times * unit)
+        return plane(*places, users=users, counts=counts, times=(10 * times + 1) * unit)  # in no coarser unit
 
-    one = max(unit, 10**3)  # finer times are not told apart
-    expected = [
-        any(x == a and y == b and (t * unit // one == s * unit // one or unit == 1) for a, b, s in before)
-        for x, y, t in after
+    expected = [  # below a microsecond times are not told apart
+        any(x == a and y == b and (t == s or unit == 1) for a, b, s in before) for x, y, t in after
     ]
     assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected
 
