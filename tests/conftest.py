@@ -35,7 +35,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what goes through the whole made-up city where loops are not compiled."""
+    """Leave out what goes through the whole made-up city where loops are not compiled; the compiled run has it all."""
     for item in items:
         if not COMPILED and (item.get_closest_marker("whole_city") or "paper/experiment.py" in item.nodeid):
             item.add_marker(

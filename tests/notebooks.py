@@ -19,7 +19,8 @@ WITH_DEFINITIONS = "10_your_own_mechanism"
 LONGEST_CELL = 15
 LARGEST_FILE = 500_000
 _MAP = re.compile(r'<iframe srcdoc="(.*?)"', re.DOTALL)
-_OWN_PLACES = re.compile(r"/home/|/root/|/tmp/|/work/|/Users/|[A-Z]:\\\\")
+_HERE = (str(Path.home()), tempfile.gettempdir(), str(FOLDER.parent), "/home/", "/Users/")
+_OWN_PLACES = re.compile("|".join([*map(re.escape, _HERE), r"[A-Z]:\\\\"]))
 
 
 def run(path: Path) -> nbformat.NotebookNode:
