@@ -169,7 +169,7 @@ def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
     wanted = records * dimension * 8
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
     try:
-        if wanted > memory / 2:  # times and what the caller makes of it come on top
+        if wanted > 0.75 * memory:  # about half of it is written to; times and what the caller makes of it come on top
             raise MemoryError
         return np.empty((records, dimension))
     except MemoryError:
