@@ -9,7 +9,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo import check
+from promesse_geo import check, threads
 from promesse_geo.columns import Name
 from promesse_geo.pairs import Pairs, align
 from promesse_geo.traces import Traces, as_traces
@@ -134,9 +134,16 @@ def _mark(traces: Traces) -> bytes:
     mark = hashlib.blake2b(repr((type(traces.space).__name__, traces.space.crs.to_wkt())).encode())
     for values in (traces.points, traces.times):
         mark.update(values[ends].tobytes())
-        mark.update(values.view(np.int64).sum(axis=0).tobytes())
+        mark.update(_sum_of_bits(values).tobytes())
     mark.update(traces.offsets.tobytes())
     return mark.digest()
+
+
+def _sum_of_bits(values: np.ndarray) -> np.int64:
+    flat = values.reshape(-1).view(np.int64)
+    sums: list[np.int64] = []
+    threads.run(lambda first, last: sums.append(flat[first:last].sum()), threads.even(len(flat)))
+    return np.sum(sums, dtype=np.int64)
 
 
 def paired(original: Traces, protected: Traces) -> Pairs:
