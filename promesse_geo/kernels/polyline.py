@@ -127,16 +127,10 @@ def _over(things):
 
 @loop
 def _to_boxes(tree, group, x, y, squares):
-    """Squared distances in the view to eight boxes, 0 inside."""
+    """Squared distances in the view to eight boxes, 0 inside; max and min do not branch, which would cost the most."""
     for j in range(_WIDTH):
-        across = tree[group, 0, j] - x
-        other = x - tree[group, 2, j]
-        across = across if across > other else other
-        across = across if across > 0.0 else 0.0
-        along = tree[group, 1, j] - y
-        other = y - tree[group, 3, j]
-        along = along if along > other else other
-        along = along if along > 0.0 else 0.0
+        across = max(tree[group, 0, j] - x, x - tree[group, 2, j], 0.0)
+        along = max(tree[group, 1, j] - y, y - tree[group, 3, j], 0.0)
         squares[j] = across * across + along * along
 
 
@@ -149,8 +143,7 @@ def _to_lines(lines, leaf, x, y, squares):
         dx = lines[leaf, 2, j]
         dy = lines[leaf, 3, j]
         part = (across * dx + along * dy) * lines[leaf, 4, j]
-        part = part if part > 0.0 else 0.0
-        part = part if part < 1.0 else 1.0
+        part = min(max(part, 0.0), 1.0)
         across -= part * dx
         along -= part * dy
         squares[j] = across * across + along * along
