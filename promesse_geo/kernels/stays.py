@@ -14,7 +14,7 @@ import numpy as np
 
 from promesse_geo.kernels import loop
 
-SHORT = 96  # windows up to this many records are best searched one by one
+SHORT = 96  # windows up to this many records are searched one by one where a circle does not tell
 _SECTORS = 128  # around the middle of a window
 _PARTS = 32  # of a sector
 _PATIENCE = 16  # looks per record of a window that does not move before circle and sectors are made for it
@@ -294,28 +294,33 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
         # spread − 1; or of edge − step around a pivot, and the records since are within a step of that.
         ringed = circled = spread = pivot = begin
         whole = False
-        radius = 0.0
-        looks = 0  # at balls and records since the start last moved
+        farthest = 0.0  # from the middle, squared, and what is left of the edge beyond it
+        room = edge
+        looks = 0  # at balls and records since the start last moved or a circle was made
         for i in range(begin, end):
             newest = start - 1
             rest = i  # from here on none is beyond the limit
-            if i - start <= short:
-                newest, rest = _newest_beyond(points, i, start, limit), start
-            elif (
-                times[i - 1] - times[start] >= duration
-                or looks >= _PATIENCE * (i - start)
-                or (whole and ringed == start)
-            ):
-                if not whole or ringed != start:
+            window = i - start
+            brief = window <= short
+            held = whole and ringed == start
+            late = looks > _PATIENCE * window
+            if held or late or (not brief and times[i - 1] - times[start] >= duration):
+                if not held or (brief and late):
+                    looks = 0
                     centre[0], centre[1], centre[2] = _middle(points, start, i)
                     ringed = circled = spread = start
-                    whole, radius = True, 0.0
+                    whole, farthest, room = True, 0.0, edge
                 for j in range(circled, i):
-                    radius = max(radius, math.sqrt(_square_to(points, j, centre[0], centre[1], centre[2])))
+                    away = _square_to(points, j, centre[0], centre[1], centre[2])
+                    if away > farthest:
+                        farthest, room = away, edge - math.sqrt(away)
                 circled = i
-                if math.sqrt(_square_to(points, i, centre[0], centre[1], centre[2])) + radius <= edge:
-                    rest = start
-                elif i - start > _PATIENCE * short:
+                away = _square_to(points, i, centre[0], centre[1], centre[2])
+                if room > 0.0 and away <= room * room:
+                    rest, circled = start, i + 1
+                    if away > farthest:
+                        farthest, room = away, edge - math.sqrt(away)
+                elif away <= limit and window > _PATIENCE * short and (spread > start or looks >= window):
                     if spread == start:
                         _turn(points, centre[0], centre[1], centre[2], axes)
                         wide[:] = 0.0
@@ -326,7 +331,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     spread = i
                     if _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
                         rest = start
-            else:
+            elif not brief:
                 if whole or circled != i or _square(points, i, pivot) > step * step:
                     pivot, whole = i, False
                     _make_balls(points, base, start, i, edge, balls, floors, made)
@@ -339,12 +344,15 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     looks += more
                 circled = i + 1
                 rest = max(ringed, start)
-            if rest > start:
+            if brief and rest > start:
+                newest = _newest_beyond(points, i, start, limit)
+                looks += i - newest
+            elif rest > start:
                 _make_balls(points, base, start, i, edge, balls, floors, made)
                 newest, more = _newest_beyond_by_balls(points, i, start, rest, base, limit, 0.0, balls, floors)
                 looks += more
             if newest >= start:
-                if i - start >= 2 and times[i - 1] - times[start] >= duration:
+                if window >= 2 and times[i - 1] - times[start] >= duration:
                     starts[slot + found], ends[slot + found] = start, i
                     found += 1
                     start = i
