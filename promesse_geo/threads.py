@@ -10,6 +10,9 @@ from itertools import pairwise
 import numba
 import numpy as np
 
+MANY = 256
+"""So many shares let a long work be interrupted, or be shared where some take longer than others."""
+
 _LEAST = 50_000  # records or so in a share: less is done before a thread has started
 
 
@@ -47,7 +50,9 @@ def run(work: Callable[[int, int], object], shares: np.ndarray) -> None:
             outcome.result()
 
 
-def take_turns(work: Callable[[int, int], object], shares: np.ndarray, *, told: Callable[[], object]) -> None:
+def take_turns(
+    work: Callable[[int, int], object], shares: np.ndarray, *, told: Callable[[], object] = lambda: None
+) -> None:
     """Call `work(first, last)` for each of many shares, in whichever thread is free, and `told()` after each.
 
     What interrupts the caller ends the work with the shares that are being done.

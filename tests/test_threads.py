@@ -1,9 +1,11 @@
 """Threads that end with the work: nothing outlives it that a fork or another thread would trip over."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -74,3 +76,26 @@ def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == ("True" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "False")
+
+
+QUERIES = """
+import sys, threading
+import promesse_geo as pg
+city = pg.make_city(users=20, days=2, as_traces=True)
+metric = pg.RangeQueryDistortion(10, seed=0)
+metric.index(city)
+print("ready", flush=True)
+for _ in range(1000):
+    pg.RangeQueryDistortion(100_000, seed=0).index(city)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
+def test_an_interrupt_is_heard_while_loops_run():
+    with subprocess.Popen([sys.executable, "-c", QUERIES], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, words = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert b"KeyboardInterrupt" in words

@@ -261,10 +261,10 @@ def _answers(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarr
     begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
     order = np.argsort(begins, kind="stable")
     spans = order, begins[order], np.maximum.accumulate(ends[order])
-    threads.run(
+    threads.take_turns(
         lambda first, last: kernels.count(
             traces.points, traces.times, traces.offsets, spans, boxes, windows, first, last, counts
         ),
-        threads.fair(np.full(len(boxes), traces.records)),
+        threads.fair(np.full(len(boxes), traces.records), most=threads.MANY),
     )
     return counts

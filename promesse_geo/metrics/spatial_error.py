@@ -16,7 +16,7 @@ from promesse_geo.points import make_points
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces, as_traces
 
-_BLOCK = 4096  # points searched at a time, in turns by each thread: a costly trace is shared
+_BLOCK = 4096  # points searched at a time, by whichever thread is free: a costly trace is shared
 
 
 class PolylineIndex(NamedTuple):
@@ -131,23 +131,20 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
     """Metres from each protected record to its polyline; `feet` takes the nearest points where it has room."""
     original, protected = pairs.original, pairs.protected
     metres = np.empty(protected.records)
-    shares = len(threads.even(protected.records)) - 1
-
-    def in_turns(first: int, last: int) -> None:
-        for block in range(first * _BLOCK, protected.records, shares * _BLOCK):
-            polyline.search(
-                original.points,
-                original.offsets,
-                original.space.curvature,
-                tuple(index),
-                protected.points,
-                protected.offsets,
-                pairs.originals,
-                block,
-                min(block + _BLOCK, protected.records),
-                metres,
-                feet,
-            )
-
-    threads.run(in_turns, np.arange(shares + 1))
+    threads.take_turns(
+        lambda first, last: polyline.search(
+            original.points,
+            original.offsets,
+            original.space.curvature,
+            tuple(index),
+            protected.points,
+            protected.offsets,
+            pairs.originals,
+            first,
+            last,
+            metres,
+            feet,
+        ),
+        np.append(np.arange(0, protected.records, _BLOCK), protected.records),
+    )
     return metres * original.space.scale

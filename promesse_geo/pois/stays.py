@@ -149,11 +149,11 @@ def find_pois(traces: Traces, *, diameter: float, duration: int) -> Pois:
     starts, ends = np.empty((2, traces.records // 2), np.int64)  # a stay holds two records or more
     counts = np.zeros(len(traces), np.int64)
     limit = squared(diameter, space)
-    threads.run(
+    threads.take_turns(
         lambda first, last: kernel.find(
             traces.points, traces.times, offsets, limit, duration, kernel.SHORT, first, last, starts, ends, counts
         ),
-        threads.fair(traces.counts),
+        threads.fair(traces.counts, most=threads.MANY),
     )
     found = as_offsets(counts)
     slots = np.arange(found[-1]) + np.repeat(offsets[:-1] // 2 - found[:-1], counts)

@@ -157,7 +157,7 @@ def _published(
         points[records] = places
 
     shares = np.searchsorted(offsets, np.arange(0, offsets[-1], _RECORDS))
-    threads.take_turns(work, np.unique(np.append(shares, len(members))), told=lambda: None)
+    threads.take_turns(work, np.unique(np.append(shares, len(members))))
     published = replace(
         traces,
         points=points,
