@@ -166,6 +166,8 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
         traces = read(context)
         protected, report = mechanism.protect_with_report(traces)
         click.echo(report.summary.to_string(float_format=_figure), err=True)
+        if report.clusters:
+            click.echo("The pivot of each cluster is published as it was, with all places where it stopped.", err=True)
         save(traces, protected, mechanism, output=output, keep_users=keep_users, force=force)
 
 

@@ -8,7 +8,10 @@ from readme import README, commands
 
 from promesse_geo.paper import Reproduction, table_1
 
-PYTHON = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+TEXT = README.read_text(encoding="utf-8")
+PYTHON = {  # by the number of lines before each, so that what is told of a line names that of the README
+    TEXT.count("\n", 0, block.start(1)): block[1] for block in re.finditer(r"```python\n(.*?)```", TEXT, re.DOTALL)
+}
 
 
 @pytest.mark.whole_city
@@ -16,9 +19,9 @@ PYTHON = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), 
 def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in PYTHON:
+    for before, block in PYTHON.items():
         if "cabspotting" not in block:
-            exec(compile(block, str(README), "exec"), names)
+            exec(compile("\n" * before + block, str(README), "exec"), names)
     assert (tmp_path / "safe.parquet").exists()
 
 
@@ -26,7 +29,7 @@ def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
 def test_the_table_of_the_real_data_is_what_the_code_gives(cabspotting_archive, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cabspottingdata.tar.gz").symlink_to(cabspotting_archive)
-    block = next(block for block in PYTHON if "cabspotting" in block)
+    block = next(block for block in PYTHON.values() if "cabspotting" in block)
     names = {}
     with pytest.warns(UserWarning, match="74 users"):
         exec(

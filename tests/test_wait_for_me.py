@@ -638,6 +638,7 @@ def test_the_command_does_what_the_package_does(city, raw, tmp_path):
     safe, report = quietly(mechanism, city.to_frame())
     assert gpd.read_parquet(tmp_path / "safe.parquet").equals(safe)
     assert f"clusters {report.clusters}" in " ".join(said.stderr.split())
+    assert "pivot of each cluster is published as it was" in said.stderr
     assert b"31415926" not in (tmp_path / "safe.parquet").read_bytes()
     assert file_mechanism(tmp_path / "safe.parquet") == replace(mechanism, seed=None)
 
