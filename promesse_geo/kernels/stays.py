@@ -304,9 +304,10 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
             brief = window <= short
             held = whole and ringed == start
             late = looks > _PATIENCE * window
-            if held or late or (not brief and times[i - 1] - times[start] >= duration):
+            lasting = not brief and times[i - 1] - times[start] >= duration
+            if held or late or lasting:
                 if not held or (brief and late):
-                    looks = 0
+                    looks = 0 if brief else looks
                     centre[0], centre[1], centre[2] = _middle(points, start, i)
                     ringed = circled = spread = start
                     whole, farthest, room = True, 0.0, edge
@@ -331,6 +332,8 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     spread = i
                     if _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
                         rest = start
+                elif not (brief or late or lasting):
+                    whole = False  # it was made while the window was short
             elif not brief:
                 if whole or circled != i or _square(points, i, pivot) > step * step:
                     pivot, whole = i, False
