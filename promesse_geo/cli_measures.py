@@ -7,7 +7,15 @@ import click
 
 import promesse_geo as pg
 from promesse_geo import check
-from promesse_geo.cli_options import as_pause, force_option, in_plain_words, input_options, read, wrong_call
+from promesse_geo.cli_options import (
+    as_pause,
+    check_inputs_stay,
+    force_option,
+    in_plain_words,
+    input_options,
+    read,
+    wrong_call,
+)
 from promesse_geo.evaluate.results import check_results_output
 from promesse_geo.output import check_place
 from promesse_geo.paper import reproduce as reproduce_paper
@@ -62,6 +70,7 @@ def measure(
         )
     with in_plain_words():
         if out is not None:
+            check_inputs_stay(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
             check_results_output(out, force=force)
         table = pg.measure(read(context), read(context, source=protected), metrics)
         click.echo(measures(table))
@@ -81,6 +90,7 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
     OUTPUT is .parquet, .gpkg, .geojson or .csv. It holds true places and user names: it is not for publication.
     """
     with in_plain_words():
+        check_inputs_stay(output, {"INPUT": context.obj["source"]})
         with wrong_call():
             check_pois_output(Path(output), force=force)
         traces = read(context)
@@ -126,6 +136,7 @@ def reproduce(
     """
     with in_plain_words():
         folder = Path(out)
+        check_inputs_stay(out, {"--cabspotting": cabspotting, "--geolife": geolife, "--mdc": mdc}, name="--out")
         if (folder / "report.html").exists() and not force:
             check_place(folder / "report.html", force=force)
         done = reproduce_paper(

@@ -3,7 +3,7 @@
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta, tzinfo
 from pathlib import Path
@@ -127,15 +127,22 @@ def save(
 
 def check_target(context: click.Context, output: str, *, force: bool) -> None:
     """Say before long work that OUTPUT cannot be written; never over INPUT, which would be lost."""
-    source = Path(context.ensure_object(dict)["source"])
-    if source.exists() and Path(output).exists() and source.samefile(output):
-        raise click.UsageError("OUTPUT is INPUT itself, which would be lost. Name another file.")
-    if source.is_dir() and Path(output).resolve().is_relative_to(source.resolve()):
-        raise click.UsageError(
-            "OUTPUT lies in the folder INPUT, and would be read as a part of it the next time. Name another place."
-        )
+    check_inputs_stay(output, {"INPUT": context.ensure_object(dict)["source"]})
     with wrong_call():  # an ending that is not known; files that are there or not are none
         check_output(output, force=force)
+
+
+def check_inputs_stay(output: str, inputs: Mapping[str, str | None], *, name: str = "OUTPUT") -> None:
+    """Say before long work that an output is one of the inputs, which would be lost, or lies in one of them."""
+    for role, path in inputs.items():
+        if path is None or not (source := Path(path)).exists():
+            continue
+        if Path(output).exists() and source.samefile(output):
+            raise click.UsageError(f"{name} is {role} itself, which would be lost. Name another place.")
+        if source.is_dir() and Path(output).resolve().is_relative_to(source.resolve()):
+            raise click.UsageError(
+                f"{name} lies in the folder {role}, and would be read as a part of it the next time. Name another place."
+            )
 
 
 def read(context: click.Context, *, source: str | None = None) -> Traces:
