@@ -141,7 +141,7 @@ def check_inputs_stay(output: str, inputs: Mapping[str, str | None], *, name: st
             raise click.UsageError(f"{name} is {role} itself, which would be lost. Name another place.")
         if source.is_dir() and Path(output).resolve().is_relative_to(source.resolve()):
             raise click.UsageError(
-                f"{name} lies in the folder {role}, and would be read as a part of it the next time. Name another place."
+                f"{name} lies in the folder {role}, and would be read as part of it the next time. Name another place."
             )
 
 
@@ -221,6 +221,9 @@ def in_plain_words() -> Iterator[None]:
             yield
         except _EXPECTED as error:
             words = error.args[0] if isinstance(error, KeyError) else str(error)
+            if isinstance(error, MemoryError) and not words:  # Python's own has no words
+                words = "There is not enough memory."
+            words = " ".join((words, *getattr(error, "__notes__", ())))
             click.echo(f"Error: {_by_options(' '.join(words.split()))}", err=True)
             sys.exit(1)
 

@@ -249,7 +249,12 @@ def test_other_tables_are_no_results(tmp_path, text, city):
         ({"seeds": "3"}, TypeError, "'seeds' parameter of evaluate"),
         ({"seeds": [1, 1]}, ValueError, "'seeds' parameter of evaluate must be one or more different"),
         ({"seeds": [1.5]}, TypeError, "'seeds' parameter of evaluate"),
+        ({"seeds": 10**14}, ValueError, "'seeds' parameter of evaluate must be a whole number of at most 100,000"),
+        ({"seeds": range(10**14)}, ValueError, "'seeds' parameter of evaluate .* at most 100,000 of them"),
+        ({"datasets": {"\ud800": None}}, ValueError, "'datasets' of evaluate must be valid Unicode"),
         ({"n_jobs": 0}, ValueError, "'n_jobs' parameter of evaluate"),
+        ({"n_jobs": 10**20}, ValueError, "'n_jobs' parameter of evaluate must be a number of processes up to 10,000"),
+        ({"n_jobs": -(10**20)}, ValueError, "'n_jobs' parameter of evaluate"),
         ({"n_jobs": "all"}, ValueError, "'n_jobs' parameter of evaluate"),
     ],
 )
@@ -257,3 +262,106 @@ def test_wrong_parameters_are_refused(city, parameters, error, words):
     whole = {"datasets": {"city": city}, "mechanisms": [Promesse(200)], "metrics": [PoiRetrieval()]} | parameters
     with pytest.raises(error, match=words):
         pg.evaluate(whole.pop("datasets"), whole.pop("mechanisms"), **whole)
+
+
+class Failing(Promesse):
+    """A mechanism that fails."""
+
+    def _protect(self, traces):
+        raise ValueError("x")
+
+
+class Mutating(Promesse):
+    """A mechanism that works on what others get as well."""
+
+    def _protect(self, traces):
+        traces.points[:] = traces.points[0]
+        return traces
+
+
+class Valued(Compression):
+    """A metric that gives no number."""
+
+    def value(self, detail):
+        return None
+
+
+class Unsplit(Compression):
+    """A metric that does not split into two."""
+
+    def split(self, original):
+        return original
+
+
+@dataclass(frozen=True)
+class Unitless(pg.Metric):
+    """A metric without a unit."""
+
+    def _detail(self, pairs, index):
+        return pd.Series([1.0])
+
+    def value(self, detail):
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted(pg.Mechanism):
+    """A random mechanism without a __dict__ of its own."""
+
+    seed: int | None = None
+
+    def _protect(self, traces):
+        return traces.select(np.arange(traces.records) % (2 + self.seed) == 0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_says_which_run_it_ended(city, n_jobs):
+    with pytest.raises(ValueError, match=r"^x") as error:
+        pg.evaluate({"fine city": city}, [Promesse(200), Failing(100)], [Compression()], n_jobs=n_jobs)
+    assert "This came up with dataset 'fine city', mechanism Failing(epsilon=100" in error.value.__notes__[0]
+
+
+def test_an_error_says_with_which_data_metric_and_seed_it_came(city):
+    with pytest.raises(TypeError, match=r"Valued.value must return a number. Got None instead") as error:
+        pg.evaluate({"c": city}, [GeoIndistinguishability(0.01)], [Valued()], seeds=[7])
+    assert error.value.__notes__[0].endswith("metric Valued(), seed 7.")
+    with pytest.raises(TypeError, match=r"Valued.value must return a number"):
+        pg.measure(city, city, [Valued()])
+    with pytest.raises(
+        TypeError, match=r"Unsplit.split must return a pair of Traces. Got a value of type Traces"
+    ) as error:
+        pg.evaluate({"c": city}, [Promesse(200)], [Unsplit()])
+    assert error.value.__notes__ == ["This came up with dataset 'c', metric Unsplit()."]
+    with pytest.raises(ValueError, match=r"no CRS") as error:
+        pg.evaluate({"c": city, "d": city.set_crs(None, allow_override=True)}, [Promesse(200)])
+    assert error.value.__notes__ == ["This came up with dataset 'd'."]
+
+
+def test_a_metric_without_a_unit_is_refused(city):
+    for look in (
+        lambda: pg.measure(city, city, [Unitless()]),
+        lambda: pg.evaluate({"c": city}, [Promesse(200)], [Unitless()]),
+    ):
+        with pytest.raises(TypeError, match=r"Unitless has no unit. Say one in the class"):
+            look()
+
+
+@pytest.mark.parametrize("metric", [Compression(), pg.Reidentification()])
+def test_a_mechanism_that_changes_the_original_is_named(city, metric):
+    with pytest.raises(ValueError, match=r"Mutating._protect changed the Traces that came"):
+        pg.evaluate({"c": city}, [Mutating(100)], [metric])
+
+
+def test_a_mechanism_may_have_slots(city):
+    table = pg.evaluate({"c": city}, [Slotted()], [Compression()], seeds=2)
+    assert table.seed.tolist() == [0, 1]
+    assert table.value.tolist() == pytest.approx([50, 100 / 3], rel=0.05)
+
+
+def test_one_record_leaves_the_figures_of_other_metrics(city):
+    with pytest.warns(UserWarning, match=r"nobody is identified"):
+        table = pg.evaluate(
+            {"c": city.iloc[:1]}, [GeoIndistinguishability(0.01)], [Compression(), pg.Reidentification()]
+        )
+    assert table.value.iloc[0] == 100
+    assert np.isnan(table.value.iloc[1])

@@ -126,6 +126,15 @@ def test_when_nobody_is_known_the_way_is_named_and_nobody_else():
     assert "secret" not in str(error.value)
 
 
+def test_where_only_unknown_users_go_on_nobody_is_identified():
+    known, later = staying([[(0, 0)]], users=["a"]), staying([[(0, 0)]], users=["b-00000"])
+    metric = Reidentification()
+    with pytest.warns(UserWarning, match="None of the 1 protected trace is of a user of the first half.*nobody is id"):
+        assert metric.value(metric.detail(known, later)) == 0
+    with pytest.warns(UserWarning, match="nobody is identified"):
+        assert np.isnan(metric.value(metric.detail(known.select(np.zeros(known.records, bool)), later)))
+
+
 @pytest.mark.parametrize("kind", ["frame", "traces"])
 def test_the_halves_are_cut_at_the_midpoint_and_the_second_at_gaps(kind):
     # From 0 to 20 h: the record at 10 h belongs to the second half, which has a pause of 5 h.

@@ -1,8 +1,10 @@
 """Mechanisms on data sets, looked at by metrics: one row a figure."""
 
+import numbers
 import time as clock
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -14,15 +16,16 @@ from tqdm import tqdm
 
 from promesse_geo import check
 from promesse_geo.columns import Name
+from promesse_geo.evaluate.parameters import checked_datasets, checked_jobs, checked_seeds, checked_things
 from promesse_geo.evaluate.results import provenance
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
+from promesse_geo.metrics.base import mark_of
 from promesse_geo.traces import Traces, as_traces
 
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
 """The measures of the paper: Tables II, III, IV and VI."""
 
-_LARGEST_SEED = 2**63 - 1
 Seeded = TypeVar("Seeded", Mechanism, Metric)
 
 
@@ -62,7 +65,7 @@ def measure(
     >>> pg.measure(city, city.promesse.smooth(200), [pg.PoiRetrieval()]).unit.tolist()
     ['%']
     """
-    checked = _checked(metrics, Metric, name="metrics", owner="measure", such_as="[pg.PoiRetrieval()]")
+    checked = checked_things(metrics, Metric, name="metrics", owner="measure", such_as="[pg.PoiRetrieval()]")
     for metric in checked:
         if _splits(metric):
             raise ValueError(
@@ -70,7 +73,10 @@ def measure(
                 "that was protected already. Use pg.evaluate."
             )
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-    values = [metric.value(metric.detail(before, after)) for metric in checked]
+    values = []
+    for metric in checked:
+        with _named(metric=metric):
+            values.append(_figure(metric, metric.detail(before, after)))
     shown = [repr(metric) for metric in checked]
     table = pd.DataFrame({"metric": shown, "value": values, "unit": [metric.unit for metric in checked]})
     table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": shown}))
@@ -130,26 +136,28 @@ def evaluate(
     >>> table.shape
     (6, 7)
     """
-    named = _checked_datasets(datasets)
-    to_run = _checked(mechanisms, Mechanism, name="mechanisms", owner="evaluate", such_as="[pg.Promesse(200)]")
-    looks = _checked(metrics, Metric, name="metrics", owner="evaluate", such_as="[pg.PoiRetrieval()]")
-    numbers = _checked_seeds(seeds)
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise ValueError(check.refuse("n_jobs", "evaluate", "a number of processes, or -1 for all", n_jobs))
+    named = checked_datasets(datasets)
+    to_run = checked_things(mechanisms, Mechanism, name="mechanisms", owner="evaluate", such_as="[pg.Promesse(200)]")
+    looks = checked_things(metrics, Metric, name="metrics", owner="evaluate", such_as="[pg.PoiRetrieval()]")
+    chosen = checked_seeds(seeds, owner="evaluate")
+    processes = checked_jobs(n_jobs, owner="evaluate")
     parameters = {
         "mechanisms": [repr(mechanism) for mechanism in to_run],
         "metrics": [repr(metric) for metric in looks],
-        "seeds": numbers,
+        "seeds": chosen,
     }
-    traces = {name: as_traces(data, user=user, time=time) for name, data in named.items()}
-    runs = [(mechanism, seed) for mechanism in to_run for seed in _seeds_of(mechanism, numbers)]
+    traces = {}
+    for name, data in named.items():
+        with _named(dataset=name):
+            traces[name] = as_traces(data, user=user, time=time)
+    runs = [(mechanism, seed) for mechanism in to_run for seed in _seeds_of(mechanism, chosen)]
     rows: list[dict[str, Any]] = []
     with tqdm(desc="evaluating", unit=" runs", total=len(traces) * len(runs), delay=1, disable=None) as bar:
         for name, data in traces.items():
-            benches = [_bench(data, group, numbers) for group in _groups(looks)]
+            benches = [_bench(name, data, group, chosen) for group in _groups(looks)]
             jobs = (delayed(_run)(benches, mechanism, seed) for mechanism, seed in runs)
             for (mechanism, _), (found, told) in zip(
-                runs, Parallel(n_jobs=int(n_jobs), return_as="generator")(jobs), strict=True
+                runs, Parallel(n_jobs=processes, return_as="generator")(jobs), strict=True
             ):
                 for words in told:
                     check.tell(f"{name}, {mechanism!r}: {words}")
@@ -160,10 +168,12 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class _Bench:
-    """Original traces, what is to be protected of them, and metrics by seed with their indexes."""
+    """Original traces, what is to be protected of them and its mark, and metrics by seed with their indexes."""
 
+    name: str
     reference: Traces
     to_protect: Traces
+    mark: bytes
     looks: list[tuple[Metric, list[tuple[int | None, Metric, Any]]]]
 
 
@@ -173,14 +183,44 @@ def _groups(metrics: list[Metric]) -> list[list[Metric]]:
     return ([together] if together else []) + [[metric] for metric in metrics if _splits(metric)]
 
 
-def _bench(traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Bench:
+def _bench(name: str, traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Bench:
     first = metrics[0]
-    reference, to_protect = first.split(traces) if _splits(first) else (traces, traces)  # type: ignore[attr-defined]
+    with _named(dataset=name, metric=first):
+        reference, to_protect = _halves(first, traces) if _splits(first) else (traces, traces)
     looks = []
     for metric in metrics:
         ready = [(seed, seeded(metric, seed)) for seed in _seeds_of(metric, seeds)]
-        looks.append((metric, [(seed, one, one.index(reference)) for seed, one in ready]))
-    return _Bench(reference, to_protect, looks)
+        with _named(dataset=name, metric=metric):
+            looks.append((metric, [(seed, one, one.index(reference)) for seed, one in ready]))
+    return _Bench(name, reference, to_protect, mark_of(to_protect), looks)
+
+
+def _halves(metric: Any, traces: Traces) -> tuple[Traces, Traces]:
+    """What a metric, which others may have written, splits data into."""
+    halves = metric.split(traces)
+    if not isinstance(halves, tuple) or len(halves) != 2 or not all(isinstance(half, Traces) for half in halves):
+        kind = check.shown(halves)
+        raise TypeError(f"{type(metric).__name__}.split must return a pair of Traces. Got {kind} instead.")
+    return halves
+
+
+def _figure(metric: Metric, detail: Any) -> float:
+    """The value that a metric, which others may have written, gives to a detail."""
+    value = metric.value(detail)
+    if not isinstance(value, (numbers.Real, np.bool_)):
+        raise TypeError(f"{type(metric).__name__}.value must return a number. Got {check.shown(value)} instead.")
+    return float(value)
+
+
+@contextmanager
+def _named(*, seed: int | None = None, **parts: Any) -> Iterator[None]:
+    """Add to any error which part of the work it stopped."""
+    try:
+        yield
+    except Exception as error:
+        words = [f"{name} {part!r}" for name, part in parts.items()] + ([] if seed is None else [f"seed {seed}"])
+        error.add_note(f"This came up with {', '.join(words)}.")
+        raise
 
 
 def _run(benches: list[_Bench], mechanism: Mechanism, seed: int | None) -> tuple[list[dict[str, Any]], list[str]]:
@@ -189,21 +229,28 @@ def _run(benches: list[_Bench], mechanism: Mechanism, seed: int | None) -> tuple
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         for bench in benches:
-            begin = clock.perf_counter()
-            protected = seeded(mechanism, seed).protect(bench.to_protect)
-            seconds = clock.perf_counter() - begin
+            with _named(dataset=bench.name, mechanism=mechanism, seed=seed):
+                begin = clock.perf_counter()
+                protected = seeded(mechanism, seed).protect(bench.to_protect)
+                seconds = clock.perf_counter() - begin
+                if mark_of(bench.to_protect) != bench.mark:
+                    raise ValueError(
+                        f"{type(mechanism).__name__}._protect changed the Traces that came, which all others get as "
+                        "well. Work on copies of their arrays."
+                    )
             for metric, ready in bench.looks:
                 for its_seed, one, index in ready:
                     if seed is not None and its_seed is not None and its_seed != seed:
                         continue
-                    value = one.value(one.detail(bench.reference, protected, index=index))
                     shown = its_seed if seed is None else seed
+                    with _named(dataset=bench.name, mechanism=mechanism, metric=metric, seed=shown):
+                        value = _figure(one, one.detail(bench.reference, protected, index=index))
                     rows.append(
                         {
                             "metric": repr(metric),
                             "unit": metric.unit,
                             "seed": shown,
-                            "value": float(value),
+                            "value": value,
                             "seconds": seconds,
                         }
                     )
@@ -221,7 +268,7 @@ def _table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
 
 def is_random(thing: Mechanism | Metric) -> bool:
     """Whether chance plays a part and no seed of its own decides it."""
-    return any(field.name == "seed" for field in fields(thing)) and vars(thing)["seed"] is None
+    return any(field.name == "seed" and getattr(thing, field.name) is None for field in fields(thing))
 
 
 def seeded(thing: Seeded, seed: int | None) -> Seeded:
@@ -235,40 +282,3 @@ def _seeds_of(thing: Mechanism | Metric, seeds: list[int]) -> Sequence[int | Non
 
 def _splits(metric: Metric) -> bool:
     return hasattr(metric, "split")
-
-
-def _checked(things: Any, kind: type, *, name: str, owner: str, such_as: str) -> list[Any]:
-    rule = f"a list such as {such_as}, of what derives from pg.{kind.__name__}"
-    if isinstance(things, (str, Mapping)) or not isinstance(things, Sequence):
-        raise TypeError(check.refuse(name, owner, rule, things))
-    for thing in things:
-        if not isinstance(thing, kind):
-            raise TypeError(check.refuse(name, owner, rule, things))
-    if len(things) == 0:
-        raise ValueError(check.refuse(name, owner, rule, things))
-    shown = [repr(thing) for thing in things]
-    twice = next((one for one in shown if shown.count(one) > 1), None)
-    if twice is not None:
-        raise ValueError(f"The '{name}' of {owner} must differ. Got {twice} twice.")
-    return list(things)
-
-
-def _checked_datasets(datasets: Any) -> dict[str, Any]:
-    rule = "a mapping of names to data sets such as {'city': gdf}"
-    if not isinstance(datasets, Mapping):
-        raise TypeError(check.refuse("datasets", "evaluate", rule, type(datasets).__name__))
-    if len(datasets) == 0:
-        raise ValueError(check.refuse("datasets", "evaluate", rule, {}))
-    for name in datasets:
-        check.text(name, name="datasets", owner="evaluate")
-    return dict(datasets)
-
-
-def _checked_seeds(seeds: Any) -> list[int]:
-    if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Sequence | np.ndarray | range):
-        return list(range(check.whole(seeds, name="seeds", owner="evaluate")))
-    numbers = [check.whole(seed, name="seeds", owner="evaluate", low=0) for seed in seeds]
-    if len(set(numbers)) < len(numbers) or not numbers or max(int(seed) for seed in seeds) > _LARGEST_SEED:
-        rule = f"one or more different whole numbers up to {_LARGEST_SEED}"
-        raise ValueError(check.refuse("seeds", "evaluate", rule, list(seeds)))
-    return numbers

@@ -56,7 +56,7 @@ class Metric(ABC):
             To be handed to `detail`, for any protected version of the same data.
         """
         traces = as_traces(original, user=user, time=time)
-        return Index(self, _mark(traces), self._index(traces))
+        return Index(self, mark_of(traces), self._index(traces))
 
     def detail(
         self,
@@ -111,7 +111,7 @@ class Metric(ABC):
             raise TypeError(check.refuse("index", owner, "an index", index, cure=cure))
         if index.metric is not self and index.metric != self:
             raise ValueError(f"The 'index' parameter of {owner} was made by a metric of other parameters. {cure}")
-        if index.mark != _mark(original):
+        if index.mark != mark_of(original):
             raise ValueError(f"The 'index' parameter of {owner} was made of other original data. {cure}")
         return index.found
 
@@ -128,7 +128,7 @@ class Metric(ABC):
         return None
 
 
-def _mark(traces: Traces) -> bytes:
+def mark_of(traces: Traces) -> bytes:
     """A fingerprint that costs less than reading the data: space, ends of traces, and sums of all bits."""
     ends = np.concatenate((traces.offsets[:-1], traces.offsets[1:] - 1))
     mark = hashlib.blake2b(repr((type(traces.space).__name__, traces.space.crs.to_wkt())).encode())

@@ -1,5 +1,6 @@
 """Whom an attacker recognises who knows where users used to stay."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from promesse_geo.preprocess import split_gaps
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Data, Traces, through_doors
 
+_PART = re.compile(r"-[0-9]{5}$")  # how `split` ends the names of parts
 _CELLS = 4_000_000  # distances kept at a time
 
 
@@ -118,11 +120,13 @@ class Reidentification(Metric):
         users = [text.rpartition("-")[0] if "-" in text else text for text in map(str, protected.users)]
         pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))
         if len(protected) and not len(pairs.protected):
-            raise ValueError(
-                f"None of the {check.counted(len(protected), 'protected trace')} is of a user of the first half. "
-                "Protect what metric.split(gdf) returns as its second part, keeping the names of its users, and "
-                "compare that with the first part."
-            )
+            nobody = f"None of the {check.counted(len(protected), 'protected trace')} is of a user of the first half"
+            if len(original) and not any(_PART.search(str(user)) for user in protected.users):
+                raise ValueError(
+                    f"{nobody}. Protect what metric.split(gdf) returns as its second part, keeping the names of its "
+                    "users, and compare that with the first part."
+                )
+            check.tell(f"{nobody}, the only ones whom the attacker knows: nobody is identified.")
         return pairs
 
     def _index(self, original: Traces) -> Pois:
