@@ -165,8 +165,17 @@ def test_users_and_period_look_closer(city, safe):
     assert original.data["users"] == protected.data["users"] == ["user-001"]
     first, last = pd.Timestamp("2024-03-04 09:00", tz="UTC"), pd.Timestamp("2024-03-04 13:00", tz="Europe/Paris")
     later = city.promesse.map(users="user-001", period=("2024-03-04 09:00", last))
+    assert (
+        names(city.promesse.map(period="2024-03-04T09"))[0]
+        == names(city.promesse.map(period=("2024-03-04T09:00", np.datetime64("2024-03-04T09:59:59.999999999"))))[0]
+    )
     inside = city[(city.user == "user-001") & city.time.between(first, last)]
     assert names(later)[0] == f"Original: {len(inside):,} records"
+
+
+def test_a_day_has_its_last_nanosecond():
+    frame = walk([0, 0.001], [0, 0], start="2024-03-04 23:59:59.999999999", freq="1ns")
+    assert names(frame.promesse.map(period="2024-03-04"))[0] == "Original: 1 record"
 
 
 def test_user_keys_that_are_numbers_can_be_named():
@@ -178,7 +187,12 @@ def test_an_unknown_user_or_period_is_an_error_that_names_nobody(city, safe):
     with pytest.raises(ValueError, match="must name users of the original data") as caught:
         city.promesse.map(safe, users=["user-001", "nobody"])
     assert "nobody" not in str(caught.value)
-    for period in ("yesterday-ish", ("2024-03-04",), 3, ("2024-03-04", None)):
+    noon = pd.Timestamp("2024-03-04 12:00")
+    for period in (
+        *("yesterday-ish", "", "NaT", "04/03/2024", "2024-03-04/2024-03-05", "2024-02-30", "2024-03-04 08:00Z"),
+        *(3, (0, 1), ("2024-03-04",), ("2024-03-04", None), ("NaT", "NaT"), (pd.NaT, pd.NaT), ("04/03/2024", noon)),
+        (noon, noon - pd.Timedelta("1ns")),
+    ):
         with pytest.raises(ValueError, match="'period' parameter of map must be a day such as"):
             city.promesse.map(safe, period=period)
     bare = stroll(tz=None)

@@ -4,6 +4,7 @@ import datetime
 import re
 import traceback
 import warnings
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 
@@ -658,3 +659,32 @@ def test_a_mechanism_that_returns_no_traces_is_told():
     for data in (city, city.to_frame()):
         with pytest.raises(TypeError, match=r"Odd\._protect must return Traces\. Got a value of type int"):
             Odd(100).protect(data)
+
+
+NOT_AS_TRACES_ARE = {
+    "2 records of 5 without a location": lambda traces: {
+        "points": np.where(traces.times[:, None] > 2, np.nan, [1.0, 2.0])
+    },
+    "1 record of 5 without a location": lambda traces: {
+        "points": np.where(traces.times[:, None] < 1, np.inf, [1.0, 2.0])
+    },
+    "not in the order of their times": lambda traces: {"times": traces.times[::-1].copy()},
+    "whose offsets do not lead": lambda traces: {"offsets": np.array([0, 2, 4])},
+    "with a record for each user": lambda traces: {"users": traces.users[:1]},
+    "whose arrays differ in length": lambda traces: {"points": traces.points[:4]},
+    "whose points are not of their space": lambda traces: {"points": traces.points[:, :1]},
+}
+
+
+@pytest.mark.parametrize("fault", NOT_AS_TRACES_ARE)
+def test_a_mechanism_that_returns_what_is_no_trace_is_refused(fault):
+    @dataclass(frozen=True)
+    class Odd(pg.Mechanism):
+        def _protect(self, traces):
+            return replace(traces, **NOT_AS_TRACES_ARE[fault](traces))
+
+    traces = pg.Traces.from_arrays(
+        *np.ones((2, 5)), times=np.arange(5), users=["a", "b"], counts=[2, 3], crs="EPSG:32631", space="plane"
+    )
+    with pytest.raises(ValueError, match=rf"Odd\._protect returned Traces .*{fault}"):
+        Odd().protect(traces)

@@ -4,6 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
+from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.traces import Data, Traces, through_doors
 
@@ -51,6 +54,9 @@ class Mechanism(ABC):
         if not isinstance(protected, Traces):
             kind = type(protected).__name__
             raise TypeError(f"{type(self).__name__}._protect must return Traces. Got a value of type {kind} instead.")
+        fault = _fault(protected)
+        if fault:
+            raise ValueError(f"{type(self).__name__}._protect returned Traces {fault}. pg.Traces says what they hold.")
         return protected
 
     @abstractmethod
@@ -60,3 +66,21 @@ class Mechanism(ABC):
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that may be published: all but the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
+
+
+def _fault(traces: Traces) -> str:
+    """What is wrong with Traces that somebody made by hand, if anything: such would look private to every metric."""
+    offsets, records = traces.offsets, traces.records
+    if len(offsets) != len(traces) + 1 or offsets[0] != 0 or offsets[-1] != records or (traces.counts <= 0).any():
+        return "whose offsets do not lead from 0 to the number of records, with a record for each user"
+    if traces.points.shape != (records, traces.space.dimension) or len(traces.positions) != records:
+        return "whose arrays differ in length, or whose points are not of their space"
+    with np.errstate(invalid="ignore", over="ignore"):
+        whole = np.isfinite(traces.points.sum())  # takes no memory, as long as all is well
+    bad = 0 if whole else int((~np.isfinite(traces.points)).any(axis=1).sum())
+    if bad:
+        return f"with {check.counted(bad, 'record')} of {records:,} without a location (NaN or infinite)"
+    back = np.flatnonzero(traces.times[1:] < traces.times[:-1]) + 1
+    if not np.isin(back, offsets).all():
+        return "with records that are not in the order of their times"
+    return ""

@@ -1,6 +1,8 @@
 """Whom and when to draw."""
 
+import re
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,9 @@ import pandas as pd
 
 from promesse_geo import check
 from promesse_geo.traces import Traces
+
+_TIME = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?)?)?)?")
+_ZONED = re.compile(rf"{_TIME.pattern}( ?(Z|[+-][0-9]{{2}}:?[0-9]{{2}}))?")
 
 
 def chosen_traces(
@@ -42,13 +47,28 @@ def _window(period: Any, original: Traces, *, owner: str) -> tuple[int, int]:
     """First and last nanosecond of a period."""
     try:
         if isinstance(period, str):
+            if not _TIME.fullmatch(period):
+                raise ValueError
             whole = pd.Period(period)
-            return _moment(whole.start_time, original), _moment(whole.end_time, original)
-        first, last = (pd.Timestamp(end) for end in period)
-        return _moment(first, original), _moment(last, original)
+            begin, end = (_moment(each.start_time, original) for each in (whole, whole + 1))
+            return begin, end - 1
+        begin, end = (_moment(_end(end), original) for end in period)
+        if end < begin:
+            raise ValueError
     except (ValueError, TypeError, OverflowError):
-        rule = "a day such as '2008-05-18' or two times, with a zone only where the data has one"
+        rule = (
+            "a day such as '2008-05-18' (or its month, hour or minute) or two times, the first not after the second, "
+            "with a zone only where the data has one"
+        )
         raise ValueError(check.refuse("period", owner, rule, period)) from None
+    return begin, end
+
+
+def _end(time: Any) -> pd.Timestamp:
+    """One of two times; no number, and text only as ISO 8601 has it, for pandas guesses at all else."""
+    if (isinstance(time, str) and _ZONED.fullmatch(time)) or isinstance(time, (date, np.datetime64)):
+        return pd.Timestamp(time)
+    raise ValueError
 
 
 def _moment(time: pd.Timestamp, traces: Traces) -> int:
