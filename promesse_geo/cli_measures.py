@@ -16,10 +16,12 @@ from promesse_geo.cli_options import (
     read,
     wrong_call,
 )
+from promesse_geo.evaluate.parameters import MOST_SEEDS
 from promesse_geo.evaluate.results import check_results_output
-from promesse_geo.output import check_place
+from promesse_geo.paper import check_report_folder
 from promesse_geo.paper import reproduce as reproduce_paper
 from promesse_geo.pois.files import check_pois_output, write_pois
+from promesse_geo.pois.stays import checked_stay
 from promesse_geo.view.tables import measures
 
 _diameter = click.option(
@@ -93,11 +95,11 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
         check_inputs_stay(output, {"INPUT": context.obj["source"]})
         with wrong_call():
             check_pois_output(Path(output), force=force)
+            checked_stay(diameter, duration, owner="pois")
         traces = read(context)
-        with wrong_call():
-            found = pg.pois(traces, diameter, duration)
+        found = pg.pois(traces, diameter, duration)
         write_pois(found, Path(output), force=force)
-        users = found.iloc[:, 0].nunique() if len(found) else 0
+        users = min(len(found), 1) if traces.names.user is None else found[traces.names.user].nunique()
         click.echo(
             f"{click.format_filename(output)}: {check.counted(len(found), 'point')} of interest in "
             f"{users:,} of {check.counted(len(traces), 'trace')}"
@@ -113,7 +115,7 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
     type=click.IntRange(min=1),
     help="Leave out users with fewer days of data; by default 21 in real data, none in the made-up city.",
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="How often to draw.")
+@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=3, show_default=True, help="How often to draw.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to use; -1 is one per processor.")
 @click.option("--attacks", is_flag=True, help="Go beyond the paper: stronger attacks and area coverage, with one seed.")
 @click.option("--out", metavar="DIR", default="promesse-tables", show_default=True, help="Folder to write to.")
@@ -137,8 +139,7 @@ def reproduce(
     with in_plain_words():
         folder = Path(out)
         check_inputs_stay(out, {"--cabspotting": cabspotting, "--geolife": geolife, "--mdc": mdc}, name="--out")
-        if (folder / "report.html").exists() and not force:
-            check_place(folder / "report.html", force=force)
+        check_report_folder(folder, force=force)
         done = reproduce_paper(
             cabspotting=cabspotting,
             geolife=geolife,

@@ -26,6 +26,7 @@ FLOORS = (
     ("cli_options",),
     ("cli_measures", "cli_protect"),
     ("cli", "dask"),
+    ("__main__",),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 LAZY_ENGINE = {"dask"}  # may import its engine late

@@ -1,5 +1,9 @@
 """The commands measure, pois and reproduce: what they write, and what they never do to their inputs."""
 
+import subprocess
+import sys
+
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -54,3 +58,81 @@ def test_nothing_is_written_into_a_folder_that_is_an_input(files):
         assert called.exit_code == 2
         assert name in " ".join(called.stderr.split())
     assert [path.name for folder in (city, safe) for path in folder.iterdir()] == ["c.parquet"] * 2
+
+
+def test_the_module_is_the_command():
+    called = subprocess.run(
+        [sys.executable, "-m", "promesse_geo", "--version"], capture_output=True, text=True, check=True
+    )
+    assert called.stdout == f"promesse-geo, version {pg.__version__}\n"
+
+
+def test_without_users_there_is_one_trace_to_stay_in(files, tmp_path):
+    one = pg.read_file(files[0]).to_frame().query("user == 'user-000'")
+    pg.write(pg.Traces.from_frame(one.drop(columns="user"), user=None), tmp_path / "one.parquet")
+    called = run("pois", tmp_path / "one.parquet", tmp_path / "p.csv", "--one-trace")
+    found = len(pd.read_csv(tmp_path / "p.csv"))
+    assert found > 1
+    assert f"{found} points of interest in 1 of 1 trace" in called.stdout
+    pg.write(pg.Traces.from_frame(one.drop(columns="user").iloc[:2], user=None), tmp_path / "two.parquet")
+    assert (
+        "0 points of interest in 0 of 1 trace"
+        in run(*("pois", tmp_path / "two.parquet", tmp_path / "q.csv", "--one-trace")).stdout
+    )
+
+
+def test_a_wrong_parameter_is_refused_before_the_input_is_read(files, tmp_path):
+    for words in (("--diameter", "nan"), ("--diameter", "0"), ("--duration", "0")):
+        called = run("pois", files[0], tmp_path / "p.csv", *words)
+        assert called.exit_code == 2
+        assert "reading" not in called.stderr
+
+
+@pytest.mark.parametrize("name", ["table_1.csv", "table_10.csv", "report.md", "report.html", "results.csv"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("promesse_geo.cli_measures.reproduce_paper", _no_work)
+    (tmp_path / name).touch()
+    called = run("reproduce", "--out", tmp_path, "--seeds", 1)
+    assert called.exit_code == 1
+    assert f"{name}' is there already" in called.stderr
+    for folder in (tmp_path / name, tmp_path / name / "more"):
+        called = run("reproduce", "--out", folder, "--seeds", 1)
+        assert called.exit_code == 1
+        assert "is a file. Name a folder, or one to be made." in called.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder that nobody can write to, not even root")
+def test_a_folder_that_takes_nothing_is_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr("promesse_geo.cli_measures.reproduce_paper", _no_work)
+    called = run("reproduce", "--out", "/proc/tables", "--seeds", 1)
+    assert called.exit_code == 1
+    assert "Nothing can be written to the folder '/proc'" in called.stderr
+
+
+def _no_work(**named):
+    raise AssertionError("the work was begun")
+
+
+def test_the_number_of_draws_has_a_bound(tmp_path):
+    called = run("reproduce", "--seeds", 99999999999999, "--out", tmp_path)
+    assert called.exit_code == 2
+    assert "100000" in called.stderr
+
+
+@pytest.mark.parametrize("wrong", [{"n_jobs": 0}, {"seeds": 0}, {"mdc": "/none"}])
+def test_the_experiment_checks_all_it_is_given_before_it_reads(wrong, tmp_path, monkeypatch):
+    monkeypatch.setattr("promesse_geo.paper.experiment._prepared", _no_work)
+    with pytest.raises((ValueError, FileNotFoundError), match=r"of reproduce must|no file or folder '/none'"):
+        pg.reproduce(geolife=tmp_path, **wrong)
+
+
+def test_memory_that_is_short_is_said_in_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("promesse_geo.cli_measures.reproduce_paper", _out_of_memory)
+    called = run("reproduce", "--out", tmp_path / "tables")
+    assert called.stderr == "Error: There is not enough memory. This came up with dataset 'c'.\n"
+
+
+def _out_of_memory(**named):
+    error = MemoryError()
+    error.add_note("This came up with dataset 'c'.")
+    raise error

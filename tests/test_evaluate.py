@@ -208,6 +208,28 @@ def test_a_file_of_something_else_is_refused(tmp_path, name):
         pg.load_results(tmp_path / f"none{name}")
 
 
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_any_name_of_a_data_set_comes_back(city, tmp_path, name):
+    names = ["a\rb", "a\nb", "a\r\nb", '"', "a,b", "", "# {}", "\t", "\u2028", "1"]
+    table = pg.evaluate(dict.fromkeys(names, city), [Promesse(200)], [Compression()])
+    pg.save_results(table, tmp_path / name)
+    again = pg.load_results(tmp_path / name)
+    pd.testing.assert_frame_equal(again, table, check_dtype=False, check_exact=True)
+    assert again.attrs == table.attrs
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_what_json_cannot_keep_is_named(city, tmp_path, name):
+    endless = []
+    endless.append(endless)
+    for value in (np.int64(3), pd.Timestamp(0), endless, {(1, 2): 3}):
+        table = pg.measure(city, city, [Compression()])
+        table.attrs["mine"] = value
+        with pytest.raises(TypeError, match="attrs of the table hold 'mine', whose value JSON cannot keep"):
+            pg.save_results(table, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_large_seeds_come_back_and_larger_ones_are_refused(city, tmp_path):
     table = pg.evaluate({"city": city}, [GeoIndistinguishability(0.01)], [Compression()], seeds=[2**53 + 1, 2**63 - 1])
     for name in ("results.csv", "results.parquet"):
@@ -224,6 +246,8 @@ def test_large_seeds_come_back_and_larger_ones_are_refused(city, tmp_path):
         "# [1]\nmetric,value,unit\n",
         '# {"metrics": []}\nmetric,value,unit,seed\nA(),1.0,%,1.5\n',
         '# {"metrics": []}\nmetric,value,unit,seed\nA(),1.0,%,inf\n',
+        '# {"metrics": []}\nmetric,value,unit\n1,2,3,4\n',
+        "# " + 100_000 * "[" + "\nmetric,value,unit\nA(),1.0,%\n",
     ],
 )
 def test_other_tables_are_no_results(tmp_path, text, city):

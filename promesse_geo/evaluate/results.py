@@ -1,5 +1,6 @@
 """How results came about, and results as files."""
 
+import csv
 import hashlib
 import json
 import math
@@ -81,12 +82,26 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     if not isinstance(table, pd.DataFrame):
         raise TypeError(check.refuse("table", "save_results", "what pg.evaluate returned", table))
     target = check_results_output(path, force=force)
+    about = _as_json(table.attrs)
     with renamed_when_whole(target, force=force) as temporary:
         if target.suffix.lower() == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
-            first = _COMMENT + json.dumps(table.attrs) + "\n"
-            temporary.write_text(first + table.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+            text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # else "\r" ends a row
+            temporary.write_text(f"{_COMMENT}{about}\n{text}", encoding="utf-8")
+
+
+def _as_json(about: Mapping[Any, Any]) -> str:
+    """How results came about as text, or say what cannot be one."""
+    for name, value in about.items():
+        try:
+            json.dumps({name: value})
+        except (TypeError, ValueError, RecursionError):
+            raise TypeError(
+                f"The attrs of the table hold {check.shown(name)}, whose value JSON cannot keep: "
+                f"{check.shown(value)}. Make it text, numbers or lists of them, or remove it."
+            ) from None
+    return json.dumps(about)
 
 
 def check_results_output(path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -119,7 +134,7 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
         table = pd.read_parquet(source) if source.suffix.lower() == ".parquet" else _from_csv(source)
         if not {"metric", "value", "unit"} <= set(table.columns) or "metrics" not in table.attrs:
             raise ValueError("neither of evaluate nor of measure")
-    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError) as error:
         if isinstance(error, OSError):
             raise
         raise ValueError(f"The file {str(source)!r} holds no results that pg.save_results wrote.") from error
@@ -132,6 +147,8 @@ def _from_csv(source: Path) -> pd.DataFrame:
         if not first.startswith(_COMMENT):
             raise ValueError("no first line of save_results")
         table = pd.read_csv(file, dtype="str", keep_default_na=False)
+    if not isinstance(table.index, pd.RangeIndex):
+        raise ValueError("more fields than heads")
     for name in table.columns.intersection(_NUMBERS):  # to the last digit
         table[name] = np.array([float(text) if text else math.nan for text in table[name]])
     if "seed" in table:

@@ -213,13 +213,20 @@ def _figure(metric: Metric, detail: Any) -> float:
 
 
 @contextmanager
-def _named(*, seed: int | None = None, **parts: Any) -> Iterator[None]:
+def _named(
+    *,
+    dataset: str | None = None,
+    mechanism: Mechanism | None = None,
+    metric: Metric | None = None,
+    seed: int | None = None,
+) -> Iterator[None]:
     """Add to any error which part of the work it stopped."""
     try:
         yield
     except Exception as error:
-        words = [f"{name} {part!r}" for name, part in parts.items()] + ([] if seed is None else [f"seed {seed}"])
-        error.add_note(f"This came up with {', '.join(words)}.")
+        parts = {"dataset": dataset, "mechanism": mechanism, "metric": metric, "seed": seed}
+        words = ", ".join(f"{name} {part!r}" for name, part in parts.items() if part is not None)
+        error.add_note(f"This came up with {words}.")
         raise
 
 

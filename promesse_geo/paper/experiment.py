@@ -15,6 +15,7 @@ from promesse_geo import check
 from promesse_geo.datasets import make_city, read_cabspotting, read_geolife, read_mdc
 from promesse_geo.days import collapse_empty_days, first_days
 from promesse_geo.evaluate import evaluate, load_results
+from promesse_geo.evaluate.parameters import checked_jobs, checked_seeds
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
 from promesse_geo.paper import published, tables
@@ -144,13 +145,17 @@ def reproduce(
     """
     if min_days is not None:
         min_days = check.whole(min_days, name="min_days", owner="reproduce")
+    chosen, processes = checked_seeds(seeds, owner="reproduce"), checked_jobs(n_jobs, owner="reproduce")
     sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
+    for source in sources.values():
+        if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
+            raise FileNotFoundError(f"There is no file or folder {str(source)!r}.")
     prepared, results, times = [], [], []
     beyond = check.flag(attacks, name="attacks", owner="reproduce")
     for name, whole, parts in _prepared(sources, min_days, with_whole=beyond):
         prepared.append(tables.table_1({name: parts}))
         mechanisms = [row.mechanism for row in published.ROWS if name not in row.without]
-        results.append(evaluate({name: parts}, mechanisms, seeds=seeds, n_jobs=n_jobs))
+        results.append(evaluate({name: parts}, mechanisms, seeds=chosen, n_jobs=processes))
         times += [(name, *timed) for timed in _times(parts)]
         if whole is not None:
             results += _attacked(name, whole, parts, mechanisms)

@@ -3,6 +3,7 @@
 import html
 import io
 import math
+import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,8 @@ _WHAT = {
 
 _DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
 
+_OTHERS = ("report.md", "report.html", "results.csv")
+
 _MISSING = {name: [""] for name in ("paper", "ours", "spread", "ratio")}
 
 _STYLE = """
@@ -68,6 +71,7 @@ _ABOUT = (
 
 def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder: Path, *, force: bool) -> list[Path]:
     """Write everything to a folder; return what was written."""
+    check_report_folder(folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     texts: dict[Path, str] = {
         folder / f"table_{number}.csv": table.to_csv(index=False, lineterminator="\n")
@@ -76,13 +80,26 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
     texts[folder / "report.md"] = as_markdown(tables, results)
     texts[folder / "report.html"] = as_html(tables, results)
     everything = folder / "results.csv"
-    for path in (*texts, everything):
-        check_place(path, force=force)
     for path, text in texts.items():
         with renamed_when_whole(path, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
     save_results(results, everything, force=force)
     return [*texts, everything]
+
+
+def check_report_folder(folder: Path, *, force: bool) -> None:
+    """Say before long work why a report cannot be written to a folder, which may not be there yet."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{str(there)!r} is a file. Name a folder, or one to be made.")
+    try:
+        with tempfile.TemporaryDirectory(dir=there):
+            pass
+    except OSError as error:
+        raise type(error)(f"Nothing can be written to the folder {str(there)!r}. Name another one.") from error
+    if folder.is_dir():
+        for name in (*(f"table_{number}.csv" for number in range(1, len(TITLES) + 1)), *_OTHERS):
+            check_place(folder / name, force=force)
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
