@@ -40,6 +40,13 @@ def share_at(axes, label, value) -> float:
     return float(share[x <= value].max(initial=0))
 
 
+def drawn(axes) -> bytes:
+    """The picture, for which every word and every axis must be one that can be drawn."""
+    picture = io.BytesIO()
+    axes.figure.savefig(picture)
+    return picture.getvalue()
+
+
 @EVERY
 def test_axes_are_named_with_their_units_and_the_legend_names_the_lines(draw):
     frame = commute()
@@ -94,8 +101,37 @@ def test_columns_can_be_named(draw):
 @pytest.mark.parametrize("draw", [spatial_error, speeds, intervals])
 def test_nothing_at_all_is_an_empty_picture(draw):
     nothing = commute().iloc[:0]
-    for line in draw(nothing, nothing).lines:
+    axes = draw(nothing, nothing)
+    for line in axes.lines:
         assert len(line.get_xydata()) == 0
+    assert drawn(axes)
+
+
+@pytest.mark.parametrize("draw", [spatial_error, speeds, intervals, space_time])
+@pytest.mark.parametrize("records", [1, 2])
+def test_a_record_or_two_can_be_drawn(draw, records):
+    few = commute().iloc[:records]
+    assert drawn(draw(few, few))
+
+
+@EVERY
+def test_names_are_shown_as_they_are(draw):
+    frame, names = commute(), ["$a", "_b", "$c$", "\\$d", "__", "{e}^$"]
+    axes = draw(frame, dict.fromkeys(names, frame))
+    before = [] if draw is spatial_error else ["original"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == before + names
+    assert drawn(axes)
+
+
+@EVERY
+def test_lines_that_were_there_keep_their_names(draw):
+    axes = Figure().subplots()
+    axes.plot([1, 2], [1, 2], label="mine")
+    axes.plot([1, 2], [1, 2])
+    frame = commute()
+    draw(frame, {"a": frame, "b": frame}, ax=axes)
+    assert axes.get_legend().get_texts()[0].get_text() == "mine"
+    assert len(axes.get_legend().get_texts()) == 3 + (draw is not spatial_error)
 
 
 def test_spatial_errors_are_shown_as_shares_of_records():

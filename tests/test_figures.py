@@ -106,6 +106,18 @@ def test_places_are_ringed_and_named_in_each_panel(crs):
         assert rings.get_xydata() == pytest.approx(points_of(panels_of(frame)[0])[[0, -1]], abs=1e-6)
 
 
+def test_names_of_places_are_no_formulas_and_places_are_points():
+    frame = winding()
+    ends = frame.geometry.iloc[[0, -1]].set_axis(["$home", "_{$"])
+    figure = overview(frame, places=ends)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["$home", "_{$"]
+    picture = io.BytesIO()
+    figure.savefig(picture)
+    assert picture.getvalue()
+    with pytest.raises(TypeError, match="'places' parameter of overview must be a GeoSeries of points"):
+        overview(frame, places=[1])
+
+
 def test_colours_are_those_of_the_package_and_differ_in_lightness():
     drawn = [line for axes in panels_of(winding()) for line in axes.lines if line.get_marker() == "o"]
     wanted = [colours.ORIGINAL, colours.PROTECTED, colours.PROTECTED]

@@ -404,6 +404,10 @@ def test_parameters_are_checked(city, safe):
     for wrong in ({"points": 1}, {"points": 2.5}, {"offline": "yes"}):
         with pytest.raises((TypeError, ValueError), match=f"'{next(iter(wrong))}' parameter of map must be"):
             city.promesse.map(safe, **wrong)
+    for tiles, error in ((5, TypeError), ([1], TypeError), ("Nonesuch", ValueError)):
+        for draw, owner in ((pg.draw_map, "map"), (pg.draw_map_pair, "map_pair")):
+            with pytest.raises(error, match=f"'tiles' parameter of {owner} must be the name of a background"):
+                draw(city, safe, tiles=tiles)
 
 
 def test_nothing_is_changed(city, safe):

@@ -4,6 +4,7 @@ import math
 import re
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -269,6 +270,32 @@ def test_a_trade_off_is_of_one_data_set_and_of_metrics_that_are_there(done):
         trade_off(pd.concat((done.results, done.results.assign(dataset="other"))))
     with pytest.raises(ValueError, match="hold no metric 'Loss'"):
         trade_off(done.results, utility="Loss")
+
+
+@dataclass(frozen=True)
+class _Level(pg.Mechanism):
+    """A mechanism of somebody else's."""
+
+    epsilon: str
+
+    def _protect(self, traces):
+        return traces
+
+
+def test_a_trade_off_takes_any_mechanism_and_says_what_it_cannot_take(tmp_path):
+    city = pg.make_city(users=2, days=1)
+    metrics = [pg.PoiRetrieval(), pg.SpatialError()]
+    results = pg.evaluate({"a$": city}, [_Level("low"), _Level("$x$")], metrics)
+    axes = trade_off(results, utility="SpatialError")
+    assert [text.get_text() for text in axes.texts] == ["low, $x$"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["_Level"]
+    axes.set_title("a$", parse_math=False)
+    axes.figure.savefig(tmp_path / "figure.png")
+    with pytest.raises(ValueError, match="hold no row"):
+        trade_off(results.iloc[:0])
+    for other in (pg.measure(city, city, metrics), [1]):
+        with pytest.raises(TypeError, match=r"'results' parameter of trade_off must be what pg\.evaluate returned"):
+            trade_off(other)
 
 
 # The other commands

@@ -253,7 +253,7 @@ def _html_table(table: pd.DataFrame) -> str:
 
 
 def _figure(axes: Axes, *, title: str) -> str:
-    axes.set_title(title)
+    axes.set_title(title, parse_math=False)
     text = io.StringIO()
     axes.figure.savefig(text, format="svg", metadata={"Date": None})  # type: ignore[union-attr]
     return f"<figure>{text.getvalue()[text.getvalue().index('<svg') :]}</figure>"

@@ -1,14 +1,19 @@
 """Figures of results: ours beside the paper's, and privacy against utility."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from promesse_geo import check
 from promesse_geo.view import colours
+from promesse_geo.view.legends import name_lines
+
+_COLUMNS = {"dataset", "mechanism", "metric", "unit", "value"}
 
 
 def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:
@@ -53,9 +58,9 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
             zorder=2,
         )
         axes.legend(loc="best")
-    axes.set_yticks(places, table.row)
+    axes.set_yticks(places, table.row, parse_math=False)
     unit = f"({table.unit.iloc[0]})" if len(table) else ""
-    axes.set_xlabel(f"{label} {unit}".strip())
+    axes.set_xlabel(f"{label} {unit}".strip(), parse_math=False)
     axes.grid(axis="x", linewidth=0.4)
     axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a mark at 0 is whole
     axes.spines[["top", "right"]].set_visible(False)
@@ -92,8 +97,8 @@ def trade_off(
 
     Raises
     ------
-    ValueError
-        If the results hold no such metric, or several data sets.
+    TypeError, ValueError
+        If the results are not of `evaluate`, or hold no row, no such metric, or several data sets.
 
     Examples
     --------
@@ -104,6 +109,10 @@ def trade_off(
     >>> trade_off(results).get_xlabel()
     'range query distortion (%)'
     """
+    if not isinstance(results, pd.DataFrame) or not set(results.columns) >= _COLUMNS:
+        raise TypeError(check.refuse("results", "trade_off", "what pg.evaluate returned", results))
+    if len(results) == 0:
+        raise ValueError("The results hold no row, so there is nothing to draw. Take those of one data set.")
     if len(set(results.dataset)) > 1:
         raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
     x, y = (_means(results, metric) for metric in (utility, privacy))
@@ -111,15 +120,17 @@ def trade_off(
     axes = axes_for(ax, height=5)
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
     names = _names(list(dict.fromkeys(families)))
+    lines: list[Line2D] = []
     for number, (_, own) in enumerate(figures.groupby(families, sort=False)):
         colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
-        axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
+        lines += axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
         for point, text in _labels(own, near=0.05 * (figures.max() - figures.min())):
             place = (4, 5) if number % 2 == 0 else (4, -12)
-            axes.annotate(text, point, xytext=place, textcoords="offset points", fontsize=8, color=colour)
-    axes.set_xlabel(_words(results, utility))
-    axes.set_ylabel(_words(results, privacy))
-    axes.legend(loc="best", fontsize=9)
+            style: dict[str, Any] = {"fontsize": 8, "color": colour, "parse_math": False}
+            axes.annotate(text, point, xytext=place, textcoords="offset points", **style)
+    axes.set_xlabel(_words(results, utility), parse_math=False)
+    axes.set_ylabel(_words(results, privacy), parse_math=False)
+    name_lines(axes, lines, names, fontsize=9)
     axes.grid(linewidth=0.4)
     axes.margins(0.08)
     axes.spines[["top", "right"]].set_visible(False)
@@ -143,12 +154,20 @@ def _labels(figures: pd.DataFrame, *, near: pd.Series) -> list[tuple[tuple[float
     labels: list[tuple[tuple[float, float], str]] = []
     for mechanism, x, y in figures.itertuples():
         epsilon = re.search(r"epsilon=([^,)]+)", str(mechanism))
-        text = "" if epsilon is None else f"{float(epsilon[1]):.3g}"
+        text = "" if epsilon is None else _short(epsilon[1])
         if labels and abs(labels[-1][0][0] - x) <= near.x and abs(labels[-1][0][1] - y) <= near.y:
             labels[-1] = labels[-1][0], f"{labels[-1][1]}, {text}"
         else:
             labels.append(((x, y), text))
     return labels
+
+
+def _short(epsilon: str) -> str:
+    """Three digits of a number; what is none, such as "low", as it is."""
+    try:
+        return f"{float(epsilon):.3g}"
+    except ValueError:
+        return epsilon.strip("'")
 
 
 _NAMES = {

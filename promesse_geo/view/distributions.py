@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import geopandas as gpd
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from promesse_geo import check
 from promesse_geo.columns import Name
@@ -14,6 +15,7 @@ from promesse_geo.metrics.base import paired
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.view import colours
 from promesse_geo.view.comparisons import axes_for
+from promesse_geo.view.legends import name_lines
 from promesse_geo.view.tables import metres, steps
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
@@ -124,7 +126,8 @@ def speeds(
         found[name] = np.maximum(lengths[moved] / (nanoseconds[moved] / 1e9), _SLOWEST)
     axes = axes_for(ax, height=4.5)
     _shares(found, _COLOURS, axes)
-    axes.set(xscale="log", xlabel="speed between consecutive records (m/s)", ylabel="steps at most as fast (%)")
+    _to_logarithms(axes, found)
+    axes.set(xlabel="speed between consecutive records (m/s)", ylabel="steps at most as fast (%)")
     return axes
 
 
@@ -166,7 +169,8 @@ def intervals(
     seconds = {name: np.maximum(steps(each)[1] / 1e9, _SHORTEST) for name, each in traces.items()}
     axes = axes_for(ax, height=4.5)
     _shares(seconds, _COLOURS, axes)
-    axes.set(xscale="log", xlabel="time between consecutive records (s)", ylabel="steps at most as long (%)")
+    _to_logarithms(axes, seconds)
+    axes.set(xlabel="time between consecutive records (s)", ylabel="steps at most as long (%)")
     return axes
 
 
@@ -217,6 +221,7 @@ def space_time(
         if len(own) == 0:
             raise ValueError(f"Trace {trace} is not in the protected data. Take another.")
         ways[name] = pairs.protected.select(pairs.protected.trace_numbers == own[0])
+    lines: list[Line2D] = []
     axes, origin, first = axes_for(ax, height=4.5), ways["original"].points[0], ways["original"].times[0]
     for number, (name, traces) in enumerate(ways.items()):
         hours, kilometres = (traces.times - first) / 3.6e12, metres(traces.points - origin, traces.space) / 1000
@@ -225,9 +230,10 @@ def space_time(
             "linewidth": 1.2,
             "marker": "os^Dv"[number % 5],
         }
-        axes.plot(hours, kilometres, label=name, markersize=3, **style)
+        lines += axes.plot(hours, kilometres, label=name, markersize=3, **style)
     axes.set(xlabel="time since the first record (h)", ylabel="distance from the first record (km)")
-    _finish(axes, legend=True)
+    name_lines(axes, lines, list(ways), fontsize=9)
+    _finish(axes)
     return axes
 
 
@@ -246,17 +252,25 @@ def _before_and_after(
 def _shares(values: dict[str, np.ndarray], inks: tuple[str, ...], axes: Axes) -> None:
     """Draw distributions as rising lines: how many percent are at most so large."""
     shares = np.linspace(0, 1, 1001)
+    lines: list[Line2D] = []
     largest = max((own.max() for own in values.values() if len(own)), default=0.0)
     for number, (name, own) in enumerate(values.items()):
         style: dict[str, Any] = {"color": inks[number % len(inks)], "linestyle": _STYLES[number % len(_STYLES)]}
         places = np.append(np.quantile(own, shares, method="inverted_cdf"), largest) if len(own) else np.array([])
-        axes.plot(places, 100 * np.append(shares, 1)[: len(places)], label=name, linewidth=1.8, **style)
+        lines += axes.plot(places, 100 * np.append(shares, 1)[: len(places)], label=name, linewidth=1.8, **style)
     axes.set_ylim(0, 102)
-    _finish(axes, legend=len(values) > 1)
+    if len(values) > 1:
+        name_lines(axes, lines, list(values), fontsize=9)
+    _finish(axes)
 
 
-def _finish(axes: Axes, *, legend: bool) -> None:
-    if legend:
-        axes.legend(loc="best", fontsize=9)
+def _finish(axes: Axes) -> None:
     axes.grid(linewidth=0.4)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _to_logarithms(axes: Axes, values: dict[str, np.ndarray]) -> None:
+    """Make the horizontal axis logarithmic, on which nothing at all has no place of its own."""
+    axes.set_xscale("log")
+    if not any(map(len, values.values())):
+        axes.set_xlim(_SLOWEST, 1 / _SLOWEST)

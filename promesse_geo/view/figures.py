@@ -47,8 +47,8 @@ def overview(
 
     Raises
     ------
-    ValueError
-        If there is no such trace, or it is too short to be protected.
+    TypeError, ValueError
+        If a parameter is wrong, there is no such trace, or it is too short to be protected.
 
     References
     ----------
@@ -56,6 +56,8 @@ def overview(
     """
     traces = as_traces(data, user=user, time=time)
     trace = check.whole(trace, name="trace", owner="overview", low=0)
+    if places is not None and not isinstance(places, gpd.GeoSeries):
+        raise TypeError(check.refuse("places", "overview", "a GeoSeries of points, named by its index", places))
     if trace >= len(traces):
         raise ValueError(f"There is no trace {trace}: {check.counted(len(traces), 'trace')}, counted from 0.")
     chosen = traces.select(traces.trace_numbers == trace)
@@ -133,6 +135,7 @@ def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray
             ha="left" if across > 0 else "right",
             va="bottom" if along > 0 else "top",
             fontsize=11,
+            parse_math=False,
             path_effects=[withStroke(linewidth=2.5, foreground="white")],
         )
 

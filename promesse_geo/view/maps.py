@@ -104,7 +104,7 @@ def draw_map(
     records = _record_layers(before, after, ground, most=points)
     layers = records + _attacked(before, after, ground, attack)
     corners, far = bounds_of(layers)
-    base = new_map(tiles=tiles, offline=check.flag(offline, name="offline", owner="map"), flat=ground.flat)
+    base = new_map(tiles=tiles, offline=check.flag(offline, name="offline", owner="map"), flat=ground.flat, owner="map")
     groups = _fill(base, layers, corners, [*_remarks(records, points, far=far), _SECRET])
     if slider:
         _check_few(before, after)
@@ -160,7 +160,7 @@ def draw_map_pair(
     figure = Figure()
     maps: list[Map] = []
     for number, layers in enumerate(([records[0], *found[:1]], [*records[1:], *found[1:]])):
-        half = new_map(tiles=tiles, offline=offline, flat=ground.flat, figure=figure, half=number)
+        half = new_map(tiles=tiles, offline=offline, flat=ground.flat, owner="map_pair", figure=figure, half=number)
         _fill(half, layers, corners, [*remarks, *([] if number else [_SECRET])])
         maps.append(half)
     Call("together", maps).add_to(figure)

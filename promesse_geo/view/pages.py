@@ -17,6 +17,8 @@ except ImportError as error:
         'Maps need folium, which is not installed. Get it with: pip install "promesse-geo[notebooks]"'
     ) from error
 
+from promesse_geo import check
+
 __all__ = ["Assets", "Call", "FeatureGroup", "Figure", "LayerControl", "Map", "literal", "new_map"]
 
 _VIEW = Path(__file__).parent
@@ -72,7 +74,9 @@ class Call(MacroElement):
         return ", ".join(named if self.data is None else [*named, literal(self.data)])
 
 
-def new_map(*, tiles: Any, offline: bool, flat: bool, figure: Figure | None = None, half: int | None = None) -> Map:
+def new_map(
+    *, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure | None = None, half: int | None = None
+) -> Map:
     """Return a map without layers, which asks nobody for anything unless tiles are given or it is not offline.
 
     Parameters
@@ -83,6 +87,8 @@ def new_map(*, tiles: Any, offline: bool, flat: bool, figure: Figure | None = No
         Whether Leaflet comes from this package rather than from the network.
     flat : bool
         Whether places are metres of a plane rather than degrees.
+    owner : str
+        Whose parameters these are, for an error.
     figure : branca.element.Figure, optional
         The page; one of its own by default.
     half : int, optional
@@ -92,9 +98,15 @@ def new_map(*, tiles: Any, offline: bool, flat: bool, figure: Figure | None = No
     place: dict[str, Any] = {} if half is None else {"width": "50%", "left": f"{50 * half}%", "position": "absolute"}
     if flat:
         options["minZoom"] = -12
-    base = Map(
-        tiles=tiles, crs="Simple" if flat else "EPSG3857", prefer_canvas=True, font_size="13px", **place, **options
-    )
+    crs = "Simple" if flat else "EPSG3857"
+    try:
+        base = Map(tiles=tiles, crs=crs, prefer_canvas=True, font_size="13px", **place, **options)
+    except (ValueError, AttributeError, TypeError):
+        if tiles is None:
+            raise
+        rule = "the name of a background that folium knows, such as 'OpenStreetMap', a folium.TileLayer or a provider"
+        kind = ValueError if isinstance(tiles, str) else TypeError
+        raise kind(check.refuse("tiles", owner, rule, tiles)) from None
     if offline:
         base.default_js, base.default_css = [], []
     page = figure or Figure()
