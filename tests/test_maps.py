@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import types
+from datetime import timedelta, timezone
 
 import folium
 import geopandas as gpd
@@ -394,7 +395,15 @@ def test_columns_can_be_named_and_there_may_be_no_user():
 
 
 @pytest.mark.parametrize(
-    ("zone", "name"), [("Europe/Paris", "Europe/Paris"), ("UTC", "UTC"), (None, ""), ("+02:00", "+02:00")]
+    ("zone", "name"),
+    [
+        ("Europe/Paris", "Europe/Paris"),
+        ("dateutil/Europe/Paris", "Europe/Paris"),  # which has no name of its own but a path of this machine
+        ("UTC", "UTC"),
+        (None, ""),
+        ("+02:00", "+02:00"),
+        (timezone(timedelta(hours=2), "/home/me"), "+02:00"),
+    ],
 )
 def test_times_are_told_in_the_zone_of_the_data(zone, name):
     assert calls_in(stroll(tz=zone).promesse.map(), "records")[0].data["zone"] == name

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -551,7 +552,7 @@ def test_own_queries_come_back_on_their_own_index_and_in_their_own_words(city):
     assert detail.original.iloc[0] >= 1
     assert detail.distortion.tolist() == [0.0]
     metric = RangeQueryDistortion(frame)
-    assert repr(metric) == "RangeQueryDistortion(queries=<1 query>)"
+    assert re.fullmatch(r"RangeQueryDistortion\(queries=<1 query, fingerprint [0-9a-f]{8}>\)", repr(metric))
     assert replace(metric, seed=3) != metric
     assert "name" in frame.columns
 
@@ -631,3 +632,14 @@ def test_a_compression_by_hand():
     assert detail.compression.tolist() == [2.5, 1 / 3, 0.0]
     assert detail.index.tolist() == ["a", "b", "c"]
     assert Compression().value(detail) == 100.0
+
+
+def test_own_queries_of_one_number_can_be_compared(city):
+    centres = city.geometry.iloc[:8]
+    ends = {"start": city.time.min(), "end": city.time.max()}
+    near, far = (gpd.GeoDataFrame({"half_side": side, **ends}, geometry=centres) for side in (1_000.0, 2_000.0))
+    metrics = [RangeQueryDistortion(queries) for queries in (near, far, near.iloc[::-1])]
+    assert len(pg.measure(city, city, metrics)) == 3
+    assert repr(RangeQueryDistortion(near.copy())) == repr(metrics[0])
+    with pytest.raises(ValueError, match="must differ"):
+        pg.measure(city, city, [metrics[0], RangeQueryDistortion(near.copy())])

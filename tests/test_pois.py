@@ -387,8 +387,9 @@ def test_it_is_an_estimator_like_any_other(city):
 
 
 def test_wrong_parameters_are_refused_when_it_is_fitted(city):
-    with pytest.raises(ValueError, match=r"'merge' parameter of PoiExtractor must be one of 'places'\. Got 'homes'"):
-        pg.PoiExtractor(merge="homes").fit(city)
+    for merge, error in (("homes", ValueError), (True, TypeError)):
+        with pytest.raises(error, match=rf"'merge' parameter of PoiExtractor must be None or 'places'\. Got {merge!r}"):
+            pg.PoiExtractor(merge=merge).fit(city)
     with pytest.raises(ValueError, match="'diameter' parameter of PoiExtractor"):
         pg.PoiExtractor(diameter=-1).fit(city)
 

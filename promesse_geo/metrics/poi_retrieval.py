@@ -135,6 +135,9 @@ def match_pois(
 ) -> pd.DataFrame:
     """Compare points of interest that were found already, user by user.
 
+    Within each user every protected one meets every original one: twice as many take four times as long, 40,000 of
+    one user's on both sides some seconds.
+
     Parameters
     ----------
     original_pois, protected_pois : geopandas.GeoDataFrame
@@ -198,11 +201,15 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
     if user is not None:
         found = find_column(columns, user, role="user", known=KNOWN_USERS)
         frame["user"] = pois[found].array
-    return Traces.from_frame(
-        gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs),
-        user=None if user is None else "user",
-        time="time",
-    )
+    try:
+        return Traces.from_frame(
+            gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs),
+            user=None if user is None else "user",
+            time="time",
+        )
+    except ValueError as error:  # whose cure is for records
+        words = str(error).replace("with pg.Traces.from_frame(gdf, errors='drop')", f"of {name}")
+        raise ValueError(words) from None
 
 
 def _compared(

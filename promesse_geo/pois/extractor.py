@@ -93,8 +93,9 @@ class PoiExtractor(ClusterMixin, BaseEstimator):
             If a parameter is wrong or the data cannot be read.
         """
         diameter, duration = checked_stay(self.diameter, self.duration, owner="PoiExtractor")
-        if self.merge is not None:
-            check.choice(self.merge, name="merge", owner="PoiExtractor", options=("places",))
+        if self.merge is not None and not (isinstance(self.merge, str) and self.merge == "places"):
+            kind = ValueError if isinstance(self.merge, str) else TypeError
+            raise kind(check.refuse("merge", "PoiExtractor", "None or 'places'", self.merge))
         traces = as_traces(X, user=user, time=time)
         stays = find_pois(traces, diameter=diameter, duration=duration)
         place_of = np.arange(len(stays)) if self.merge is None else _places(stays, traces.space, diameter)

@@ -15,6 +15,7 @@ from promesse_geo.pois import Pois
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 from promesse_geo.view import colours
+from promesse_geo.view.tables import zone_name
 
 MOST_POIS = 1000
 """Points of interest drawn in a layer."""
@@ -229,12 +230,6 @@ def _packed(
         "ends": _steps(ends // 10**9),
         "zone": zone_name(traces),
     }
-
-
-def zone_name(traces: Traces) -> str:
-    """Return the name by which browsers know the zone of the times; empty where there is none."""
-    zone = traces.names.zone
-    return "" if zone is None else str(zone).removeprefix("UTC") or "UTC"
 
 
 def _steps(values: np.ndarray) -> list[int]:

@@ -19,9 +19,9 @@ from promesse_geo.view.layers import (
     original_poi_layer,
     poi_layers,
     record_layer,
-    zone_name,
 )
 from promesse_geo.view.pages import Call, FeatureGroup, Figure, LayerControl, Map, new_map
+from promesse_geo.view.tables import zone_name
 
 MOST_TRACES = 20
 """Traces of each data set that a time slider moves."""

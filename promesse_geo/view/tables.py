@@ -4,6 +4,7 @@ import textwrap
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from promesse_geo.preprocess import describe
 from promesse_geo.space import Space
@@ -23,10 +24,20 @@ def description(traces: Traces) -> str:
         "sampling interval": span(figures["sampling_interval"]),
         "distances": f"on the {traces.space.name}",
         "CRS": traces.space.crs.name,
-        "times": "without zone" if traces.names.zone is None else str(traces.names.zone),
+        "times": zone_name(traces) or "without zone",
     }
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+
+
+def zone_name(traces: Traces) -> str:
+    """Return the name by which everybody knows the zone of the times; empty where there is none."""
+    if traces.names.zone is None:
+        return ""
+    try:
+        return str(pa.lib.tzinfo_to_string(traces.names.zone))
+    except (pa.ArrowException, TypeError, ValueError, LookupError):  # no name but, perhaps, the path of a file
+        return "UTC"
 
 
 def comparison(original: Traces, protected: Traces) -> str:
