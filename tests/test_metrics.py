@@ -637,7 +637,9 @@ def test_a_compression_by_hand():
 def test_own_queries_of_one_number_can_be_compared(city):
     centres = city.geometry.iloc[:8]
     ends = {"start": city.time.min(), "end": city.time.max()}
-    near, far = (gpd.GeoDataFrame({"half_side": side, **ends}, geometry=centres) for side in (1_000.0, 2_000.0))
+    near, far = (
+        gpd.GeoDataFrame({"half_side": np.full(8, side), **ends}, geometry=centres) for side in (1_000.0, 2_000.0)
+    )
     metrics = [RangeQueryDistortion(queries) for queries in (near, far, near.iloc[::-1])]
     assert len(pg.measure(city, city, metrics)) == 3
     assert repr(RangeQueryDistortion(near.copy())) == repr(metrics[0])
