@@ -167,9 +167,33 @@ def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: 
     column = table.column(number).cast(pa.timestamp(unit, zone), safe=False)  # in UTC, for offsets change
     table = table.set_column(number, pa.field(names["time"], column.type), column)
     options = {
-        "GPKG": {"GEOMETRY_NAME": names["geometry"], "FID": _free_name(table.column_names)},
+        "GPKG": {"FID": _free_name(table.column_names)},
         "GeoJSON": {"AUTODETECT_JSON_STRINGS": "NO"},  # else a user called "[1]" becomes a list
     }
+    write_layer(
+        table, path, driver=driver, layer="traces", geometry=names["geometry"], crs=crs, about=about, **options[driver]
+    )
+
+
+def write_layer(
+    table: pa.Table,
+    path: Path,
+    *,
+    driver: str,
+    layer: str,
+    geometry: str,
+    crs: CRS,
+    about: dict[str, str],
+    **options: str,
+) -> None:
+    """Write a table with points in well-known binary as a layer, and nothing of the run or of its moment.
+
+    Raises
+    ------
+    OSError
+        If GDAL cannot write it.
+    """
+    named = {"GEOMETRY_NAME": geometry} if driver == "GPKG" else {}
     with _GDAL_SETTINGS:
         before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
@@ -177,13 +201,13 @@ def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: 
             pyogrio.write_arrow(
                 table,
                 path,
-                layer="traces",
+                layer=layer,
                 driver=driver,
-                geometry_name=names["geometry"],
+                geometry_name=geometry,
                 geometry_type="Point",
                 crs=bare_crs(crs).to_json(),  # GDAL loses units of WKT that has no authority's code
                 layer_metadata=about or None,
-                layer_options=options[driver],
+                layer_options=named | options,
             )
         except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
             raise OSError(f"The file could not be written. GDAL says: {error}") from error
