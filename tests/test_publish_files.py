@@ -1,5 +1,6 @@
 """The check before publishing: what a file holds beside the records, in each format."""
 
+import base64
 import bz2
 import gzip
 import json
@@ -550,6 +551,7 @@ def test_features_of_another_kind_fail(tmp_path, safe, change):
 
 def noted(folder, safe, change, *, ours=True):
     """A Parquet file whose metadata are changed as dicts."""
+    folder.mkdir(exist_ok=True)
     path = written(folder, safe, "parquet", mechanism=pg.Promesse(200))
     if not ours:
         safe.to_parquet(path)
@@ -591,10 +593,79 @@ def test_what_geopandas_writes_as_parquet_passes_but_for_its_bounds(tmp_path, sa
         ),
         (lambda m: m.update(promesse_geo={"mechanism": "secret"}), "more under 'promesse_geo'"),
         (lambda m: m.update(author="secret"), "'author'"),
+        (lambda m: m["geo"].update(creator={"library": "secret"}), "'library' under 'geo'"),
+        (lambda m: m["geo"].update(creator={"version": "4.83571"}), "'version' under 'geo'"),
+        (lambda m: m["geo"].update(version="secret"), "'version' under 'geo'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(geometry_types=["Point", "secret"]), "'geometry_types'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(edges="secret"), "'edges'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(orientation="secret"), "'orientation'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(epoch=2024.4242), "'epoch'"),
+        (lambda m: m["geo"]["columns"]["geometry"]["crs"].update({"$schema": "secret"}), "remarks in the CRS"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(crs="secret"), "in another form"),
+        (lambda m: m["pandas"].update(creator={"library": "secret"}), "'library' under 'pandas'"),
+        (lambda m: m["pandas"].update(pandas_version="secret"), "'pandas_version'"),
+        (lambda m: m["pandas"]["columns"][0].update(field_name="secret"), "another column under 'pandas'"),
+        (lambda m: m["pandas"]["columns"][0].update(pandas_type="secret"), "'pandas_type'"),
+        (lambda m: m["pandas"]["columns"][0].update(numpy_type="secret"), "'numpy_type'"),
+        (lambda m: m["pandas"]["columns"][1].update(metadata={"timezone": "secret"}), "another time zone"),
+        (lambda m: m["pandas"]["columns"][0].update(metadata={"num_categories": 424242}), "number of categories"),
+        (lambda m: m["pandas"]["column_indexes"][0].update(field_name="secret"), "a name for the row"),
+        (lambda m: m["pandas"]["column_indexes"][0].update(metadata={"encoding": "secret"}), "'encoding'"),
     ],
 )
 def test_notes_in_parquet_are_looked_at(tmp_path, safe, change, words):
     assert words in looked_at(noted(tmp_path, safe, change, ours=False))
+
+
+@pytest.mark.parametrize(
+    ("key", "twice", "words"),
+    [
+        (b"geo", b'{"version": "secret", ', "'version' twice"),
+        (b"pandas", b'{"creator": "secret", ', "'creator' twice"),
+        (b"promesse_geo", b'{"mechanism": "secret", ', "more under 'promesse_geo'"),
+    ],
+)
+def test_keys_that_stand_twice_in_metadata_are_looked_at(tmp_path, safe, key, twice, words):
+    path = written(tmp_path, safe, "parquet", mechanism=pg.Promesse(200))
+    about = pq.read_schema(path).metadata
+    noted(tmp_path / "pandas", safe, lambda m: None, ours=False)
+    about = about | {b"pandas": pq.read_schema(tmp_path / "pandas" / "safe.parquet").metadata[b"pandas"]}
+    pq.write_table(pq.read_table(path).replace_schema_metadata(about), path)
+    assert passes(path)
+    about[key] = about[key].replace(b"{", twice, 1)
+    pq.write_table(pq.read_table(path).replace_schema_metadata(about), path)
+    assert words in looked_at(path)
+
+
+def test_another_program_and_other_bounds_in_the_footer_are_looked_at(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    content = path.read_bytes()
+    maker = pq.read_metadata(path).created_by.encode()
+    path.write_bytes(content.replace(maker, b"secret".ljust(len(maker))))
+    assert "the name of a program in the footer" in looked_at(path)
+    least = safe["user"].min().encode()
+    before, _, after = content.rpartition(least)
+    path.write_bytes(before + b"secret".ljust(len(least), b"!") + after)
+    assert "bounds of values that are not those of the records" in looked_at(path)
+
+
+def test_other_bytes_of_the_schema_of_arrow_are_looked_at(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    schema = pq.read_metadata(path).metadata[b"ARROW:schema"]
+    content = base64.b64decode(schema)
+    named = content.index(b"POINT" if b"POINT" in content else b"geometry")
+    padding = next(i for i in range(1, len(content)) if content[i - 1 : i + 3] == b"y\0\0\0")
+    changed = base64.b64encode(content[: padding + 1] + b"!" + content[padding + 2 :])
+    path.write_bytes(path.read_bytes().replace(schema, changed))
+    assert "other metadata in 'ARROW:schema'" in looked_at(path)
+
+
+@pytest.mark.parametrize("kind", ["category", "string", "string[pyarrow]", "object"])
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_what_geopandas_says_about_any_kind_of_column_passes(tmp_path, safe, kind, zone):
+    frame = safe.assign(user=safe["user"].astype(kind), time=safe["time"].dt.tz_localize(zone))
+    assert passes(noted(tmp_path, frame, lambda m: None, ours=False))
+    assert passes(noted(tmp_path / "number", frame.assign(user=7), lambda m: None, ours=False))
 
 
 def test_a_seed_in_our_own_metadata_is_looked_at(tmp_path, safe):

@@ -153,7 +153,7 @@ def _extras(path: Path, wanted: Wanted) -> Extras:
 
 def _is_ours(text: str) -> bool:
     mechanism = _named(text)
-    return mechanism is not None and json.loads(text) == json.loads(describe_mechanism(mechanism))
+    return mechanism is not None and text == describe_mechanism(mechanism)
 
 
 def _text_extras(path: Path, wanted: Wanted) -> Extras:
