@@ -4,6 +4,7 @@ import base64
 import bz2
 import gzip
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -19,6 +20,7 @@ from pyproj import CRS
 import promesse_geo as pg
 from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
 from promesse_geo.publish.packed import packed_things
+from promesse_geo.publish.spelling import is_plain_number
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
 
@@ -514,6 +516,10 @@ def test_numbers_of_features_say_nothing(tmp_path, safe, first, kind):
         (lambda c: c["crs"].update(note="secret"), "a CRS with remarks"),
         (lambda c: c["crs"]["properties"].update(note="secret"), "a CRS with remarks"),
         (lambda c: c.update(xy_coordinate_resolution="secret"), "a resolution"),
+        (lambda c: c.update(xy_coordinate_resolution=4.83571), "a resolution"),
+        (lambda c: c["crs"]["properties"].update(name="urn:ogc:def:crs:EPSG:42.1984:4326"), "a CRS with remarks"),
+        (lambda c: c["crs"]["properties"].update(name="urn:ogc:def:crs:OGC:4.83571:CRS84"), "a CRS with remarks"),
+        (lambda c: c["features"][3]["properties"].update(time="2000-01-03T07:06:17.113000000424242"), "1 time written"),
     ],
 )
 def test_notes_in_geojson_are_looked_at(tmp_path, safe, change, words):
@@ -544,6 +550,56 @@ def test_a_property_of_one_feature_alone_and_a_member_twice_fail(tmp_path, safe)
 def test_features_of_another_kind_fail(tmp_path, safe, change):
     path = rewritten(tmp_path, safe, lambda c: change(c["features"][3]))
     assert "1 feature of another kind" in failing(path)
+
+
+def test_a_nul_in_a_property_fails(tmp_path, safe):
+    def change(collection):
+        for feature in collection["features"]:
+            feature["properties"]["user"] += "\0secret"
+
+    assert "a NUL" in failing(rewritten(tmp_path, safe, change))
+
+
+@pytest.mark.parametrize("more", ["0" * 20 + "424242", "0" * 24, "e-0000000000000000000"])
+def test_numbers_with_more_digits_than_are_read_are_looked_at(tmp_path, safe, more):
+    for ending in ("geojson", "csv"):
+        path = written(tmp_path, safe, ending)
+        text = path.read_text()
+        number = re.search(r"\d\.\d{10,}", text)[0]
+        path.write_text(text.replace(number, number + more, 1))
+        assert pg.read_file(path).records == len(safe)
+        assert "1 number written with more than a number of 64 bits keeps" in looked_at(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.assign(lon=" " + frame["lon"].map(str)), "numbers written"),
+        (lambda frame: frame.assign(lat=frame["lat"].map(str) + "  "), "numbers written"),
+        (lambda frame: frame.assign(lon="+" + frame["lon"].map(str)), "numbers written"),
+        (lambda frame: frame.assign(time=frame["time"].map(str) + "000000"), "times written otherwise than ISO 8601"),
+    ],
+)
+def test_values_of_a_csv_with_more_around_them_are_looked_at(tmp_path, safe, change, words):
+    path = tmp_path / "safe.csv"
+    change(as_csv(safe)).to_csv(path, index=False)
+    assert words in looked_at(path)
+
+
+@pytest.mark.parametrize("number", [0.1, -1.2345678901234567e-300, 5e-324, 1e22, -0.00012345678901234567, 0.0, 179.999])
+def test_any_number_as_python_writes_it_is_plain(number):
+    assert is_plain_number(repr(number))
+    assert is_plain_number(f"{number:.17g}")
+    assert not is_plain_number(f"{number:.17g} ")
+
+
+def test_a_nul_far_down_in_a_csv_fails(tmp_path, safe):
+    path = tmp_path / "safe.csv"
+    frame = pd.concat([as_csv(safe)] * 20)
+    frame.iloc[-1, 0] += "\0secret"
+    frame.to_csv(path, index=False)
+    assert path.stat().st_size > 1 << 16
+    assert "a NUL" in failing(path)
 
 
 # Parquet
@@ -653,7 +709,6 @@ def test_other_bytes_of_the_schema_of_arrow_are_looked_at(tmp_path, safe):
     path = written(tmp_path, safe, "parquet")
     schema = pq.read_metadata(path).metadata[b"ARROW:schema"]
     content = base64.b64decode(schema)
-    named = content.index(b"POINT" if b"POINT" in content else b"geometry")
     padding = next(i for i in range(1, len(content)) if content[i - 1 : i + 3] == b"y\0\0\0")
     changed = base64.b64encode(content[: padding + 1] + b"!" + content[padding + 2 :])
     path.write_bytes(path.read_bytes().replace(schema, changed))

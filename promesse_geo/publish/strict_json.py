@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def read_strictly(text: str, *, twice: set[str], number: Callable[[str], Any] | None = None) -> Any:
+def read_strictly(text: str, *, twice: set[str], number: Callable[[str], None] | None = None) -> Any:
     """Read JSON; keys that an object names twice go to `twice`, and numbers as they are written to `number`."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
