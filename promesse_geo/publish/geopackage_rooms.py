@@ -14,7 +14,7 @@ import pyogrio
 from pyproj import CRS
 
 from promesse_geo import check
-from promesse_geo.write import write_layer
+from promesse_geo.output import write_layer
 
 _WORDS = {
     "gpkg_spatial_ref_sys": "a CRS, or words about one,",
@@ -97,7 +97,9 @@ def _write_twin(
     number = next((name for _, name, _, _, _, key in columns if key), "fid")
     crs = CRS.from_user_input(described["crs"] or "EPSG:4326")
     bare = pa.schema([field.remove_metadata() for field in table.schema]).empty_table()  # GDAL puts clauses there
-    write_layer(bare, twin, driver="GPKG", layer=layer, geometry=geometry, crs=crs, about=about, FID=number)
+    write_layer(
+        bare, twin, driver="GPKG", layer=layer, geometry=geometry, crs=crs, about=about, options={"FID": number}
+    )
     return number
 
 
