@@ -311,6 +311,13 @@ def test_bytes_behind_the_boxes_of_an_index_fail(tmp_path, safe):
     assert "an index of other places" in failing(path)
 
 
+@pytest.mark.parametrize("way", ["424242", "'1secret'", "nodeno || 'secret'"])
+def test_an_index_that_leads_elsewhere_fails(tmp_path, safe, way):
+    path = changed(tmp_path, safe, f"UPDATE rtree_traces_geometry_rowid SET nodeno = {way} WHERE rowid = 3")
+    vacuum(path)
+    assert "an index of other places" in failing(path)
+
+
 def test_bytes_behind_a_point_fail(tmp_path, safe):
     path = changed(tmp_path, safe, "UPDATE traces SET geometry = CAST(geometry || 'secret' AS BLOB) WHERE fid = 3")
     assert "1 geometry with more bytes than a point has" in failing(path)

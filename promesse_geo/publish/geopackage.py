@@ -136,8 +136,19 @@ def _hidden(
     index = f"rtree_{layer}_{geometry}_node"
     if file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [index]).fetchall():
         rows = np.array(file.execute(f"SELECT rowid FROM {quoted(layer)} ORDER BY 1").fetchall(), np.int64).ravel()
-        if says_more(file, quoted(index), rows, *points):
+        if says_more(file, quoted(index), rows, *points) or _leads_elsewhere(file, index.removesuffix("_node")):
             yield "an index of other places than those of the records"
+
+
+def _leads_elsewhere(file: sqlite3.Connection, index: str) -> bool:
+    """Whether the tables that lead to an index's nodes hold anything but their numbers."""
+    if file.execute("SELECT rtreecheck(?)", [index]).fetchone() != ("ok",):
+        return True
+    ways = {"_rowid": "nodeno", "_parent": "parentnode"}
+    return any(
+        file.execute(f"SELECT 1 FROM {quoted(index + part)} WHERE typeof({column}) != 'integer'").fetchone()
+        for part, column in ways.items()
+    )
 
 
 def _odd_points(file: sqlite3.Connection, layer: str, geometry: str, *, nowhere: int) -> int:
