@@ -1,13 +1,16 @@
-"""Where a file can be written, and how it gets there whole or not at all."""
+"""Where a file can be written, how it gets there whole or not at all, and a layer as GDAL writes it."""
 
 import glob
 import os
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyogrio
 from pyproj import CRS
 
 OF_SQLITE = ("-wal", "-journal")
@@ -82,6 +85,8 @@ def _there_already(path: Path) -> str:
     return f"The file {str(path)!r} is there already. Say force=True (--force) to replace it."
 
 
+_GDAL_SETTINGS = threading.Lock()  # they are global
+_GDAL_EPOCH = "1970-01-01T00:00:00.000Z"  # written where GDAL would write the moment of the run
 _CRS_WORDS = {"remarks", "scope", "area", "usages"}
 
 
@@ -118,3 +123,43 @@ def _words(content: Any) -> set[str]:
         return set()
     own = {str(one) for key, one in content.items() if key in _CRS_WORDS}
     return own.union(*map(_words, content.values()))
+
+
+def write_layer(
+    table: pa.Table,
+    path: Path,
+    *,
+    driver: str,
+    layer: str,
+    geometry: str,
+    crs: CRS,
+    about: dict[str, str],
+    options: dict[str, str],
+) -> None:
+    """Write a table with points in well-known binary as a layer, and nothing of the run or of its moment.
+
+    Raises
+    ------
+    OSError
+        If GDAL cannot write it.
+    """
+    named = {"GEOMETRY_NAME": geometry} if driver == "GPKG" else {}
+    with _GDAL_SETTINGS:
+        before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
+        try:
+            pyogrio.write_arrow(
+                table,
+                path,
+                layer=layer,
+                driver=driver,
+                geometry_name=geometry,
+                geometry_type="Point",
+                crs=bare_crs(crs).to_json(),  # GDAL loses units of WKT that has no authority's code
+                layer_metadata=about or None,
+                layer_options=named | options,
+            )
+        except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
+            raise OSError(f"The file could not be written. GDAL says: {error}") from error
+        finally:
+            pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})

@@ -2,7 +2,6 @@
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC
@@ -13,14 +12,13 @@ import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyogrio
 from pyarrow import csv
 from pyproj import CRS, Transformer
 
 from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.output import bare_crs, check_gdal_reaches, check_place, renamed_when_whole
+from promesse_geo.output import bare_crs, check_gdal_reaches, check_place, renamed_when_whole, write_layer
 from promesse_geo.space import Sphere
 from promesse_geo.traces import Traces, as_traces
 
@@ -31,8 +29,6 @@ _WGS84 = CRS.from_epsg(4326)
 _ROWS = 1_000_000  # records made into a table at a time
 _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 _TEXT_LIMIT = 2**31  # bytes of text that arrow holds in one array
-_GDAL_SETTINGS = threading.Lock()  # they are global
-_GDAL_EPOCH = "1970-01-01T00:00:00.000Z"  # written where GDAL would write the moment of the run
 
 
 def write(
@@ -167,28 +163,19 @@ def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: 
     column = table.column(number).cast(pa.timestamp(unit, zone), safe=False)  # in UTC, for offsets change
     table = table.set_column(number, pa.field(names["time"], column.type), column)
     options = {
-        "GPKG": {"GEOMETRY_NAME": names["geometry"], "FID": _free_name(table.column_names)},
+        "GPKG": {"FID": _free_name(table.column_names)},
         "GeoJSON": {"AUTODETECT_JSON_STRINGS": "NO"},  # else a user called "[1]" becomes a list
     }
-    with _GDAL_SETTINGS:
-        before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
-        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
-        try:
-            pyogrio.write_arrow(
-                table,
-                path,
-                layer="traces",
-                driver=driver,
-                geometry_name=names["geometry"],
-                geometry_type="Point",
-                crs=bare_crs(crs).to_json(),  # GDAL loses units of WKT that has no authority's code
-                layer_metadata=about or None,
-                layer_options=options[driver],
-            )
-        except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-            raise OSError(f"The file could not be written. GDAL says: {error}") from error
-        finally:
-            pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+    write_layer(
+        table,
+        path,
+        driver=driver,
+        layer="traces",
+        geometry=names["geometry"],
+        crs=crs,
+        about=about,
+        options=options[driver],
+    )
 
 
 def _free_name(taken: list[str]) -> str:

@@ -1,8 +1,10 @@
 """The check before publishing: what a file holds beside the records, in each format."""
 
+import base64
 import bz2
 import gzip
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -18,6 +20,7 @@ from pyproj import CRS
 import promesse_geo as pg
 from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
 from promesse_geo.publish.packed import packed_things
+from promesse_geo.publish.spelling import is_plain_number
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
 
@@ -95,10 +98,11 @@ def test_a_large_geopackage_of_ours_passes(tmp_path):
     assert passes(written(tmp_path, traces, "gpkg"))
 
 
-@pytest.mark.parametrize("ending", ["gpkg", "geojson"])
-def test_what_geopandas_writes_without_more_passes(tmp_path, safe, ending):
-    safe.to_file(tmp_path / f"safe.{ending}")
-    assert passes(tmp_path / f"safe.{ending}")
+def test_what_geopandas_writes_without_more_passes_but_for_the_moment_of_writing(tmp_path, safe):
+    safe.to_file(tmp_path / "safe.geojson")
+    assert passes(tmp_path / "safe.geojson")
+    safe.to_file(tmp_path / "safe.gpkg")
+    assert looked_at(tmp_path / "safe.gpkg").endswith("a moment of writing that we do not write ('gpkg_contents')")
 
 
 def test_a_file_names_its_epsilon_and_nothing_else(tmp_path, safe):
@@ -203,6 +207,7 @@ def test_measures_of_a_parquet_fail(tmp_path, safe):
 
 
 def changed(folder, safe, *statements):
+    folder.mkdir(exist_ok=True)
     path = written(folder, safe, "gpkg", mechanism=pg.Promesse(200))
     with closing(sqlite3.connect(path)) as file, file:
         for name, kind in file.execute("SELECT name, type FROM sqlite_master WHERE type = 'trigger'").fetchall():
@@ -210,6 +215,11 @@ def changed(folder, safe, *statements):
         for statement in statements:
             file.execute(statement)
     return path
+
+
+def vacuum(path):
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("VACUUM")
 
 
 @pytest.mark.parametrize("kind", ["TABLE people (name TEXT)", "VIEW people AS SELECT * FROM traces"])
@@ -234,8 +244,8 @@ def test_numbers_of_rows_that_do_not_count_from_1_fail(tmp_path, safe):
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("UPDATE gpkg_contents SET description = 'secret'", "a title or a description"),
-        ("UPDATE gpkg_contents SET identifier = 'secret'", "a title or a description"),
+        ("UPDATE gpkg_contents SET description = 'secret'", "a title, a description or"),
+        ("UPDATE gpkg_contents SET identifier = 'secret'", "a title, a description or"),
         ("UPDATE gpkg_metadata SET metadata = 'secret'", "in another form"),
         ("UPDATE gpkg_metadata SET metadata = replace(metadata, 'promesse_geo', 'author')", "'author'"),
         ("UPDATE gpkg_metadata SET metadata = replace(metadata, 'Metadata>', 'Metadata domain=\"d\">')", "metadata"),
@@ -263,8 +273,7 @@ def test_names_that_were_changed_in_place_and_still_stand_there_fail(tmp_path, s
     path = in_place(tmp_path, safe, "UPDATE traces SET user = '0123456789abcdef'")
     assert b"secret name" in path.read_bytes()
     assert "what was deleted or changed" in failing(path)
-    with closing(sqlite3.connect(path)) as file:
-        file.execute("VACUUM")
+    vacuum(path)
     assert b"secret name" not in path.read_bytes()
     assert rows(path).loc["nothing else in the file", "verdict"] == "passed"
 
@@ -302,6 +311,13 @@ def test_bytes_behind_the_boxes_of_an_index_fail(tmp_path, safe):
     assert "an index of other places" in failing(path)
 
 
+@pytest.mark.parametrize("way", ["424242", "'1secret'", "nodeno || 'secret'"])
+def test_an_index_that_leads_elsewhere_fails(tmp_path, safe, way):
+    path = changed(tmp_path, safe, f"UPDATE rtree_traces_geometry_rowid SET nodeno = {way} WHERE rowid = 3")
+    vacuum(path)
+    assert "an index of other places" in failing(path)
+
+
 def test_bytes_behind_a_point_fail(tmp_path, safe):
     path = changed(tmp_path, safe, "UPDATE traces SET geometry = CAST(geometry || 'secret' AS BLOB) WHERE fid = 3")
     assert "1 geometry with more bytes than a point has" in failing(path)
@@ -310,14 +326,142 @@ def test_bytes_behind_a_point_fail(tmp_path, safe):
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("INSERT INTO gpkg_ogr_contents VALUES ('secret', 3)", "rows about another table in 'gpkg_ogr_contents'"),
-        ("INSERT INTO sqlite_sequence VALUES ('secret', 3)", "rows about another table in 'sqlite_sequence'"),
-        ("UPDATE gpkg_spatial_ref_sys SET description = 'secret' WHERE srs_id = 0", "a description of a CRS"),
-        ("CREATE INDEX one /* secret */ ON traces (user)", "comments in the definitions"),
+        ("INSERT INTO gpkg_ogr_contents VALUES ('secret', 3)", "'gpkg_ogr_contents'"),
+        ("UPDATE gpkg_ogr_contents SET feature_count = 424242", "'gpkg_ogr_contents'"),
+        ("INSERT INTO sqlite_sequence VALUES ('secret', 3)", "'sqlite_sequence'"),
+        ("UPDATE sqlite_sequence SET seq = 424242", "'sqlite_sequence'"),
+        ("UPDATE gpkg_spatial_ref_sys SET description = 'secret' WHERE srs_id = 0", "'gpkg_spatial_ref_sys'"),
+        ("UPDATE gpkg_spatial_ref_sys SET srs_name = 'secret' WHERE srs_id = 4326", "'gpkg_spatial_ref_sys'"),
+        ("INSERT INTO gpkg_spatial_ref_sys VALUES ('secret', 9, 'secret', 9, 'secret', NULL)", "gpkg_spatial_ref_sys"),
+        ("INSERT INTO gpkg_extensions VALUES ('traces', 'user', 'secret', 'secret', 'read-write')", "gpkg_extensions"),
+        ("INSERT INTO gpkg_extensions VALUES (NULL, NULL, 'secret', 'secret', 'read-write')", "'gpkg_extensions'"),
+        ("UPDATE gpkg_extensions SET definition = 'secret'", "'gpkg_extensions'"),
+        ("UPDATE gpkg_extensions SET rowid = rowid + 424242", "'gpkg_extensions'"),
+        ("UPDATE gpkg_contents SET last_change = '2024-05-06T07:08:09.123Z'", "'gpkg_contents'"),
+        ("UPDATE gpkg_contents SET last_change = 'secret'", "'gpkg_contents'"),
+        ("UPDATE gpkg_metadata SET md_standard_uri = 'secret'", "'gpkg_metadata'"),
+        ("UPDATE gpkg_metadata SET mime_type = 'secret'", "'gpkg_metadata'"),
+        ("UPDATE gpkg_metadata SET metadata = metadata || '<!-- secret -->'", "'gpkg_metadata'"),
+        (
+            "UPDATE gpkg_metadata SET metadata = replace(metadata, '<MDI ', "
+            "'<MDI key=\"promesse_geo\">secret</MDI><MDI ')",
+            "'gpkg_metadata'",
+        ),
+        ("UPDATE gpkg_metadata SET metadata = replace(metadata, '<MDI ', '<MDI by=\"secret\" ')", "'gpkg_metadata'"),
+        ("UPDATE gpkg_metadata SET metadata = replace(metadata, '</MDI>', '</MDI>secret')", "'gpkg_metadata'"),
+        ("UPDATE gpkg_metadata_reference SET column_name = 'secret'", "'gpkg_metadata_reference'"),
+        ("UPDATE gpkg_metadata_reference SET row_id_value = 424242", "'gpkg_metadata_reference'"),
+        ("UPDATE gpkg_metadata_reference SET timestamp = 'secret'", "'gpkg_metadata_reference'"),
+        ("INSERT INTO gpkg_tile_matrix_set VALUES ('secret', 4326, 1, 2, 3, 4)", "'gpkg_tile_matrix_set'"),
+        ("PRAGMA user_version = 424242", "numbers in the header"),
+        ("PRAGMA application_id = 424242", "numbers in the header"),
+        ("CREATE INDEX one /* secret */ ON traces (user)", "definitions"),
+        ("CREATE INDEX one ON traces (user) WHERE user != 'secret'", "definitions"),
+        ("CREATE INDEX secret ON traces (user)", "definitions"),
+        ("CREATE TRIGGER one AFTER UPDATE OF user ON traces WHEN 0 BEGIN SELECT 'secret'; END", "definitions"),
+        ("ALTER TABLE gpkg_tile_matrix ADD COLUMN secret", "definitions"),
     ],
 )
-def test_other_rows_and_comments_are_looked_at(tmp_path, safe, statement, words):
-    assert words in looked_at(changed(tmp_path, safe, statement))
+def test_what_gdal_would_not_write_for_the_layer_is_looked_at(tmp_path, safe, statement, words):
+    path = changed(tmp_path, safe, statement)
+    assert words in looked_at(path)
+    vacuum(path)
+    assert words in looked_at(path)
+
+
+@pytest.mark.parametrize("clause", ["DEFAULT 'secret'", "CHECK (user != 'secret')"])
+def test_clauses_in_the_definition_of_the_layer_are_looked_at(tmp_path, safe, clause):
+    path = changed(
+        tmp_path,
+        safe,
+        "PRAGMA writable_schema = ON",
+        f"UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'TEXT {clause.replace(chr(39), chr(39) * 2)}') "
+        "WHERE name = 'traces'",
+    )
+    vacuum(path)
+    assert "definitions" in looked_at(path)
+
+
+def test_what_gdal_of_other_versions_writes_passes(tmp_path, safe):
+    """Before 3.12, other triggers kept the index; and 3.8 wrote its definition with quotes."""
+    path = changed(
+        tmp_path,
+        safe,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET sql = replace(sql, '(id, minx, maxx, miny, maxy)', "
+        """'("id", "minx", "maxx", "miny", "maxy")') WHERE name = 'rtree_traces_geometry'""",
+        """CREATE TRIGGER "rtree_traces_geometry_update1" AFTER UPDATE OF "geometry" ON "traces" WHEN OLD."fid" = """
+        """NEW."fid" AND (NEW."geometry" NOTNULL AND NOT ST_IsEmpty(NEW."geometry")) BEGIN INSERT OR REPLACE INTO """
+        """"rtree_traces_geometry" VALUES (NEW."fid",ST_MinX(NEW."geometry"), ST_MaxX(NEW."geometry"),"""
+        """ST_MinY(NEW."geometry"), ST_MaxY(NEW."geometry")); END""",
+        """CREATE TRIGGER "rtree_traces_geometry_update3" AFTER UPDATE ON "traces" WHEN OLD."fid" != NEW."fid" AND """
+        """(NEW."geometry" NOTNULL AND NOT ST_IsEmpty(NEW."geometry")) BEGIN DELETE FROM "rtree_traces_geometry" """
+        """WHERE id = OLD."fid"; INSERT OR REPLACE INTO "rtree_traces_geometry" VALUES (NEW."fid","""
+        """ST_MinX(NEW."geometry"), ST_MaxX(NEW."geometry"),ST_MinY(NEW."geometry"), ST_MaxY(NEW."geometry")); END""",
+    )
+    vacuum(path)
+    assert passes(path)
+
+
+def test_crs_that_need_more_of_a_geopackage_pass(tmp_path, safe):
+    rotated = "+proj=ob_tran +o_proj=longlat +o_lon_p=0 +o_lat_p=45 +lon_0=4 +to_meter=0.0174532925199433"
+    assert passes(written(tmp_path, safe.to_crs(rotated), "gpkg", mechanism=pg.Promesse(200)))
+
+
+@pytest.mark.parametrize("place", [4, 8, 9])
+def test_geometries_that_say_more_than_a_place_fail(tmp_path, safe, place):
+    """In the number of a CRS, the order of the bytes, or the kind of geometry."""
+    path = changed(tmp_path, safe)
+    with closing(sqlite3.connect(path)) as file, file:
+        points = file.execute("SELECT geometry, fid FROM traces").fetchall()
+        turned = (
+            (lambda point: point[:9] + point[9:13][::-1] + point[13:21][::-1] + point[21:][::-1])
+            if place == 8
+            else bytes
+        )
+        odd = [
+            (b"".join((turned(p)[:place], bytes([p[place] ^ 1]), turned(p)[place + 1 :])), n) for p, n in points[::2]
+        ]
+        file.executemany("UPDATE traces SET geometry = ? WHERE fid = ?", odd)
+    assert (
+        "geometries written otherwise than GDAL writes a point" in rows(path).loc["nothing else in the file", "reason"]
+    )
+
+
+@pytest.mark.parametrize("count", [50, 4096])
+def test_bytes_behind_the_last_page_fail(tmp_path, safe, count):
+    path = written(tmp_path, safe, "gpkg")
+    path.write_bytes(path.read_bytes() + b"secret".ljust(count, b"!"))
+    assert f"{count:,} bytes behind the last page" in failing(path)
+
+
+def test_bytes_in_the_empty_part_of_the_header_fail_and_a_cut_file_is_damaged(tmp_path, safe):
+    path = written(tmp_path, safe, "gpkg")
+    content = path.read_bytes()
+    path.write_bytes(content[:72] + b"secret" + content[78:])
+    assert "bytes in the part of the header" in failing(path)
+    path.write_bytes(content[:-4096])
+    with pytest.raises(ValueError, match="cannot be looked into: it is"):
+        file_findings(path)
+
+
+@pytest.mark.parametrize("mechanism", [None, pg.Promesse(200)])
+@pytest.mark.parametrize("times", [1, 20, 400])
+def test_a_geopackage_passes_after_vacuum(tmp_path, safe, mechanism, times):
+    path = written(tmp_path, pd.concat([safe] * times), "gpkg", mechanism=mechanism)
+    for _ in range(3):
+        vacuum(path)
+        assert passes(path)
+
+
+def test_what_stands_behind_a_nul_fails_and_behind_a_time_is_looked_at(tmp_path, safe):
+    path = changed(tmp_path, safe, "UPDATE traces SET user = user || char(0) || 'secret'")
+    vacuum(path)
+    assert "a NUL" in failing(path)
+    for number, more in enumerate(["000000424242", "+00:00:00.424242", "[secret]"]):
+        path = changed(tmp_path / str(number), safe, f"UPDATE traces SET time = time || '{more}'")
+        vacuum(path)
+        assert "written otherwise than ISO 8601" in looked_at(path)
 
 
 def test_a_geopackage_that_goes_in_circles_is_damaged(tmp_path, safe):
@@ -379,6 +523,10 @@ def test_numbers_of_features_say_nothing(tmp_path, safe, first, kind):
         (lambda c: c["crs"].update(note="secret"), "a CRS with remarks"),
         (lambda c: c["crs"]["properties"].update(note="secret"), "a CRS with remarks"),
         (lambda c: c.update(xy_coordinate_resolution="secret"), "a resolution"),
+        (lambda c: c.update(xy_coordinate_resolution=4.83571), "a resolution"),
+        (lambda c: c["crs"]["properties"].update(name="urn:ogc:def:crs:EPSG:42.1984:4326"), "a CRS with remarks"),
+        (lambda c: c["crs"]["properties"].update(name="urn:ogc:def:crs:OGC:4.83571:CRS84"), "a CRS with remarks"),
+        (lambda c: c["features"][3]["properties"].update(time="2000-01-03T07:06:17.113000000424242"), "1 time written"),
     ],
 )
 def test_notes_in_geojson_are_looked_at(tmp_path, safe, change, words):
@@ -411,11 +559,62 @@ def test_features_of_another_kind_fail(tmp_path, safe, change):
     assert "1 feature of another kind" in failing(path)
 
 
+def test_a_nul_in_a_property_fails(tmp_path, safe):
+    def change(collection):
+        for feature in collection["features"]:
+            feature["properties"]["user"] += "\0secret"
+
+    assert "a NUL" in failing(rewritten(tmp_path, safe, change))
+
+
+@pytest.mark.parametrize("more", ["0" * 20 + "424242", "0" * 24, "e-0000000000000000000"])
+def test_numbers_with_more_digits_than_are_read_are_looked_at(tmp_path, safe, more):
+    for ending in ("geojson", "csv"):
+        path = written(tmp_path, safe, ending)
+        text = path.read_text()
+        number = re.search(r"\d\.\d{10,}", text)[0]
+        path.write_text(text.replace(number, number + more, 1))
+        assert pg.read_file(path).records == len(safe)
+        assert "1 number written with more than a number of 64 bits keeps" in looked_at(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.assign(lon=" " + frame["lon"].map(str)), "numbers written"),
+        (lambda frame: frame.assign(lat=frame["lat"].map(str) + "  "), "numbers written"),
+        (lambda frame: frame.assign(lon="+" + frame["lon"].map(str)), "numbers written"),
+        (lambda frame: frame.assign(time=frame["time"].map(str) + "000000"), "times written otherwise than ISO 8601"),
+    ],
+)
+def test_values_of_a_csv_with_more_around_them_are_looked_at(tmp_path, safe, change, words):
+    path = tmp_path / "safe.csv"
+    change(as_csv(safe)).to_csv(path, index=False)
+    assert words in looked_at(path)
+
+
+@pytest.mark.parametrize("number", [0.1, -1.2345678901234567e-300, 5e-324, 1e22, -0.00012345678901234567, 0.0, 179.999])
+def test_any_number_as_python_writes_it_is_plain(number):
+    assert is_plain_number(repr(number))
+    assert is_plain_number(f"{number:.17g}")
+    assert not is_plain_number(f"{number:.17g} ")
+
+
+def test_a_nul_far_down_in_a_csv_fails(tmp_path, safe):
+    path = tmp_path / "safe.csv"
+    frame = pd.concat([as_csv(safe)] * 20)
+    frame.iloc[-1, 0] += "\0secret"
+    frame.to_csv(path, index=False)
+    assert path.stat().st_size > 1 << 16
+    assert "a NUL" in failing(path)
+
+
 # Parquet
 
 
 def noted(folder, safe, change, *, ours=True):
     """A Parquet file whose metadata are changed as dicts."""
+    folder.mkdir(exist_ok=True)
     path = written(folder, safe, "parquet", mechanism=pg.Promesse(200))
     if not ours:
         safe.to_parquet(path)
@@ -457,10 +656,78 @@ def test_what_geopandas_writes_as_parquet_passes_but_for_its_bounds(tmp_path, sa
         ),
         (lambda m: m.update(promesse_geo={"mechanism": "secret"}), "more under 'promesse_geo'"),
         (lambda m: m.update(author="secret"), "'author'"),
+        (lambda m: m["geo"].update(creator={"library": "secret"}), "'library' under 'geo'"),
+        (lambda m: m["geo"].update(creator={"version": "4.83571"}), "'version' under 'geo'"),
+        (lambda m: m["geo"].update(version="secret"), "'version' under 'geo'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(geometry_types=["Point", "secret"]), "'geometry_types'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(edges="secret"), "'edges'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(orientation="secret"), "'orientation'"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(epoch=2024.4242), "'epoch'"),
+        (lambda m: m["geo"]["columns"]["geometry"]["crs"].update({"$schema": "secret"}), "remarks in the CRS"),
+        (lambda m: m["geo"]["columns"]["geometry"].update(crs="secret"), "in another form"),
+        (lambda m: m["pandas"].update(creator={"library": "secret"}), "'library' under 'pandas'"),
+        (lambda m: m["pandas"].update(pandas_version="secret"), "'pandas_version'"),
+        (lambda m: m["pandas"]["columns"][0].update(field_name="secret"), "another column under 'pandas'"),
+        (lambda m: m["pandas"]["columns"][0].update(pandas_type="secret"), "'pandas_type'"),
+        (lambda m: m["pandas"]["columns"][0].update(numpy_type="secret"), "'numpy_type'"),
+        (lambda m: m["pandas"]["columns"][1].update(metadata={"timezone": "secret"}), "another time zone"),
+        (lambda m: m["pandas"]["columns"][0].update(metadata={"num_categories": 424242}), "number of categories"),
+        (lambda m: m["pandas"]["column_indexes"][0].update(field_name="secret"), "a name for the row"),
+        (lambda m: m["pandas"]["column_indexes"][0].update(metadata={"encoding": "secret"}), "'encoding'"),
     ],
 )
 def test_notes_in_parquet_are_looked_at(tmp_path, safe, change, words):
     assert words in looked_at(noted(tmp_path, safe, change, ours=False))
+
+
+@pytest.mark.parametrize(
+    ("key", "twice", "words"),
+    [
+        (b"geo", b'{"version": "secret", ', "'version' twice"),
+        (b"pandas", b'{"creator": "secret", ', "'creator' twice"),
+        (b"promesse_geo", b'{"mechanism": "secret", ', "more under 'promesse_geo'"),
+    ],
+)
+def test_keys_that_stand_twice_in_metadata_are_looked_at(tmp_path, safe, key, twice, words):
+    path = written(tmp_path, safe, "parquet", mechanism=pg.Promesse(200))
+    about = pq.read_schema(path).metadata
+    noted(tmp_path / "pandas", safe, lambda m: None, ours=False)
+    about = about | {b"pandas": pq.read_schema(tmp_path / "pandas" / "safe.parquet").metadata[b"pandas"]}
+    pq.write_table(pq.read_table(path).replace_schema_metadata(about), path)
+    assert passes(path)
+    about[key] = about[key].replace(b"{", twice, 1)
+    pq.write_table(pq.read_table(path).replace_schema_metadata(about), path)
+    assert words in looked_at(path)
+
+
+def test_another_program_and_other_bounds_in_the_footer_are_looked_at(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    content = path.read_bytes()
+    maker = pq.read_metadata(path).created_by.encode()
+    path.write_bytes(content.replace(maker, b"secret".ljust(len(maker))))
+    assert "the name of a program in the footer" in looked_at(path)
+    least = safe["user"].min().encode()
+    before, _, after = content.rpartition(least)
+    path.write_bytes(before + b"secret".ljust(len(least), b"!") + after)
+    assert "bounds of values that are not those of the records" in looked_at(path)
+
+
+def test_other_bytes_of_the_schema_of_arrow_are_looked_at(tmp_path, safe):
+    path = written(tmp_path, safe, "parquet")
+    schema = pq.read_metadata(path).metadata[b"ARROW:schema"]
+    content = base64.b64decode(schema)
+    padding = next(i for i in range(1, len(content)) if content[i - 1 : i + 3] == b"y\0\0\0")
+    changed = base64.b64encode(content[: padding + 1] + b"!" + content[padding + 2 :])
+    path.write_bytes(path.read_bytes().replace(schema, changed))
+    assert "other metadata in 'ARROW:schema'" in looked_at(path)
+
+
+@pytest.mark.parametrize("kind", ["category", "string", "string[pyarrow]", "object"])
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_what_geopandas_says_about_any_kind_of_column_passes(tmp_path, safe, kind, zone):
+    frame = safe.assign(user=safe["user"].astype(kind), time=safe["time"].dt.tz_localize(zone))
+    assert passes(noted(tmp_path, frame, lambda m: None, ours=False))
+    assert passes(noted(tmp_path / "number", frame.assign(user=7), lambda m: None, ours=False))
 
 
 def test_a_seed_in_our_own_metadata_is_looked_at(tmp_path, safe):

@@ -190,6 +190,12 @@ def _check_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
             )
 
 
+def read_as_text(path: Path, layout: Layout, columns: Sequence[str]) -> pa.Table:
+    """Read columns of a CSV as they are written; lines that do not fit are passed over."""
+    types = dict.fromkeys(columns, pa.string())
+    return _parse(path, layout, types=types, missing=[], point=".", time=columns[-1], ragged=[], threads=False)
+
+
 def _parse(
     path: Path,
     layout: Layout,
@@ -222,7 +228,7 @@ def _parse(
                 invalid_row_handler=None if ragged is None else skip,
             ),
             convert_options=csv.ConvertOptions(
-                include_columns=[*types, time],
+                include_columns=list(dict.fromkeys([*types, time])),
                 column_types=types,
                 null_values=missing,
                 strings_can_be_null=True,

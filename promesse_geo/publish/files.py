@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from promesse_geo import check
 from promesse_geo.columns import Name
@@ -19,13 +20,14 @@ from promesse_geo.datasets.layer import GDAL_ERRORS
 from promesse_geo.datasets.sources import find_files
 from promesse_geo.datasets.table import ENDINGS, table_kind
 from promesse_geo.datasets.table_columns import Wanted
-from promesse_geo.datasets.text_table import find_text_columns, read_layout
+from promesse_geo.datasets.text_table import find_text_columns, read_as_text, read_layout
 from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, Findings, no_others
 from promesse_geo.publish.geojson import geojson_extras
 from promesse_geo.publish.geopackage import geopackage_extras, geopackage_metadata
 from promesse_geo.publish.packed import packed_notes, packed_things
 from promesse_geo.publish.parquet import parquet_extras, parquet_metadata
+from promesse_geo.publish.spelling import NUL, long_numbers, times_otherwise
 from promesse_geo.write import METADATA_KEY, describe_mechanism
 
 _TESTS = ("no other columns", "nothing else in the file", "metadata of the file")
@@ -153,14 +155,22 @@ def _extras(path: Path, wanted: Wanted) -> Extras:
 
 def _is_ours(text: str) -> bool:
     mechanism = _named(text)
-    return mechanism is not None and json.loads(text) == json.loads(describe_mechanism(mechanism))
+    return mechanism is not None and text == describe_mechanism(mechanism)
 
 
 def _text_extras(path: Path, wanted: Wanted) -> Extras:
     layout = read_layout(path)
     names, (across, along, _) = find_text_columns(layout, wanted)
-    taken = {names.user, names.time, across, along}
-    return Extras([name for name in layout.columns if name not in taken], packed_things(path), packed_notes(path))
+    taken = [name for name in (names.user, across, along, names.time) if name is not None]
+    texts = read_as_text(path, layout, list(map(str, taken)))
+    cut = any(pc.any(pc.match_substring(column, "\0")).as_py() for column in texts.columns)
+    numbers, times = (
+        {text for name in some for text in texts.column(name).unique().to_pylist()}
+        for some in ((across, along), (str(names.time),))
+    )
+    others = [name for name in layout.columns if name not in taken]
+    notes = [*packed_notes(path), *long_numbers(numbers), *times_otherwise(times)]
+    return Extras(others, packed_things(path) + [NUL] * cut, notes)
 
 
 def _beside(folder: Path, files: list[Path]) -> Extras:

@@ -1,6 +1,5 @@
 """What GeoJSON holds beside the records."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +11,26 @@ from promesse_geo import check
 from promesse_geo.columns import Names
 from promesse_geo.datasets.table_columns import Wanted, find_user_and_time
 from promesse_geo.publish.findings import Extras
+from promesse_geo.publish.spelling import NUL, is_plain_number, long_numbers, times_otherwise
+from promesse_geo.publish.strict_json import read_strictly
 
 _COLLECTION = {"type", "features", "name", "crs", "bbox", "xy_coordinate_resolution"}
 _FEATURE = {"type", "properties", "geometry", "id"}
 _GEOMETRY = {"type", "coordinates"}
-_CRS = re.compile(r"urn:ogc:def:crs:(OGC:[\d.]*:CRS84|EPSG:[\d.]*:\d+)")
+_CRS = re.compile(r"urn:ogc:def:crs:(OGC:(1\.3)?:CRS84|EPSG::\d{4,6})")
+_RESOLUTIONS = {float(f"1e{power}") for power in range(-18, 4)}  # GDAL writes powers of ten
 
 
 def geojson_extras(path: Path, wanted: Wanted) -> Extras:
     """Look at properties, Z and M, members that GeoJSON does not know, identifiers of features, and names."""
     twice: set[str] = set()
-    collection = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=lambda pairs: _once(pairs, twice))
+    long: set[str] = set()
+
+    def hear(number: str) -> None:
+        if not is_plain_number(number):
+            long.add(number)
+
+    collection = read_strictly(path.read_bytes().decode("utf-8-sig"), twice=twice, number=hear)
     is_collection = collection.get("type") == "FeatureCollection"
     features = collection["features"] if is_collection else [collection]
     names = Names() if not features else find_user_and_time(list(pyogrio.read_info(path)["fields"]), wanted)
@@ -43,16 +51,11 @@ def geojson_extras(path: Path, wanted: Wanted) -> Extras:
         things.append(f"{check.listed(sorted(twice))} twice in one object")
     if _are_named([feature.get("id") for feature in features]):
         things.append("identifiers of features that are not their numbers")
-    return Extras(columns, things, list(_notes(collection, path)))
-
-
-def _once(pairs: list[tuple[str, Any]], twice: set[str]) -> dict[str, Any]:
-    """An object; what it names twice goes to `twice`, for a dict forgets the first."""
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice.update(key for key in content if keys.count(key) > 1)
-    return content
+    values = [feature.get("properties") or {} for feature in features]
+    if any("\0" in value for one in values for value in one.values() if isinstance(value, str)):
+        things.append(NUL)
+    times = {str(one[names.time]) for one in values if one.get(names.time) is not None}
+    return Extras(columns, things, [*_notes(collection, path), *long_numbers(long), *times_otherwise(times)])
 
 
 def _members(contents: Any) -> set[str]:
@@ -84,8 +87,8 @@ def _notes(collection: dict[str, Any], path: Path) -> Iterator[str]:
         yield "a name of its own"
     if "bbox" in collection:
         yield "a bounding box"
-    if not isinstance(collection.get("xy_coordinate_resolution", 0), (int, float)):
-        yield "a resolution that is no number"
+    if collection.get("xy_coordinate_resolution", 1) not in _RESOLUTIONS:
+        yield "a resolution that is no power of ten"
     crs = collection.get("crs")
     if crs is not None and not _is_plain(crs):
         yield "a CRS with remarks"

@@ -1,6 +1,7 @@
 """What a GeoPackage holds beside the records."""
 
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,11 +12,14 @@ import numpy as np
 import pyogrio
 
 from promesse_geo import check
+from promesse_geo.columns import Names
 from promesse_geo.datasets.table_columns import Wanted, find_user_and_time
 from promesse_geo.datasets.wkb import read_points
 from promesse_geo.output import OF_SQLITE
 from promesse_geo.publish.findings import Extras
+from promesse_geo.publish.geopackage_rooms import header, other_rooms, quoted
 from promesse_geo.publish.rtree import says_more
+from promesse_geo.publish.spelling import NUL, times_otherwise
 from promesse_geo.publish.sqlite_pages import pages_with_remains
 from promesse_geo.write import METADATA_KEY
 
@@ -31,21 +35,9 @@ _OWN_TABLES = {
     "gpkg_metadata_reference",
     "sqlite_sequence",
 }
-_ABOUT_TABLES = (
-    ("gpkg_contents", "table_name"),
-    ("gpkg_ogr_contents", "table_name"),
-    ("gpkg_extensions", "table_name"),
-    ("gpkg_metadata_reference", "table_name"),
-    ("sqlite_sequence", "name"),
-)
-_CRS_WORDS = {
-    (None,),
-    ("",),
-    ("undefined Cartesian coordinate reference system",),
-    ("undefined geographic coordinate reference system",),
-    ("longitude/latitude coordinates in decimal degrees on the WGS 84 spheroid",),
-}
 _BLOB = 29  # bytes of a point: 8 of GeoPackage, 21 of well-known binary
+_POINT = (1).to_bytes(1) + (1).to_bytes(4, "little")  # how well-known binary says a point
+_NOWHERE = np.full(2, np.nan, "<f8").tobytes()
 _RTREE = ("", "_rowid", "_node", "_parent")
 
 
@@ -59,12 +51,15 @@ def geopackage_extras(path: Path, wanted: Wanted) -> Extras:
         tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
         if len(layers) != 1:
             return Extras([], [f"{len(layers)} layers with a geometry, where traces are one"], [])
+        if file.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise ValueError("it is damaged: its pages do not fit together.")
         layer, geometry = layers[0]
         own = _OWN_TABLES | {layer} | {f"rtree_{layer}_{geometry}{part}" for part in _RTREE}
         others = sorted(tables - own)
         things = [f"the {'table' if len(others) == 1 else 'tables'} {check.listed(others)}"] if others else []
         x, y, high = _points(path, layer)
-        things += _row_numbers(file, layer)
+        behind, numbers = header(path)
+        things += [*_row_numbers(file, layer), *behind]
         remains, elsewhere = pages_with_remains(
             file,
             path,
@@ -75,8 +70,11 @@ def geopackage_extras(path: Path, wanted: Wanted) -> Extras:
             room = check.counted(remains, "page")
             things.append(f"what was deleted or changed, in {room} of free room (write it anew, or VACUUM it)")
         things += _hidden(file, layer, geometry=geometry, points=None if high else (x, y))
-        columns = _columns(file, path, wanted, layer=layer, geometry=geometry)
-        notes = [*_notes(file, layer, path), *_other_rows(file, layer, x, y)]
+        names, columns = _columns(file, path, wanted, layer=layer, geometry=geometry)
+        cut, times = _spelled(file, layer, names)
+        things += cut
+        notes = [*_notes(file, layer, path), *_extent(file, layer, x, y), *numbers, *times]
+        notes += other_rooms(file, path, layer=layer, geometry=geometry, about=geopackage_metadata(path))
         if elsewhere or file.execute("PRAGMA freelist_count").fetchone()[0]:
             notes.append("room of deleted records, which may still stand there")
         return Extras([*columns, *(["Z or M"] if high else [])], things, list(dict.fromkeys(notes)))
@@ -94,11 +92,25 @@ def _opened(path: Path) -> sqlite3.Connection:
     return file
 
 
-def _columns(file: sqlite3.Connection, path: Path, wanted: Wanted, *, layer: str, geometry: str) -> list[Any]:
+def _columns(
+    file: sqlite3.Connection, path: Path, wanted: Wanted, *, layer: str, geometry: str
+) -> tuple[Names, list[Any]]:
+    """What the columns of user and time are called, and the others."""
     names = find_user_and_time(list(pyogrio.read_info(path, layer=layer)["fields"]), wanted, geometry=geometry)
-    about = file.execute(f"PRAGMA table_xinfo({_quoted(layer)})").fetchall()
+    about = file.execute(f"PRAGMA table_xinfo({quoted(layer)})").fetchall()
     taken = {names.user, names.time, geometry}
-    return [name for _, name, _, _, _, key, _ in about if not key and name not in taken]
+    return names, [name for _, name, _, _, _, key, _ in about if not key and name not in taken]
+
+
+def _spelled(file: sqlite3.Connection, layer: str, names: Names) -> tuple[list[str], list[str]]:
+    """Things and notes on users and times that hold more than is read of them."""
+    cut = [
+        file.execute(f"SELECT 1 FROM {quoted(layer)} WHERE instr(CAST({quoted(str(name))} AS BLOB), x'00')").fetchone()
+        for name in (names.user, names.time)
+        if name is not None
+    ]
+    times = file.execute(f"SELECT DISTINCT {quoted(str(names.time))} FROM {quoted(layer)}")
+    return [NUL] * any(cut), times_otherwise(str(time) for (time,) in times if time is not None)
 
 
 def _points(path: Path, layer: str) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -113,45 +125,64 @@ def _hidden(
     if points is None:
         return
     (longer,) = file.execute(
-        f"SELECT count(*) FROM {_quoted(layer)} WHERE length(CAST({_quoted(geometry)} AS BLOB)) > ?", [_BLOB]
+        f"SELECT count(*) FROM {quoted(layer)} WHERE length(CAST({quoted(geometry)} AS BLOB)) > ?", [_BLOB]
     ).fetchone()
     if longer:
         yield f"{check.counted(longer, 'geometry', 'geometries')} with more bytes than a point has"
+    nowhere = int(np.count_nonzero(np.isnan(points).any(axis=0)))
+    odd = _odd_points(file, quoted(layer), quoted(geometry), nowhere=nowhere)
+    if odd and not longer:
+        yield f"{check.counted(odd, 'geometry', 'geometries')} written otherwise than GDAL writes a point of this layer"
     index = f"rtree_{layer}_{geometry}_node"
     if file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [index]).fetchall():
-        rows = np.array(file.execute(f"SELECT rowid FROM {_quoted(layer)} ORDER BY 1").fetchall(), np.int64).ravel()
-        if says_more(file, _quoted(index), rows, *points):
+        rows = np.array(file.execute(f"SELECT rowid FROM {quoted(layer)} ORDER BY 1").fetchall(), np.int64).ravel()
+        if says_more(file, quoted(index), rows, *points) or _leads_elsewhere(file, index.removesuffix("_node")):
             yield "an index of other places than those of the records"
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _leads_elsewhere(file: sqlite3.Connection, index: str) -> bool:
+    """Whether the tables that lead to an index's nodes hold anything but their numbers."""
+    if file.execute("SELECT rtreecheck(?)", [index]).fetchone() != ("ok",):
+        return True
+    ways = {"_rowid": "nodeno", "_parent": "parentnode"}
+    return any(
+        file.execute(f"SELECT 1 FROM {quoted(index + part)} WHERE typeof({column}) != 'integer'").fetchone()
+        for part, column in ways.items()
+    )
+
+
+def _odd_points(file: sqlite3.Connection, layer: str, geometry: str, *, nowhere: int) -> int:
+    """How many geometries are neither a plain header with the layer's CRS and a place, nor GDAL's point without one."""
+    (crs,) = file.execute("SELECT srs_id FROM gpkg_geometry_columns").fetchone()
+    plain, empty = (b"GP\0" + bytes([flags]) + struct.pack("<i", crs) + _POINT for flags in (1, 17))
+    missing, emptied, right = file.execute(
+        f"SELECT count(*) - count({geometry}), coalesce(sum({geometry} = ?), 0), "
+        f"coalesce(sum(length({geometry}) = ? AND substr({geometry}, 1, ?) = ?), 0) FROM {layer}",
+        [empty + _NOWHERE, _BLOB, len(plain), plain],
+    ).fetchone()
+    (count,) = file.execute(f"SELECT count(*) FROM {layer}").fetchone()
+    return count - min(right, count - nowhere) - missing - emptied
 
 
 def _row_numbers(file: sqlite3.Connection, layer: str) -> list[str]:
     """Whether the rows are numbered otherwise than from 1."""
-    first, last, count = file.execute(f"SELECT min(rowid), max(rowid), count(*) FROM {_quoted(layer)}").fetchone()
+    first, last, count = file.execute(f"SELECT min(rowid), max(rowid), count(*) FROM {quoted(layer)}").fetchone()
     return [] if not count or (first, last) == (1, count) else ["numbers of rows that do not count from 1"]
 
 
 def _notes(file: sqlite3.Connection, layer: str, path: Path) -> Iterator[str]:
-    """Metadata, names and descriptions that are not ours, and room where deleted records may still stand."""
+    """Metadata and names that are not ours."""
     for text in _texts(file):
         items = list(_items(text))
         if not items:
             yield "metadata in another form"
         yield from (f"metadata under {key!r}" for domain, key, _ in items if domain is not None or key != METADATA_KEY)
-    for name, described in file.execute(
-        "SELECT identifier, description FROM gpkg_contents WHERE table_name = ?", [layer]
-    ):
-        if described or name not in (None, "", layer):
-            yield "a title or a description"
     if layer not in ("traces", path.stem):
         yield f"the layer's name {layer!r}"
 
 
-def _other_rows(file: sqlite3.Connection, layer: str, x: np.ndarray, y: np.ndarray) -> Iterator[str]:
-    """Rows about anything but the layer, and an extent that is not that of the records."""
+def _extent(file: sqlite3.Connection, layer: str, x: np.ndarray, y: np.ndarray) -> Iterator[str]:
+    """An extent that is not that of the records."""
     extents = file.execute(
         "SELECT min_x, min_y, max_x, max_y FROM gpkg_contents WHERE table_name = ?", [layer]
     ).fetchall()
@@ -160,16 +191,6 @@ def _other_rows(file: sqlite3.Connection, layer: str, x: np.ndarray, y: np.ndarr
     for extent in extents:
         if extent != (None,) * 4 and (true is None or None in extent or not np.allclose(extent, true, 1e-12, 1e-12)):
             yield "an extent that is not that of the records"
-    for table, column in _ABOUT_TABLES:
-        known = file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [table]).fetchall()
-        names = file.execute(f"SELECT DISTINCT {column} FROM {table}").fetchall() if known else []
-        if {name for (name,) in names} - {None, layer, "gpkg_metadata", "gpkg_metadata_reference"}:
-            yield f"rows about another table in {table!r}"
-    texts = [text or "" for (text,) in file.execute("SELECT sql FROM sqlite_master")]
-    if any("--" in text or "/*" in text for text in texts):
-        yield "comments in the definitions of tables"
-    if set(file.execute("SELECT DISTINCT description FROM gpkg_spatial_ref_sys").fetchall()) - _CRS_WORDS:
-        yield "a description of a CRS"
 
 
 def _texts(file: sqlite3.Connection) -> list[str]:

@@ -1,5 +1,6 @@
 """The room in a SQLite file that holds nothing any more, and what still stands there."""
 
+import re
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -34,8 +35,8 @@ def pages_with_remains(
     tuple of int
         The pages of these tables, with those that belong to nothing any more; and the pages of other tables.
     """
-    size = file.execute("PRAGMA page_size").fetchone()[0]
-    pages = np.memmap(path, np.uint8, "r").reshape(-1, size)
+    size, count = (file.execute(f"PRAGMA page_{what}").fetchone()[0] for what in ("size", "count"))
+    pages = np.memmap(path, np.uint8, "r", shape=(count, size))
     roots: dict[bool, list[int]] = {True: [], False: [1]}
     for table, root in file.execute("SELECT tbl_name, rootpage FROM sqlite_master WHERE rootpage > 0"):
         if table not in passed_over:
@@ -45,9 +46,13 @@ def pages_with_remains(
 
 
 def _remains(room: bytes) -> bool:
-    if not room.strip(b"\0"):
-        return False
-    return bool((np.frombuffer(room, ">u2", len(room) // 2) >= _LEAST_TEXT).any())
+    """Whether a piece between zeros is no list of places, wherever that begins."""
+    return any(_is_text(piece) and _is_text(b"\0" + piece) for piece in re.split(rb"\0\0+", room.strip(b"\0")))
+
+
+def _is_text(piece: bytes) -> bool:
+    piece += b"\0" * (len(piece) % 2)
+    return bool((np.frombuffer(piece, ">u2") >= _LEAST_TEXT).any())
 
 
 def _tree_room(pages: np.ndarray, roots: list[int]) -> Iterator[list[bytes]]:
