@@ -42,7 +42,7 @@ class WaitForMeReport:
     moved, shifted : int
         Points whose place, and whose time changed.
     discernibility : int
-        Σ |cluster|² + trash · traces.
+        `Σ |cluster|² + trash · traces`.
     pseudo_diameter : float
         Metres: diagonal of the bounding box of all records.
     groups : pandas.DataFrame
