@@ -42,8 +42,8 @@ _IN_TYPE = re.compile(rf"(?<![\w.`])({_CLASSES})(?![\w`])")
 def link_names(app, what, name, obj, options, lines):
     """Make links of public names in backticks and in the types of parameters and results."""
     for number, line in enumerate(lines):
-        line = _IN_BACKTICKS.sub(_LINK, line)
-        lines[number] = _IN_TYPE.sub(_LINK, line) if _TYPE.fullmatch(line) else line
+        typed = _TYPE.fullmatch(line)
+        lines[number] = (_IN_TYPE if typed else _IN_BACKTICKS).sub(_LINK, line)
 
 
 def write_dots(app, what, name, obj, options, signature, returned):
