@@ -7,7 +7,8 @@ import pytest
 
 import promesse_geo as pg
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.rst"))
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.rst"))
 SHOWN_BY = {"load_results": "save_results"}  # an example goes there and back
 
 every_name = pytest.mark.parametrize("name", pg.__all__)
@@ -42,3 +43,15 @@ def test_every_page_is_in_the_index():
 @every_name
 def test_a_public_name_has_an_example(name):
     assert ">>> " in getattr(pg, SHOWN_BY.get(name, name)).__doc__
+
+
+def test_what_is_cited_is_this_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {pg.__version__}\n" in citation
+
+
+def test_files_that_contributors_are_sent_to_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:promesse_geo|tests|docs|data|\.ci)/[\w./]*\w/?|[A-Z]+\.md)`", text)) - {"docs/_build"}
+    assert len(named) > 10
+    assert {name for name in named if not (ROOT / name).exists()} == set()
