@@ -35,6 +35,20 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
     -------
     str
         A short table, and what to try next.
+
+    Raises
+    ------
+    OSError, ValueError
+        If files are there, cannot be written, or nobody moves far enough for epsilon.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> "What would be published" in pg.run_demo(folder)
+    True
+    >>> sorted(file.name for file in folder.iterdir())
+    ['overview.png', 'protected.parquet']
     """
     mechanism = Promesse(epsilon)
     published, picture = folder / "protected.parquet", folder / "overview.png"

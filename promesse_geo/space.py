@@ -35,6 +35,12 @@ class Sphere:
     ----------
     crs : pyproj.CRS
         The CRS in which coordinates come and go: geographic, or a projected one that is not true to scale.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> pg.make_city(users=2, days=1, as_traces=True).space.name
+    'sphere'
     """
 
     crs: CRS
@@ -45,12 +51,9 @@ class Sphere:
 
     def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return (n, 3) unit vectors of CRS coordinates; NaN where a coordinate has no place on the globe."""
-        longitudes, latitudes = self.degrees(x, y)
-        vectors = np.empty((len(longitudes), 3))
-        threads.run(
-            lambda first, last: globe.to_vectors(longitudes, latitudes, first, last, vectors),
-            threads.even(len(vectors)),
-        )
+        x, y = self.degrees(x, y)
+        vectors = np.empty((len(x), 3))
+        threads.run(lambda first, last: globe.to_vectors(x, y, first, last, vectors), threads.even(len(vectors)))
         return vectors
 
     def degrees(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,6 +104,12 @@ class Plane:
     ----------
     crs : pyproj.CRS
         The CRS whose plane is used as it is.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> pg.make_city(users=2, days=1).to_crs(2154).promesse.traces().space.name
+    'plane'
     """
 
     crs: CRS
@@ -128,7 +137,7 @@ class Plane:
         """Return which coordinates are too far to be true or off the globe, and how to say so."""
         far = _are_far(x, y, self.crs)
         text = f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
-        if _is_engineering(self.crs) or not (off := _are_off_globe(x, y, self.crs)).any():
+        if _inner(self.crs).is_engineering or not (off := _are_off_globe(x, y, self.crs)).any():
             return far, text
         return far | off, text if far.any() else _NO_PLACE
 
@@ -181,11 +190,11 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
                 "Project the data first, for example with gdf.to_crs(gdf.estimate_utm_crs())."
             )
         return Sphere(crs)
-    if _is_engineering(crs):
+    if _inner(crs).is_engineering:
         if space == "sphere":
             raise ValueError("The 'space' parameter of Traces cannot be 'sphere' for a local grid without a globe.")
         return Plane(crs)
-    if not _is_projected(crs):
+    if not _inner(crs).is_projected:
         raise ValueError(
             f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_CURE}"
         )
@@ -257,21 +266,12 @@ def _is_geographic(crs: CRS) -> bool:
     return bool(_inner(crs).is_geographic)
 
 
-def _is_projected(crs: CRS) -> bool:
-    return bool(_inner(crs).is_projected)
-
-
-def _is_engineering(crs: CRS) -> bool:
-    return bool(_inner(crs).is_engineering)
-
-
 def _geographic(crs: CRS) -> CRS:
     """The geographic CRS itself, or the one on which a projected CRS is built."""
     inner = _inner(crs)
-    if inner.is_geographic:
-        return inner
-    assert inner.geodetic_crs is not None  # projected CRSs have one
-    return inner.geodetic_crs
+    found = inner if inner.is_geographic else inner.geodetic_crs
+    assert found is not None  # projected CRSs have one
+    return found
 
 
 def _degrees_per_unit(base: CRS) -> float:

@@ -40,7 +40,7 @@ def read_cabspotting(
     as_traces: bool = False,
     errors: str = "raise",
 ) -> gpd.GeoDataFrame | Traces:
-    """Read Cabspotting: the archive, its folder, or some of its files.
+    r"""Read Cabspotting: the archive, its folder, or some of its files.
 
     Parameters
     ----------
@@ -71,6 +71,14 @@ def read_cabspotting(
     ----------
     Piorkowski, Sarafijanovic-Djukic, Grossglauser: A Parsimonious Model of Mobile Partitioned Networks with
     Clustering. COMSNETS 2009.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "new_abc.txt"
+    >>> _ = file.write_text("37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 1 1213084659\n")
+    >>> pg.read_cabspotting(file).user.unique().tolist()
+    ['abc']
     """
     wanted = batch.wanted_users(users, owner="read_cabspotting", noun="cabs")
     parts, skipped = batch.read_parts(_contents(source, wanted), _parse, errors=errors, owner="read_cabspotting")

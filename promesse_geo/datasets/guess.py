@@ -75,6 +75,14 @@ def read_file(
         If there is no such file or folder.
     ValueError
         If the content fits no format, or several, or is not what the format says.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "city.parquet"
+    >>> pg.write(pg.make_city(users=2, days=1), file)
+    >>> len(pg.read_file(file))
+    2
     """
     path = Path(source)
     if str(path) == "-":

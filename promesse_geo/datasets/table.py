@@ -20,11 +20,11 @@ from promesse_geo import check, records
 from promesse_geo.columns import Name
 from promesse_geo.datasets.batch import Bar, LeftOut, Part, Skipped, tell_what_was_left_out
 from promesse_geo.datasets.geo_table import read_parquet_table
-from promesse_geo.datasets.gpx_points import IS_GPX
 from promesse_geo.datasets.last_line import tell_unsure
 from promesse_geo.datasets.layer import GDAL_ERRORS, read_geojson, read_geopackage
-from promesse_geo.datasets.sources import Source, check_is_file, find_files, name_users
+from promesse_geo.datasets.sources import Source, find_files, name_users
 from promesse_geo.datasets.table_columns import BY_NAME, Columns, Wanted, as_integers
+from promesse_geo.datasets.table_kind import table_kind
 from promesse_geo.datasets.text_table import read_text_table
 from promesse_geo.space import choose_space
 from promesse_geo.traces import Traces
@@ -35,11 +35,6 @@ _READERS: dict[str, tuple[Callable[[Path, Wanted], Columns], str]] = {
     "geopackage": (read_geopackage, "a GeoPackage"),
     "geojson": (read_geojson, "GeoJSON"),
     "csv": (read_text_table, "CSV in UTF-8 or UTF-16"),
-}
-_NO_TABLES = {
-    b"PK\x03\x04": "a zip archive or a workbook of Excel. Unpack it, or save the sheet as CSV",
-    b"\xfd7zXZ": "packed by xz. Unpack it",
-    b"\xd0\xcf\x11\xe0": "a workbook of Excel. Save the sheet as CSV",
 }
 
 
@@ -66,7 +61,7 @@ def read_table(
     as_traces: bool = False,
     errors: str = "raise",
 ) -> gpd.GeoDataFrame | Traces:
-    """Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, told apart by their content.
+    r"""Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, told apart by their content.
 
     CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
     bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
@@ -111,6 +106,14 @@ def read_table(
     FileNotFoundError, ValueError, TypeError, KeyError
         If a file is not there, is not such a table, or cannot be used; the message names the file and holds no
         value of it.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
+    >>> _ = file.write_text("driver;time;lat;lon\nann;2024-03-04T08:00:00Z;45,7;4,8\n")
+    >>> list(pg.read_table(file, user="driver").columns)
+    ['driver', 'time', 'geometry']
     """
     check.choice(errors, name="errors", owner="read_table", options=("raise", "skip"))
     chosen = _wanted_users(users)
@@ -146,27 +149,6 @@ def _check_found(wanted: set[str], found: Iterable[Any]) -> None:
     if missing:
         are = "is" if missing == 1 else "are"
         raise ValueError(f"{check.counted(missing, 'user')} asked for with 'users' {are} not in the data.")
-
-
-def table_kind(path: Path) -> str:
-    """Return "parquet", "geopackage", "geojson" or "csv", from the first bytes."""
-    check_is_file(path)
-    with path.open("rb") as file:
-        head = file.read(1024)
-    if not head:
-        raise ValueError(f"{str(path)!r} is empty.")
-    for magic, words in _NO_TABLES.items():
-        if head.startswith(magic):
-            raise ValueError(f"{str(path)!r} is {words}.")
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"SQLite format 3"):
-        return "geopackage"
-    start = head.lstrip(b"\xef\xbb\xbf \r\n\t")
-    if start.startswith(b"<"):
-        cure = " Read it with read_gpx (--format gpx)." if IS_GPX.search(start) else ""
-        raise ValueError(f"{str(path)!r} is XML, not a table.{cure}")
-    return "geojson" if start.startswith((b"{", b"\x1e")) else "csv"
 
 
 def _read_all(

@@ -16,7 +16,23 @@ class Mechanism(ABC):
     """A protection mechanism: a frozen dataclass of checked parameters with one method, `_protect`.
 
     A new mechanism is one file with one frozen dataclass that checks its parameters in `__post_init__` and turns
-    Traces into Traces in `_protect`. `protect`, the accessor and the command line then take it unchanged.
+    Traces into Traces in `_protect`. `protect`, the accessor and `evaluate` then take it unchanged.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass, replace
+    >>> import promesse_geo as pg
+    >>> @dataclass(frozen=True)
+    ... class Later(pg.Mechanism):
+    ...     '''Publish everything some hours later.'''
+    ...
+    ...     hours: int
+    ...
+    ...     def _protect(self, traces: pg.Traces) -> pg.Traces:
+    ...         return replace(traces, times=traces.times + self.hours * 3_600 * 10**9)
+    >>> city = pg.make_city(users=2, days=1)
+    >>> city.promesse.protect(Later(3)).time.min() - city.time.min()
+    Timedelta('0 days 03:00:00')
     """
 
     def protect(self, data: Data, *, user: Name = ..., time: Name = ...) -> Data:

@@ -34,6 +34,28 @@ class Metric(ABC):
     A new metric is one file with one frozen dataclass that checks its parameters in `__post_init__`, says its `unit`,
     looks closely in `_detail` and sums up in `value`. What depends on the original alone comes from `_index`, so that
     many protected versions of one data set share it.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import Any
+    >>> import pandas as pd, promesse_geo as pg
+    >>> @dataclass(frozen=True)
+    ... class Delay(pg.Metric):
+    ...     '''How much later each protected trace begins.'''
+    ...
+    ...     unit = "s"
+    ...
+    ...     def _detail(self, pairs: Any, index: None) -> pd.Series:
+    ...         first = pairs.original.times[pairs.original.offsets[:-1]]
+    ...         later = pairs.protected.times[pairs.protected.offsets[:-1]] - first[pairs.originals]
+    ...         return pd.Series(later / 10**9, pairs.protected.users)
+    ...
+    ...     def value(self, detail: pd.Series) -> float:
+    ...         return float(detail.mean())
+    >>> city = pg.make_city(users=2, days=1)
+    >>> Delay().value(Delay().detail(city, city))
+    0.0
     """
 
     unit: ClassVar[str]

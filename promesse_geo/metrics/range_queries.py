@@ -67,7 +67,7 @@ class RangeQueryDistortion(Metric):
     """Relative error of the number of users that cross an area during a time window (paper, section V-C, Table IV).
 
     A query is a square with sides north-south and east-west around a centre, and a window of time; borders belong to
-    both. Its answer is the number of users with at least one record inside, its distortion |Q(D) − Q(D′)| / Q(D).
+    both. Its answer is the number of users with at least one record inside, its distortion `|Q(D) − Q(D′)| / Q(D)`.
 
     The detail has one row per query: geometry (centre), half_side in metres, start, end, the two answers `original`
     and `protected`, and `distortion`. The centres are true locations: the detail is not for publication. The value is

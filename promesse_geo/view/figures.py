@@ -53,6 +53,13 @@ def overview(
     References
     ----------
     Paper, Figure 1.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.view.figures import overview
+    >>> len(overview(pg.make_city(users=1, days=1), epsilon=200).axes)
+    3
     """
     traces = as_traces(data, user=user, time=time)
     trace = check.whole(trace, name="trace", owner="overview", low=0)

@@ -42,11 +42,19 @@ class WaitForMeReport:
     moved, shifted : int
         Points whose place, and whose time changed.
     discernibility : int
-        Σ |cluster|² + trash · traces.
+        `Σ |cluster|² + trash · traces`.
     pseudo_diameter : float
         Metres: diagonal of the bounding box of all records.
     groups : pandas.DataFrame
         Index user; columns cluster (−1: trash) and is_pivot.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=6, days=1)
+    >>> _, report = pg.WaitForMe(k=2, max_trash=0, seed=1).protect_with_report(city)
+    >>> report.traces, report.trash, int(report.groups.is_pivot.sum()) == report.clusters
+    (6, 0, True)
     """
 
     traces: int

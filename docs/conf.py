@@ -1,0 +1,57 @@
+"""How the API pages are made of the docstrings: `sphinx-build -W -n docs docs/_build`."""
+
+import re
+
+import promesse_geo as pg
+
+project = "Promesse Geo"
+author = "The Promesse Geo authors"
+copyright = author
+version = release = pg.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+templates_path = ["templates"]
+html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
+html_title = f"Promesse Geo {version}"
+html_copy_source = False
+html_show_sphinx = False
+pygments_dark_style = "monokai"
+smartquotes_action = "D"  # dashes only: quotes stay as they are typed
+
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+default_role = "code"
+autodoc_typehints = "none"  # the docstrings say it in words, with units
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_param = False  # parameters that share a line keep doing so
+napoleon_use_rtype = False
+nitpick_ignore_regex = [("py:(class|exc)", r"(?!promesse_geo\.).*")]  # those of Python and of other libraries
+
+_NAME = rf"(?:promesse_geo\.)?((?:{'|'.join(pg.__all__)})(?:\.[a-z]\w*)?)"
+_CLASSES = "|".join(name for name in pg.__all__ if name[0].isupper())
+_LINK = r":py:obj:`\1 <promesse_geo.\1>`"
+_IN_BACKTICKS = re.compile(rf"(?<![`:])`{_NAME}`(?!`)")
+_TYPE = re.compile(r"(?:\*{0,2}\w[\w, ]* : .*|[\w.]+(?: or [\w.]+)*)")
+_IN_TYPE = re.compile(rf"(?<![\w.`])({_CLASSES})(?![\w`])")
+
+
+def link_names(app, what, name, obj, options, lines):
+    """Make links of public names in backticks and in the types of parameters and results."""
+    for number, line in enumerate(lines):
+        typed = _TYPE.fullmatch(line)
+        lines[number] = (_IN_TYPE if typed else _IN_BACKTICKS).sub(_LINK, line)
+
+
+def write_dots(app, what, name, obj, options, signature, returned):
+    """Write `...` in signatures as it is typed."""
+    return signature and signature.replace("=Ellipsis", "=..."), returned
+
+
+def setup(app):
+    """Come before napoleon, which makes fields of the sections."""
+    app.connect("autodoc-process-docstring", link_names, priority=400)
+    app.connect("autodoc-process-signature", write_dots)
