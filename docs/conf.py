@@ -5,7 +5,7 @@ import re
 import promesse_geo as pg
 
 project = "Promesse Geo"
-author = "The Promesse Geo authors"
+author = "The Promesse Geo developers"
 copyright = author
 version = release = pg.__version__
 
