@@ -1,5 +1,9 @@
 """The check before publishing: each test passes, looks and fails where it should."""
 
+import os
+import time
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -579,8 +583,8 @@ def test_records_of_an_empty_original_are_not_comparable(parts, safe):
 _SPOTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 12)), min_size=1, max_size=9)
 
 
-@given(_SPOTS, _SPOTS, st.sampled_from([1, 10**3, 10**6, 10**9]), st.floats(-4e-4, 4e-4))
-def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit, aside):
+@given(_SPOTS, _SPOTS, st.sampled_from([1, 10**3, 10**6, 10**9]), st.floats(-4e-4, 4e-4), st.sampled_from([0, 2, 32]))
+def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit, aside, most):
     def traces(spots, aside):
         x, y, times = (np.array(one) for one in zip(*spots, strict=True))
         counts = np.ones(len(spots), int)
@@ -591,7 +595,24 @@ def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit,
     expected = [  # below a microsecond times are not told apart
         any(x == a and y == b and (t == s or unit == 1) for a, b, s in before) for x, y, t in after
     ]
-    assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected
+    with mock.patch("promesse_geo.publish.everybody._MOST", most):  # looked up in cells, or one by one
+        assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="plain Python takes longer")
+def test_crowds_at_one_time_take_no_longer_than_others():
+    places = np.round(np.random.default_rng(1).normal(0, 2, (2, 60_000)))
+    users, counts = [f"{number:03}" for number in range(500)], np.full(500, 120)
+
+    def crowd(many, aside):
+        x, y = places[:, :many]
+        return plane(x + aside, y, users=users, counts=counts * many // 60_000, times=np.zeros(many, int))
+
+    shared_records(crowd(6_000, 0), crowd(6_000, 9))  # compiled
+    begin = time.perf_counter()
+    found = shared_records(crowd(60_000, 0), crowd(60_000, 9))
+    assert time.perf_counter() - begin < 3  # looking at all pairs took ten seconds
+    assert (found > 0).all()
 
 
 def test_names_left_over_in_an_arrow_dictionary_fail(parts, safe):

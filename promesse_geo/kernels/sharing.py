@@ -181,37 +181,30 @@ def rounded_times(published, starts, first, last, middles, units):
 
 
 @loop
-def anybodys(keys, order, original, lanes, width, published, positions, moments, lengths, wider, first, last, out):
+def anybodys(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
     """Say of records first … last − 1 whether anybody's true one is at its place and time (2), near it (1) or not (0).
 
-    True records stand in the order of `keys`: the moment of each, times `lanes`, plus the lane of `width` in which it
-    lies. Moments are even at whole units of time, and odd between them. `moments` are the published ones, negative
-    where they are in other units; `positions` say where the published points lie across the lanes. At a record is what
-    lies within `lengths` in space and less than a unit in time, near it what lies within `wider` times that in space.
-    `out` comes with zeros.
+    `times` are those of the true records, in the ascending `order`. At a record is what lies within `lengths` in space
+    and less than its unit from the middle in time, near it what lies within `wider` times that in space. Where more
+    than `most` are there in time, nobody looks and the answer is −1. `out` comes with zeros.
     """
     slot = 0
     for i in range(first, last):
-        moment = moments[i]
-        if moment < 0:
+        end = middles[i] + units[i]
+        slot = _first_beyond(times, slot, middles[i] - units[i])
+        if slot + most < len(times) and times[slot + most] < end:
+            out[i] = -1
             continue
-        slot = _first_beyond(keys, slot, (moment - 1) * lanes - 1)
-        if slot == len(keys) or keys[slot] >= (moment + 2) * lanes:
-            continue  # nobody was anywhere then
-        reach = lengths[i] * wider
-        for then in range(moment - 1, moment + 2):
-            low = min(max(math.floor((positions[i] - reach) / width), 0), lanes - 1)
-            high = min(max(math.floor((positions[i] + reach) / width), 0), lanes - 1)
-            slot = _first_after(keys, slot, len(keys), then * lanes + low - 1)
-            while slot < len(keys) and keys[slot] <= then * lanes + high and out[i] < 2:
-                square = 0.0
-                for axis in range(original.shape[1]):
-                    square += (original[order[slot], axis] - published[i, axis]) ** 2
-                if square <= lengths[i] ** 2:
-                    out[i] = 2
-                elif square <= reach**2:
-                    out[i] = 1
-                slot += 1
+        found = slot
+        while found < len(times) and times[found] < end and out[i] < 2:
+            square = 0.0
+            for axis in range(original.shape[1]):
+                square += (original[order[found], axis] - published[i, axis]) ** 2
+            if square <= lengths[i] ** 2:
+                out[i] = 2
+            elif square <= (lengths[i] * wider) ** 2:
+                out[i] = 1
+            found += 1
 
 
 @loop

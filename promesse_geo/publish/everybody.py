@@ -7,9 +7,7 @@ from promesse_geo.kernels import sharing
 from promesse_geo.pairs import WIDER, in_space_of, rounding
 from promesse_geo.traces import Traces
 
-_LANE = np.array([0.48, 0.6, 0.64])  # across all: no street and no grid runs along it
-_MOST_KEYS = 2.0**62
-_UNITS = (1_000_000_000, 1_000_000, 1_000)  # nanoseconds
+_MOST = 32  # true records of one time that are looked at one by one; more are looked up in cells
 
 
 def shared_records(original: Traces, protected: Traces) -> np.ndarray:
@@ -27,51 +25,61 @@ def shared_records(original: Traces, protected: Traces) -> np.ndarray:
     )
     levels, reaches = rounding(protected)
     lengths = (reaches / original.space.scale)[levels]
-    theirs, ours = (one.points @ _LANE[: one.space.dimension] for one in (original, moved))
-    begin, end = int(original.times.min()), int(original.times.max())
-    for unit in _UNITS:
-        within = (units == unit) & (middles >= begin - unit) & (middles <= end + unit)
-        if not within.any():
-            continue
-        span = end // unit - begin // unit + 1
-        lanes = int(min(_MOST_KEYS // (2 * span + 4), 2.0**40))
-        low, width = theirs.min(), max(float(np.ptp(theirs)) / lanes, 1e-18)
-        lane = np.minimum((theirs - low) / width, lanes - 1).astype(np.int64)
-        moment = 2 * (original.times // unit - begin // unit) + (original.times % unit > 0)  # odd between whole units
-        keys = moment * lanes + lane
-        order = np.argsort(keys)
-        moments = np.where(within, 2 * (middles // unit - begin // unit), -2)
-        _search(keys[order], order, original, lanes, width, moved, ours - low, moments, lengths, found)
+    order = np.argsort(original.times)
+    times = original.times[order]
+    threads.run(
+        lambda first, last: sharing.anybodys(
+            times, order, original.points, moved.points, middles, units, lengths, WIDER, _MOST, first, last, found
+        ),
+        threads.even(moved.records),
+    )
+    crowded = np.flatnonzero(found < 0)
+    if len(crowded):
+        alike = np.lexsort((levels[crowded], units[crowded], middles[crowded]))
+        crowded = crowded[alike]
+        found[crowded] = _in_crowds(
+            original.points[order],
+            times,
+            moved.points[crowded],
+            middles[crowded],
+            units[crowded],
+            levels[crowded],
+            original.space.scale / reaches,
+        )
     return found
 
 
-def _search(
-    keys: np.ndarray,
-    order: np.ndarray,
-    original: Traces,
-    lanes: int,
-    width: float,
-    moved: Traces,
-    positions: np.ndarray,
-    moments: np.ndarray,
-    lengths: np.ndarray,
-    found: np.ndarray,
-) -> None:
+def _in_crowds(
+    true: np.ndarray,
+    times: np.ndarray,
+    published: np.ndarray,
+    middles: np.ndarray,
+    units: np.ndarray,
+    levels: np.ndarray,
+    scales: np.ndarray,
+) -> np.ndarray:
+    """As `shared_records`, of records in order of time, unit and level: who share all three are as one trace."""
+    found = np.zeros(len(published), np.int8)
+    new = np.ones(len(published) + 1, bool)
+    new[1:-1] = (np.diff(middles) != 0) | (np.diff(units) != 0) | (np.diff(levels) != 0)
+    starts = np.flatnonzero(new)
+    ones = starts[:-1]
+    begins = np.searchsorted(times, middles[ones] - units[ones], side="right")
+    ends = np.searchsorted(times, middles[ones] + units[ones], side="left")
     threads.run(
-        lambda first, last: sharing.anybodys(
-            keys,
-            order,
-            original.points,
-            lanes,
-            width,
-            moved.points,
-            positions,
-            moments,
-            lengths,
+        lambda first, last: sharing.nearness(
+            true,
+            np.column_stack((begins, ends)).ravel(),
+            published,
+            starts,
+            2 * np.arange(len(ones)),
+            levels,
+            scales,
             WIDER,
             first,
             last,
             found,
         ),
-        threads.even(moved.records),
+        threads.fair(np.diff(starts) + ends - begins),
     )
+    return found
