@@ -1,7 +1,9 @@
 """The check before publishing: each test passes, looks and fails where it should."""
 
+import hashlib
 import os
-import time
+import zlib
+from time import perf_counter
 from unittest import mock
 
 import numpy as np
@@ -45,6 +47,7 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
         "user keys are pseudonyms": "passed",
         "no other columns": "passed",
         "the index says nothing": "passed",
+        "rows are in order": "passed",
         "no names are left over": "passed",
         "no attributes": "passed",
         "all traces are compared": "passed",
@@ -140,6 +143,80 @@ def test_names_of_people_are_looked_at():
     assert verdicts(city.promesse.check(city.promesse.smooth(200)))["user keys are pseudonyms"] == "look"
 
 
+NAMES = "user keys are pseudonyms"
+
+
+def named(frame, name):
+    """The frame, each user's key made anew."""
+    return frame.assign(user=frame["user"].map({key: name(key) for key in frame["user"].unique()}))
+
+
+@pytest.mark.parametrize(
+    "kind", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s"]
+)
+@pytest.mark.parametrize("cut", [slice(16), slice(-16, None), slice(12), slice(None)])
+def test_hashes_of_users_are_no_pseudonyms(kind, cut):
+    city = pg.make_city(users=2, days=1)
+    table = city.promesse.check(named(city, lambda key: hashlib.new(kind, key.encode()).hexdigest()[cut]))
+    assert verdicts(table)[NAMES] == "failed"
+    assert reason(table, NAMES).startswith(f"2 user keys of 2 are hashes ({kind}) of original ones")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        lambda key: hashlib.blake2b(key.encode(), digest_size=8).hexdigest(),
+        lambda key: f"{zlib.crc32(key.encode()):08x}",
+        lambda key: f"{zlib.crc32(key.encode()):016x}",
+        lambda key: hashlib.md5(key.encode()).hexdigest().upper(),
+        lambda key: hashlib.md5(key.rsplit("-", 1)[0].encode()).hexdigest()[:16],  # of the user behind a part
+    ],
+)
+def test_short_and_other_hashes_are_none_either(name):
+    parts = pg.split_gaps(pg.make_city(users=3, days=1), keep_user=True).drop_duplicates("user", ignore_index=True)
+    firsts = parts[parts["user"].str.endswith("-00000")]
+    assert verdicts(firsts.promesse.check(named(firsts, name)))[NAMES] == "failed"
+
+
+def test_one_hash_among_pseudonyms_fails():
+    city = pg.make_city(users=3, days=1)
+    first = city["user"].iloc[0]
+    table = city.promesse.check(
+        named(city, lambda key: hashlib.md5(key.encode()).hexdigest()[:16] if key == first else os.urandom(8).hex())
+    )
+    assert verdicts(table)[NAMES] == "failed"
+    assert reason(table, NAMES).startswith("1 user key of 3 is a hash (md5) of an original one")
+
+
+def test_hashes_of_numbers_are_found():
+    numbers = line([0, 9], users=[7])
+    assert compared(numbers, line([0, 9], users=[hashlib.sha256(b"7").hexdigest()]), NAMES)["verdict"] == "failed"
+
+
+@pytest.mark.parametrize("seed", [0, 1, "42", 2024, 123456])
+@pytest.mark.parametrize("renamed", [pg.pseudonymize, pg.split_gaps])
+def test_names_of_a_seed_that_is_soon_guessed_fail(seed, renamed):
+    city = pg.make_city(users=30, days=1)
+    parts = pg.split_gaps(city, keep_user=True)
+    for before in (city, parts):
+        table = before.promesse.check(renamed(city, seed=seed))
+        assert verdicts(table)[NAMES] == "failed"
+        assert "seed" in reason(table, NAMES)
+    assert verdicts(parts.promesse.check(pg.pseudonymize(parts, seed=seed)))[NAMES] == "failed"
+    assert verdicts(city.promesse.check(renamed(city, seed=f"{seed}, which nobody guesses")))[NAMES] == "passed"
+
+
+@pytest.mark.parametrize("form", ["{:016x}", "{:016d}", "00005eed{:08x}"])
+def test_names_that_count_are_looked_at(form):
+    city = pg.make_city(users=12, days=1)
+    numbers = {user: number for number, user in enumerate(city["user"].unique())}
+    table = city.promesse.check(named(city, lambda key: form.format(3 * numbers[key] + 1)))
+    assert verdicts(table)[NAMES] == "look"
+    assert "who counts" in reason(table, NAMES)
+    one = city[city["user"] == city["user"].iloc[0]]
+    assert verdicts(city.promesse.check(named(one, lambda key: f"{1:016x}")))[NAMES] == "look"
+
+
 def test_other_columns_and_elevations_fail(parts, safe):
     table = parts.promesse.check(safe.assign(phone="secret"))
     assert verdicts(table)["no other columns"] == "failed"
@@ -161,10 +238,31 @@ def test_rounded_points_have_no_needless_digits(parts, safe):
     assert verdicts(parts.promesse.check(rounded))["no needless digits"] == "passed"
 
 
-def test_another_crs_and_another_order_change_nothing(parts, safe):
+def test_another_crs_changes_nothing_and_another_order_only_what_is_said_of_it(parts, safe):
     there = safe.to_crs(3857).sample(frac=1, random_state=0, ignore_index=True)
     table, same = parts.promesse.check(there, epsilon=199.99), parts.promesse.check(safe, epsilon=199.99)
-    assert verdicts(table) == verdicts(same)
+    assert verdicts(table) == verdicts(same) | {"rows are in order": "look"}
+
+
+def test_rows_that_keep_the_order_of_true_users_are_looked_at():
+    parts = pg.prepare(pg.make_city(users=4, days=2), keep_user=True)
+    safe, rng = pg.Promesse(200).protect(parts), np.random.default_rng(1)
+    names = {user: rng.bytes(8).hex() for user in parts["user"].unique()}
+    renamed = safe.assign(user=safe["user"].map(names))
+    table = parts.assign(user=parts["user"].map(names)).promesse.check(renamed)
+    assert verdicts(table)["rows are in order"] == "look"
+    assert "pseudonymize()" in reason(table, "rows are in order")
+    mended = parts.promesse.check(pg.pseudonymize(renamed))
+    assert verdicts(mended)["rows are in order"] == "passed"
+
+
+@pytest.mark.parametrize("keys", [["b", "a"], [10, 2], pd.Categorical(["x", "a"], categories=["x", "a"])])
+def test_rows_in_the_order_of_traces_say_nothing(keys):
+    before = line([0, 9]).to_frame()
+    table = before.promesse.check(before.assign(user=keys))
+    assert verdicts(table)["rows are in order"] == "look"
+    table = before.promesse.check(before.assign(user=keys[::-1]))
+    assert verdicts(table)["rows are in order"] == "passed"
 
 
 def test_naive_and_zoned_times_are_not_compared(parts, safe):
@@ -609,9 +707,9 @@ def test_crowds_at_one_time_take_no_longer_than_others():
         return plane(x + aside, y, users=users, counts=counts * many // 60_000, times=np.zeros(many, int))
 
     shared_records(crowd(6_000, 0), crowd(6_000, 9))  # compiled
-    begin = time.perf_counter()
+    begin = perf_counter()
     found = shared_records(crowd(60_000, 0), crowd(60_000, 9))
-    assert time.perf_counter() - begin < 3  # looking at all pairs took ten seconds
+    assert perf_counter() - begin < 3  # looking at all pairs took ten seconds
     assert (found > 0).all()
 
 

@@ -16,9 +16,9 @@ from promesse_geo.publish.digits import FINE, digits, fine_points
 from promesse_geo.publish.everybody import shared_records
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, Findings, no_others
 from promesse_geo.publish.frames import frame_findings
+from promesse_geo.publish.names import user_names
 from promesse_geo.traces import Traces, as_traces, read_frame
 
-_PSEUDONYM = r"[0-9a-f]{16}"
 _PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new", "stays are hidden")
 
 
@@ -66,12 +66,12 @@ def check_published(
     before = as_traces(original, user=user, time=time)
     if isinstance(protected, gpd.GeoDataFrame):
         after, left_out = read_frame(protected, user=user, time=time)
-        beside = frame_findings(protected, after.names, left_out)
+        beside = frame_findings(protected, after, left_out)
     else:
         after, beside = as_traces(protected, user=user, time=time), [no_others([])]
     pairs = align(before, after)
     return Findings(
-        [_users(before, after), *beside, *_compared(pairs, after, epsilon), _records(before, after), digits(after)]
+        [user_names(before, after), *beside, *_compared(pairs, after, epsilon), _records(before, after), digits(after)]
     )
 
 
@@ -80,25 +80,6 @@ def checked_epsilon(epsilon: float | None) -> float | None:
     if epsilon is None:
         return None
     return check.number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
-
-
-def _users(before: Traces, after: Traces) -> Finding:
-    test = "user keys are pseudonyms"
-    if not len(after):
-        return Finding(test, NOT_COMPARABLE, "there is nothing in the protected data")
-    if after.names.user is None:
-        return Finding(test, PASSED, "there is no user: all is one trace")
-    theirs, ours = (pd.Series([str(user) for user in one.users.tolist()], dtype=str) for one in (before, after))
-    others = int((~ours.str.fullmatch(_PSEUDONYM)).sum())
-    known = int(ours.isin(theirs).sum())
-    same = f"{known:,} of {check.counted(len(ours), 'user key')} are keys of the original"
-    if others:
-        reason = f"{others:,} of {check.counted(len(ours), 'user key')} do not look like the names of pseudonymize()"
-        return Finding(test, LOOK, f"{reason}; {same}" if known else reason)
-    if known and not theirs.str.fullmatch(_PSEUDONYM).all():
-        return Finding(test, LOOK, f"{same}, which has no pseudonyms, though they look like some")
-    looks = "all look like pseudonyms (16 hex digits)"
-    return Finding(test, PASSED, f"{looks}; {same}, which has pseudonyms too" if known else looks)
 
 
 def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Finding]:
