@@ -17,7 +17,7 @@ from shapely import from_wkt
 
 import promesse_geo as pg
 from promesse_geo.pairs import align
-from promesse_geo.publish.everybody import shared_records
+from promesse_geo.publish.everybody import Everybody
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
@@ -390,7 +390,16 @@ def test_published_times_between_whole_seconds_are_not_true_ones():
 
 @pytest.mark.parametrize(
     ("aside", "verdict"),
-    [(0, "failed"), (1e-9, "failed"), (-1e-9, "failed"), (4e-4, "failed"), (8e-3, "look"), (0.2, "passed")],
+    [
+        (0, "failed"),
+        (1e-9, "failed"),
+        (-1e-9, "failed"),
+        (4e-4, "failed"),
+        (8e-3, "look"),
+        (0.2, "look"),
+        (6, "look"),
+        (8, "passed"),
+    ],
 )
 def test_points_less_than_a_millimetre_aside_are_the_same_and_others_are_near(aside, verdict):
     places = np.arange(50) * 100 + np.array([0.0, 0.123456789]).repeat(25)
@@ -609,18 +618,17 @@ def test_findings_print_whole(parts, safe, monkeypatch):
 @given(
     st.lists(st.integers(0, 60), min_size=1, max_size=8),
     st.lists(st.integers(0, 60), min_size=1, max_size=8),
-    st.sampled_from([10**3, 10**6, 10**9]),
+    st.sampled_from([10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9]),
 )
 def test_same_times_are_those_that_the_plain_twin_finds(before, after, unit):
     true = np.sort(np.array(before)) * unit // 7
     published = np.sort(np.array(after)) * unit
     found = align(line(true * 0, times=true), line(published * 0, times=published)).same_times()[0]
-    finer = next(one for one in (10**9, 10**6, 10**3) if np.mean(published % one == 0) >= 0.1)
-    units = [one for one in (10**9, 10**6, 10**3) if one <= finer]
+    whole = {unit: int((published % unit == 0).sum()) for unit in (3600 * 10**9, 60 * 10**9, 10**9, 10**6)}
+    units = [unit for unit, many in whole.items() if 10 * many >= len(published)]
+    units = [unit for unit in units if unit <= 10**9 or (whole[unit] >= 3 and 2 * whole[unit] >= len(published))]
     for number, time in zip(found, published.tolist(), strict=True):
-        size = next(one for one in units if time % one == 0)
-        if size != finer and np.mean(published % size == 0) < 0.1:
-            size = 10**3
+        size = next((one for one in units if time % one == 0), 10**3)
         matches = [one for one in true.tolist() if time in (one // size * size, -(-one // size) * size)]
         assert (number >= 0) == bool(matches)
         assert number < 0 or true[number] in matches
@@ -694,7 +702,7 @@ def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit,
         any(x == a and y == b and (t == s or unit == 1) for a, b, s in before) for x, y, t in after
     ]
     with mock.patch("promesse_geo.publish.everybody._MOST", most):  # looked up in cells, or one by one
-        assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected
+        assert (Everybody(traces(before, 0), traces(after, aside)).shared() == 2).tolist() == expected
 
 
 @pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="plain Python takes longer")
@@ -706,11 +714,69 @@ def test_crowds_at_one_time_take_no_longer_than_others():
         x, y = places[:, :many]
         return plane(x + aside, y, users=users, counts=counts * many // 60_000, times=np.zeros(many, int))
 
-    shared_records(crowd(6_000, 0), crowd(6_000, 9))  # compiled
+    Everybody(crowd(6_000, 0), crowd(6_000, 9)).shared()  # compiled
     begin = perf_counter()
-    found = shared_records(crowd(60_000, 0), crowd(60_000, 9))
+    found = Everybody(crowd(60_000, 0), crowd(60_000, 9)).shared()
     assert perf_counter() - begin < 3  # looking at all pairs took ten seconds
     assert (found > 0).all()
+
+
+@pytest.fixture(scope="module")
+def elsewhere(parts):
+    """The true points, rounded to five decimals and again in another CRS, which moves them by less than a metre."""
+    rounded = parts.set_geometry(points_from_xy(parts.geometry.x.round(5), parts.geometry.y.round(5), crs=4326))
+    there = rounded.to_crs(32631)
+    return there.set_geometry(points_from_xy(there.geometry.x.round(2), there.geometry.y.round(2), crs=32631))
+
+
+@pytest.mark.parametrize("unit", ["min", "h"])
+def test_true_points_in_other_digits_and_at_coarser_times_are_looked_at(parts, elsewhere, unit):
+    coarse = elsewhere.assign(time=elsewhere["time"].dt.floor(unit))
+    table, many = parts.promesse.check(coarse), parts["user"].nunique()
+    assert [verdicts(table)[test] for test in ("times are new", "points are new", NOBODYS)] == ["look"] * 3
+    assert reason(table, "times are new").startswith(f"{len(parts):,} of {len(parts):,} published times are true ones")
+    assert reason(table, "points are new").startswith(f"{many} traces would be published point by point, moved by 0.")
+    assert reason(table, NOBODYS).startswith(f"most records of {many} traces lie within 10 m of somebody's true ones")
+
+
+@pytest.mark.parametrize("change", [pg.pseudonymize, swapped, lambda frame: frame.iloc[::2].reset_index(drop=True)])
+@pytest.mark.parametrize("unit", ["us", "s", "min"])
+def test_records_that_hardly_moved_are_looked_at_whatever_they_are_called(parts, elsewhere, change, unit):
+    moved = elsewhere.assign(time=(elsewhere["time"] + pd.Timedelta("5us")).dt.floor(unit))
+    assert verdicts(parts.promesse.check(change(moved)))[NOBODYS] == "look"
+
+
+def test_one_trace_that_hardly_moved_among_others_is_looked_at(parts, elsewhere, safe):
+    user = safe["user"].iloc[0]
+    mixed = pd.concat([safe[safe["user"] != user].to_crs(32631), elsewhere[elsewhere["user"] == user]])
+    table = parts.promesse.check(mixed.assign(time=mixed["time"] + pd.Timedelta("5us")).reset_index(drop=True))
+    assert reason(table, "points are new").startswith("1 trace would be published point by point, moved by 0.")
+    assert "most records of 1 trace" in reason(table, NOBODYS)
+
+
+@pytest.mark.parametrize("aside", ["5us", "500ms", "-500ms"])
+def test_noise_of_some_centimetres_and_times_a_little_aside_are_looked_at(parts, aside):
+    noisy = pg.GeoIndistinguishability(10, grid=0.01, seed=1).protect(parts)
+    table = parts.promesse.check(noisy.assign(time=noisy["time"] + pd.Timedelta(aside)))
+    assert [verdicts(table)[test] for test in ("times are new", "points are new", NOBODYS)] == ["look"] * 3
+    assert reason(table, "times are new").endswith("published times are next to true ones of their user")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [*map(pg.Promesse, (20, 100, 500)), *(pg.GeoIndistinguishability(e, seed=1) for e in (0.007, 0.023, 0.1))],
+)
+def test_what_usual_protection_gives_is_not_close(mechanism):
+    parts = pg.prepare(pg.make_city(users=20, days=3), tz="Europe/Paris", seed=1)
+    table = parts.promesse.check(mechanism.protect(parts))
+    assert verdicts(table)["points are new"] == "passed"
+    assert verdicts(table)[NOBODYS] == "passed"
+
+
+def test_protected_times_in_seconds_are_new(parts, safe):
+    for unit in ("ms", "s"):
+        coarse = safe.assign(time=safe["time"].dt.floor(unit))
+        assert verdicts(parts.promesse.check(coarse))["times are new"] == "passed"
 
 
 def test_names_left_over_in_an_arrow_dictionary_fail(parts, safe):
