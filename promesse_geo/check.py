@@ -7,6 +7,7 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, timedelta, tzinfo
 from typing import Any
 
@@ -106,15 +107,17 @@ def duration(value: Any, *, name: str, owner: str) -> int:
     rule = "a duration above zero such as '15min', a timedelta or a number of seconds"
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(refuse(name, owner, rule, value))
-    if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal():
-        value = float(value)  # pandas would take digits without a unit for nanoseconds
+    with suppress(ValueError):
+        value = float(value) if isinstance(value, str) else value  # pandas would take digits alone for nanoseconds
     if isinstance(value, str) and not any(letter.isalpha() or letter == ":" for letter in value):
         raise ValueError(refuse(name, owner, rule, value))  # pandas would take it for nanoseconds
     try:
         delta = pd.Timedelta(value, unit="s") if is_number(value) else pd.Timedelta(value)
         nanoseconds = delta.as_unit("ns").value
     except (ValueError, OverflowError) as error:
-        kind = ValueError if isinstance(value, str) or is_number(value) else TypeError
+        if isinstance(error, pd.errors.OutOfBoundsTimedelta) and not str(value).strip().startswith("-"):
+            rule = "a duration of at most 106,751 days, which nanoseconds can count"
+        kind = ValueError if isinstance(value, (str, timedelta, np.timedelta64)) or is_number(value) else TypeError
         raise kind(refuse(name, owner, rule, value)) from error
     if pd.isna(delta) or nanoseconds <= 0:
         raise ValueError(refuse(name, owner, rule, value))

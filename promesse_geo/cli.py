@@ -33,11 +33,13 @@ from promesse_geo.publish import (
     FAILED,
     LOOK,
     NOT_COMPARABLE,
+    Findings,
     check_published,
     checked_epsilon,
     file_epsilon,
     file_findings,
     file_mechanism,
+    order_of_rows,
 )
 from promesse_geo.view.tables import description, findings
 
@@ -101,7 +103,7 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
         known = file_epsilon(protected) if epsilon is None else epsilon
         table = check_published(before, after, epsilon=known)
         of_file = file_findings(protected, **as_said(context))
-        table = pd.concat((table[~table["test"].isin(of_file["test"])], of_file))
+        table = pd.concat((table[~table["test"].isin(of_file["test"])], Findings([order_of_rows(after)]), of_file))
         click.echo(findings(table, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
         looks = int((table["verdict"] == LOOK).sum())
         if looks:

@@ -1,6 +1,6 @@
 """Which columns of a frame hold the user and the time, and what may stand in them."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from types import EllipsisType
@@ -55,9 +55,12 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -
     ------
     KeyError
         If a named column is not there.
+    TypeError
+        If something is given that can name no column.
     ValueError
         If no column is found, or several could be meant.
     """
+    check_names({"user": user, "time": time})
     if time is None:
         raise ValueError(
             "The 'time' parameter cannot be None: a trace needs times. Name the column, as in time='stamp'."
@@ -70,6 +73,20 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -
         geometry=frame.geometry.name,
         time_is_index=found_time is _INDEX,
     )
+
+
+def check_names(names: Mapping[str, Any]) -> None:
+    """Raise TypeError if one of the parameters, by name, is neither None nor `...` nor can name a column."""
+    for role, name in names.items():
+        try:
+            known = {name, pd.NA}  # neither of which can name one
+        except TypeError:
+            known = set()
+        if len(known) < 2:
+            raise TypeError(
+                f"The '{role}' parameter must be the name of a column. Got {check.shown(name)} instead. "
+                f"Say it as the column is called, as in {role}='{role}'."
+            )
 
 
 _INDEX: Any = object()  # stands for "the DatetimeIndex", which may have no name
@@ -90,6 +107,7 @@ def find_column(
 
     With `indexed`, a DatetimeIndex could serve as well.
     """
+    check_names({role: name})
     if name is not ...:
         if name not in columns:
             raise KeyError(f"The {role} column {name!r} is not there. The columns are {_there(columns)}.")

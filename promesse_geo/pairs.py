@@ -60,11 +60,11 @@ class Pairs:
     def same_times(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the original record that has the time of each protected one, or -1, and whether one is near.
 
-        Original times count as rounded, up or down, to what the protected ones are in: whole seconds, milli- or
-        microseconds, looked at trace by trace; near is what lies within `WIDER` times that. Both have the shape
-        (records,).
+        Original times count as rounded, up or down, to what the protected ones are in: whole hours, minutes, seconds,
+        milli- or microseconds, looked at trace by trace; near (1) is what lies within `WIDER` times that, and 2 more
+        where far nearer than the original times are to each other. Both have the shape (records,).
         """
-        found, near = np.empty(self.protected.records, np.int64), np.empty(self.protected.records, bool)
+        found, near = np.empty(self.protected.records, np.int64), np.empty(self.protected.records, np.int8)
         threads.run(
             lambda first, last: sharing.same_times(
                 self.original.times,

@@ -12,7 +12,9 @@ from promesse_geo.kernels import jumps
 from promesse_geo.pseudonyms import renamed, virtual_names
 from promesse_geo.traces import Data, Traces, as_traces, through_doors
 
-_WHOLE_USER = 2**64 - 1  # the part number of a user who is renamed without being split
+WHOLE_USER = 2**64 - 1
+"""The part number of a user who is renamed without being split."""
+
 _MOST_PARTS = 100_000  # parts are named in five digits, so that text order is part order
 
 
@@ -160,7 +162,7 @@ def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ...,
     seed = check.seed(seed, owner="pseudonymize")
 
     def work(traces: Traces) -> Traces:
-        names = virtual_names(traces.users.tolist(), [_WHOLE_USER] * len(traces), seed=seed)
+        names = virtual_names(traces.users.tolist(), [WHOLE_USER] * len(traces), seed=seed)
         return renamed(traces, traces.offsets, names)
 
     return through_doors(data, work, user=user, time=time, selects=True)

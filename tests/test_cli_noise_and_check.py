@@ -150,6 +150,23 @@ def test_renamed_users_are_not_comparable(prepared):
     assert result.stdout.count("not comparable") == 6
 
 
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
+def test_rows_out_of_order_are_looked_at(prepared, tmp_path, ending):
+    safe = gpd.read_parquet(smoothed(prepared, "--keep-users"))
+    for number, (frame, verdict) in enumerate([(safe, "passed"), (safe.iloc[::-1], "look")]):
+        path = tmp_path / f"{number}.{ending}"
+        if ending == "csv":
+            frame.assign(lon=frame.geometry.x, lat=frame.geometry.y)[["user", "time", "lon", "lat"]].to_csv(
+                path, index=False
+            )
+        elif ending == "parquet":
+            frame.to_parquet(path, index=False)
+        else:
+            frame.to_file(path, index=False)
+        said = run("check", prepared, path).stdout.splitlines()
+        assert [one.split()[0] for one in said if "rows are in order" in one] == [verdict]
+
+
 def test_what_was_checked_is_renamed_for_publication(prepared, tmp_path):
     safe = smoothed(prepared, "--keep-users")
     done("pseudonymize", safe, tmp_path / "published.parquet")

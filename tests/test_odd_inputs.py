@@ -17,6 +17,7 @@ import shapely
 from shapely import LineString, MultiPoint, Point
 
 import promesse_geo as pg
+from promesse_geo.publish import file_findings
 
 KEYS = ["zaphod"] * 4 + ["trillian"] * 3
 COUNT = len(KEYS)
@@ -305,7 +306,33 @@ WHAT_COMES = [
     refused(
         "geometry as user", lambda: read(make_frame(), user="geometry"), KeyError, r"user column 'geometry' is not"
     ),
-    refused("a list as name", lambda: read(make_frame(), user=["user"]), KeyError, r"user column \['user'\] is not"),
+    *(
+        refused(
+            f"{name} as {role}, {number}",
+            partial(call, **{role: value}),
+            TypeError,
+            rf"'{role}' parameter must be the name of a column\. Got {{}} instead\. .*as in {role}=".format(came),
+        )
+        for role in ("user", "time")
+        for number, call in enumerate(
+            (
+                lambda **names: make_frame().promesse(**names).smooth(200),
+                lambda **names: pg.describe(make_frame().set_index("time"), **names),
+                lambda **names: pg.read_table("nowhere.csv", **names),
+                lambda **names: file_findings("nowhere.csv", **names),
+            )
+        )
+        for name, value, came in (
+            ("a list", ["user"], "a value of type list and length 1"),
+            ("NA", pd.NA, "<NA>"),
+            ("an array", np.array(["user", "x"]), r"a value of type ndarray and shape \(2,\)"),
+            ("a column", pd.Series(["user"]), r"a value of type Series and shape \(1,\)"),
+            ("a tuple with an array", ("user", np.zeros(1)), "a value of type tuple and length 2"),
+        )
+    ),
+    refused(
+        "NA as lon", lambda: pg.read_table("nowhere.csv", lon=pd.NA), TypeError, "'lon' parameter must be the name"
+    ),
     refused(
         "two user columns",
         lambda: read(pd.concat([make_frame(), make_frame()[["user"]]], axis=1)),
@@ -477,7 +504,32 @@ WHAT_COMES = [
     refused("gap text", lambda: pg.split_gaps(make_frame(), gap="soon"), ValueError, GAP.format("'soon'")),
     refused("gap 0", lambda: pg.split_gaps(make_frame(), gap=0), ValueError, GAP.format("0")),
     refused("gap NaT", lambda: pg.split_gaps(make_frame(), gap=pd.NaT), ValueError, GAP.format("NaT")),
-    refused("gap inf", lambda: pg.split_gaps(make_frame(), gap=np.inf), ValueError, GAP.format("inf")),
+    *(
+        refused(
+            f"gap {gap!r}",
+            partial(lambda gap: pg.split_gaps(make_frame(), gap=gap), gap),
+            ValueError,
+            r"'gap' parameter of split_gaps must be a duration of at most 106,751 days, which nanoseconds can count",
+        )
+        for gap in (
+            *("106752 days", "1e300", "inf", np.inf, 1e300, 106_752 * 86_400, 10**400),
+            *(datetime.timedelta(days=200_000), np.timedelta64(200_000, "D")),
+        )
+    ),
+    *(
+        refused(
+            f"gap {gap!r}", partial(lambda gap: pg.split_gaps(make_frame(), gap=gap), gap), ValueError, GAP.format(".*")
+        )
+        for gap in ("-106752 days", "-1e300", "-inf", -np.inf, "nan", datetime.timedelta(days=-200_000), "1e3 x")
+    ),
+    *(
+        answered(
+            f"gap {gap!r}",
+            partial(lambda gap: pg.split_gaps(make_frame(), gap=gap, seed=1)["user"].nunique(), gap),
+            pg.split_gaps(make_frame(), gap=1000, seed=1)["user"].nunique(),
+        )
+        for gap in ("1e3", " 1000 ", "+1000.0", "1000")
+    ),
     refused(
         "gap a list",
         lambda: pg.split_gaps(make_frame(), gap=[4]),

@@ -1,5 +1,11 @@
 """The check before publishing: each test passes, looks and fails where it should."""
 
+import hashlib
+import os
+import zlib
+from time import perf_counter
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,7 +17,7 @@ from shapely import from_wkt
 
 import promesse_geo as pg
 from promesse_geo.pairs import align
-from promesse_geo.publish.everybody import shared_records
+from promesse_geo.publish.everybody import Everybody
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
@@ -41,6 +47,7 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
         "user keys are pseudonyms": "passed",
         "no other columns": "passed",
         "the index says nothing": "passed",
+        "rows are in order": "passed",
         "no names are left over": "passed",
         "no attributes": "passed",
         "all traces are compared": "passed",
@@ -136,6 +143,80 @@ def test_names_of_people_are_looked_at():
     assert verdicts(city.promesse.check(city.promesse.smooth(200)))["user keys are pseudonyms"] == "look"
 
 
+NAMES = "user keys are pseudonyms"
+
+
+def named(frame, name):
+    """The frame, each user's key made anew."""
+    return frame.assign(user=frame["user"].map({key: name(key) for key in frame["user"].unique()}))
+
+
+@pytest.mark.parametrize(
+    "kind", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s"]
+)
+@pytest.mark.parametrize("cut", [slice(16), slice(-16, None), slice(12), slice(None)])
+def test_hashes_of_users_are_no_pseudonyms(kind, cut):
+    city = pg.make_city(users=2, days=1)
+    table = city.promesse.check(named(city, lambda key: hashlib.new(kind, key.encode()).hexdigest()[cut]))
+    assert verdicts(table)[NAMES] == "failed"
+    assert reason(table, NAMES).startswith(f"2 user keys of 2 are hashes ({kind}) of original ones")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        lambda key: hashlib.blake2b(key.encode(), digest_size=8).hexdigest(),
+        lambda key: f"{zlib.crc32(key.encode()):08x}",
+        lambda key: f"{zlib.crc32(key.encode()):016x}",
+        lambda key: hashlib.md5(key.encode()).hexdigest().upper(),
+        lambda key: hashlib.md5(key.rsplit("-", 1)[0].encode()).hexdigest()[:16],  # of the user behind a part
+    ],
+)
+def test_short_and_other_hashes_are_none_either(name):
+    parts = pg.split_gaps(pg.make_city(users=3, days=1), keep_user=True).drop_duplicates("user", ignore_index=True)
+    firsts = parts[parts["user"].str.endswith("-00000")]
+    assert verdicts(firsts.promesse.check(named(firsts, name)))[NAMES] == "failed"
+
+
+def test_one_hash_among_pseudonyms_fails():
+    city = pg.make_city(users=3, days=1)
+    first = city["user"].iloc[0]
+    table = city.promesse.check(
+        named(city, lambda key: hashlib.md5(key.encode()).hexdigest()[:16] if key == first else os.urandom(8).hex())
+    )
+    assert verdicts(table)[NAMES] == "failed"
+    assert reason(table, NAMES).startswith("1 user key of 3 is a hash (md5) of an original one")
+
+
+def test_hashes_of_numbers_are_found():
+    numbers = line([0, 9], users=[7])
+    assert compared(numbers, line([0, 9], users=[hashlib.sha256(b"7").hexdigest()]), NAMES)["verdict"] == "failed"
+
+
+@pytest.mark.parametrize("seed", [0, 1, "42", 2024, 123456])
+@pytest.mark.parametrize("renamed", [pg.pseudonymize, pg.split_gaps])
+def test_names_of_a_seed_that_is_soon_guessed_fail(seed, renamed):
+    city = pg.make_city(users=30, days=1)
+    parts = pg.split_gaps(city, keep_user=True)
+    for before in (city, parts):
+        table = before.promesse.check(renamed(city, seed=seed))
+        assert verdicts(table)[NAMES] == "failed"
+        assert "seed" in reason(table, NAMES)
+    assert verdicts(parts.promesse.check(pg.pseudonymize(parts, seed=seed)))[NAMES] == "failed"
+    assert verdicts(city.promesse.check(renamed(city, seed=f"{seed}, which nobody guesses")))[NAMES] == "passed"
+
+
+@pytest.mark.parametrize("form", ["{:016x}", "{:016d}", "00005eed{:08x}"])
+def test_names_that_count_are_looked_at(form):
+    city = pg.make_city(users=12, days=1)
+    numbers = {user: number for number, user in enumerate(city["user"].unique())}
+    table = city.promesse.check(named(city, lambda key: form.format(3 * numbers[key] + 1)))
+    assert verdicts(table)[NAMES] == "look"
+    assert "who counts" in reason(table, NAMES)
+    one = city[city["user"] == city["user"].iloc[0]]
+    assert verdicts(city.promesse.check(named(one, lambda key: f"{1:016x}")))[NAMES] == "look"
+
+
 def test_other_columns_and_elevations_fail(parts, safe):
     table = parts.promesse.check(safe.assign(phone="secret"))
     assert verdicts(table)["no other columns"] == "failed"
@@ -157,10 +238,31 @@ def test_rounded_points_have_no_needless_digits(parts, safe):
     assert verdicts(parts.promesse.check(rounded))["no needless digits"] == "passed"
 
 
-def test_another_crs_and_another_order_change_nothing(parts, safe):
+def test_another_crs_changes_nothing_and_another_order_only_what_is_said_of_it(parts, safe):
     there = safe.to_crs(3857).sample(frac=1, random_state=0, ignore_index=True)
     table, same = parts.promesse.check(there, epsilon=199.99), parts.promesse.check(safe, epsilon=199.99)
-    assert verdicts(table) == verdicts(same)
+    assert verdicts(table) == verdicts(same) | {"rows are in order": "look"}
+
+
+def test_rows_that_keep_the_order_of_true_users_are_looked_at():
+    parts = pg.prepare(pg.make_city(users=4, days=2), keep_user=True)
+    safe, rng = pg.Promesse(200).protect(parts), np.random.default_rng(1)
+    names = {user: rng.bytes(8).hex() for user in parts["user"].unique()}
+    renamed = safe.assign(user=safe["user"].map(names))
+    table = parts.assign(user=parts["user"].map(names)).promesse.check(renamed)
+    assert verdicts(table)["rows are in order"] == "look"
+    assert "pseudonymize()" in reason(table, "rows are in order")
+    mended = parts.promesse.check(pg.pseudonymize(renamed))
+    assert verdicts(mended)["rows are in order"] == "passed"
+
+
+@pytest.mark.parametrize("keys", [["b", "a"], [10, 2], pd.Categorical(["x", "a"], categories=["x", "a"])])
+def test_rows_in_the_order_of_traces_say_nothing(keys):
+    before = line([0, 9]).to_frame()
+    table = before.promesse.check(before.assign(user=keys))
+    assert verdicts(table)["rows are in order"] == "look"
+    table = before.promesse.check(before.assign(user=keys[::-1]))
+    assert verdicts(table)["rows are in order"] == "passed"
 
 
 def test_naive_and_zoned_times_are_not_compared(parts, safe):
@@ -288,7 +390,16 @@ def test_published_times_between_whole_seconds_are_not_true_ones():
 
 @pytest.mark.parametrize(
     ("aside", "verdict"),
-    [(0, "failed"), (1e-9, "failed"), (-1e-9, "failed"), (4e-4, "failed"), (8e-3, "look"), (0.2, "passed")],
+    [
+        (0, "failed"),
+        (1e-9, "failed"),
+        (-1e-9, "failed"),
+        (4e-4, "failed"),
+        (8e-3, "look"),
+        (0.2, "look"),
+        (6, "look"),
+        (8, "passed"),
+    ],
 )
 def test_points_less_than_a_millimetre_aside_are_the_same_and_others_are_near(aside, verdict):
     places = np.arange(50) * 100 + np.array([0.0, 0.123456789]).repeat(25)
@@ -507,18 +618,17 @@ def test_findings_print_whole(parts, safe, monkeypatch):
 @given(
     st.lists(st.integers(0, 60), min_size=1, max_size=8),
     st.lists(st.integers(0, 60), min_size=1, max_size=8),
-    st.sampled_from([10**3, 10**6, 10**9]),
+    st.sampled_from([10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9]),
 )
 def test_same_times_are_those_that_the_plain_twin_finds(before, after, unit):
     true = np.sort(np.array(before)) * unit // 7
     published = np.sort(np.array(after)) * unit
     found = align(line(true * 0, times=true), line(published * 0, times=published)).same_times()[0]
-    finer = next(one for one in (10**9, 10**6, 10**3) if np.mean(published % one == 0) >= 0.1)
-    units = [one for one in (10**9, 10**6, 10**3) if one <= finer]
+    whole = {unit: int((published % unit == 0).sum()) for unit in (3600 * 10**9, 60 * 10**9, 10**9, 10**6)}
+    units = [unit for unit, many in whole.items() if 10 * many >= len(published)]
+    units = [unit for unit in units if unit <= 10**9 or (whole[unit] >= 3 and 2 * whole[unit] >= len(published))]
     for number, time in zip(found, published.tolist(), strict=True):
-        size = next(one for one in units if time % one == 0)
-        if size != finer and np.mean(published % size == 0) < 0.1:
-            size = 10**3
+        size = next((one for one in units if time % one == 0), 10**3)
         matches = [one for one in true.tolist() if time in (one // size * size, -(-one // size) * size)]
         assert (number >= 0) == bool(matches)
         assert number < 0 or true[number] in matches
@@ -579,8 +689,8 @@ def test_records_of_an_empty_original_are_not_comparable(parts, safe):
 _SPOTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 12)), min_size=1, max_size=9)
 
 
-@given(_SPOTS, _SPOTS, st.sampled_from([1, 10**3, 10**6, 10**9]), st.floats(-4e-4, 4e-4))
-def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit, aside):
+@given(_SPOTS, _SPOTS, st.sampled_from([1, 10**3, 10**6, 10**9]), st.floats(-4e-4, 4e-4), st.sampled_from([0, 2, 32]))
+def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit, aside, most):
     def traces(spots, aside):
         x, y, times = (np.array(one) for one in zip(*spots, strict=True))
         counts = np.ones(len(spots), int)
@@ -591,7 +701,82 @@ def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit,
     expected = [  # below a microsecond times are not told apart
         any(x == a and y == b and (t == s or unit == 1) for a, b, s in before) for x, y, t in after
     ]
-    assert (shared_records(traces(before, 0), traces(after, aside)) == 2).tolist() == expected
+    with mock.patch("promesse_geo.publish.everybody._MOST", most):  # looked up in cells, or one by one
+        assert (Everybody(traces(before, 0), traces(after, aside)).shared() == 2).tolist() == expected
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="plain Python takes longer")
+def test_crowds_at_one_time_take_no_longer_than_others():
+    places = np.round(np.random.default_rng(1).normal(0, 2, (2, 60_000)))
+    users, counts = [f"{number:03}" for number in range(500)], np.full(500, 120)
+
+    def crowd(many, aside):
+        x, y = places[:, :many]
+        return plane(x + aside, y, users=users, counts=counts * many // 60_000, times=np.zeros(many, int))
+
+    Everybody(crowd(6_000, 0), crowd(6_000, 9)).shared()  # compiled
+    begin = perf_counter()
+    found = Everybody(crowd(60_000, 0), crowd(60_000, 9)).shared()
+    assert perf_counter() - begin < 3  # looking at all pairs took ten seconds
+    assert (found > 0).all()
+
+
+@pytest.fixture(scope="module")
+def elsewhere(parts):
+    """The true points, rounded to five decimals and again in another CRS, which moves them by less than a metre."""
+    rounded = parts.set_geometry(points_from_xy(parts.geometry.x.round(5), parts.geometry.y.round(5), crs=4326))
+    there = rounded.to_crs(32631)
+    return there.set_geometry(points_from_xy(there.geometry.x.round(2), there.geometry.y.round(2), crs=32631))
+
+
+@pytest.mark.parametrize("unit", ["min", "h"])
+def test_true_points_in_other_digits_and_at_coarser_times_are_looked_at(parts, elsewhere, unit):
+    coarse = elsewhere.assign(time=elsewhere["time"].dt.floor(unit))
+    table, many = parts.promesse.check(coarse), parts["user"].nunique()
+    assert [verdicts(table)[test] for test in ("times are new", "points are new", NOBODYS)] == ["look"] * 3
+    assert reason(table, "times are new").startswith(f"{len(parts):,} of {len(parts):,} published times are true ones")
+    assert reason(table, "points are new").startswith(f"{many} traces would be published point by point, moved by 0.")
+    assert reason(table, NOBODYS).startswith(f"most records of {many} traces lie within 10 m of somebody's true ones")
+
+
+@pytest.mark.parametrize("change", [pg.pseudonymize, swapped, lambda frame: frame.iloc[::2].reset_index(drop=True)])
+@pytest.mark.parametrize("unit", ["us", "s", "min"])
+def test_records_that_hardly_moved_are_looked_at_whatever_they_are_called(parts, elsewhere, change, unit):
+    moved = elsewhere.assign(time=(elsewhere["time"] + pd.Timedelta("5us")).dt.floor(unit))
+    assert verdicts(parts.promesse.check(change(moved)))[NOBODYS] == "look"
+
+
+def test_one_trace_that_hardly_moved_among_others_is_looked_at(parts, elsewhere, safe):
+    user = safe["user"].iloc[0]
+    mixed = pd.concat([safe[safe["user"] != user].to_crs(32631), elsewhere[elsewhere["user"] == user]])
+    table = parts.promesse.check(mixed.assign(time=mixed["time"] + pd.Timedelta("5us")).reset_index(drop=True))
+    assert reason(table, "points are new").startswith("1 trace would be published point by point, moved by 0.")
+    assert "most records of 1 trace" in reason(table, NOBODYS)
+
+
+@pytest.mark.parametrize("aside", ["5us", "500ms", "-500ms"])
+def test_noise_of_some_centimetres_and_times_a_little_aside_are_looked_at(parts, aside):
+    noisy = pg.GeoIndistinguishability(10, grid=0.01, seed=1).protect(parts)
+    table = parts.promesse.check(noisy.assign(time=noisy["time"] + pd.Timedelta(aside)))
+    assert [verdicts(table)[test] for test in ("times are new", "points are new", NOBODYS)] == ["look"] * 3
+    assert reason(table, "times are new").endswith("published times are next to true ones of their user")
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [*map(pg.Promesse, (20, 100, 500)), *(pg.GeoIndistinguishability(e, seed=1) for e in (0.007, 0.023, 0.1))],
+)
+def test_what_usual_protection_gives_is_not_close(mechanism):
+    parts = pg.prepare(pg.make_city(users=20, days=3), tz="Europe/Paris", seed=1)
+    table = parts.promesse.check(mechanism.protect(parts))
+    assert verdicts(table)["points are new"] == "passed"
+    assert verdicts(table)[NOBODYS] == "passed"
+
+
+def test_protected_times_in_seconds_are_new(parts, safe):
+    for unit in ("ms", "s"):
+        coarse = safe.assign(time=safe["time"].dt.floor(unit))
+        assert verdicts(parts.promesse.check(coarse))["times are new"] == "passed"
 
 
 def test_names_left_over_in_an_arrow_dictionary_fail(parts, safe):

@@ -17,7 +17,7 @@ from pandas.api.types import union_categoricals
 from pyproj import CRS
 
 from promesse_geo import check, records
-from promesse_geo.columns import Name
+from promesse_geo.columns import Name, check_names
 from promesse_geo.datasets.batch import Bar, LeftOut, Part, Skipped, tell_what_was_left_out
 from promesse_geo.datasets.geo_table import read_parquet_table
 from promesse_geo.datasets.last_line import tell_unsure
@@ -104,8 +104,7 @@ def read_table(
     Raises
     ------
     FileNotFoundError, ValueError, TypeError, KeyError
-        If a file is not there, is not such a table, or cannot be used; the message names the file and holds no
-        value of it.
+        If a file is not there, is not such a table, or cannot be used; the message names the file and no value of it.
 
     Examples
     --------
@@ -117,6 +116,7 @@ def read_table(
     """
     check.choice(errors, name="errors", owner="read_table", options=("raise", "skip"))
     chosen = _wanted_users(users)
+    check_names({"user": user, "time": time, "lon": lon, "lat": lat})
     wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "skip")
     paths = find_files(source, endings=ENDINGS, owner="read_table")
     by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}

@@ -9,6 +9,8 @@ import numpy as np
 
 from promesse_geo.kernels import loop
 
+_UNITS = (1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000)  # nanoseconds
+
 
 @loop
 def _slot(a, b, c, mask):
@@ -119,24 +121,27 @@ def _first_after(times, first, last, time):
 
 
 @loop
-def _share_is_whole(times, first, last, unit):
-    """Whether a tenth of the times is in whole units."""
-    whole = 0
-    for i in range(first, last):
-        whole += times[i] % unit == 0
-    return whole * 10 >= last - first
+def _coarsest(times, first, last):
+    """The coarsest unit that a tenth of the times is in; for minutes and hours half, and no fewer than three."""
+    coarsest = 1_000
+    for unit in _UNITS:
+        whole = 0
+        for i in range(first, last):
+            whole += times[i] % unit == 0
+        if whole * 10 < last - first or (unit > 1_000_000_000 and (whole < 3 or whole * 2 < last - first)):
+            break
+        coarsest = unit
+    return coarsest
 
 
 @loop
-def _rounded(time, in_seconds, in_millis):
-    """A published time, rounded to the unit it is in, and that unit: whole seconds, milli- or microseconds."""
-    unit = 1_000
-    if in_seconds and time % 1_000_000_000 == 0:
-        unit = 1_000_000_000
-    elif in_millis and time % 1_000_000 == 0:
-        unit = 1_000_000
-    rest = time % unit
-    return time - rest + (unit if rest > unit // 2 else 0), unit
+def _rounded(time, coarsest):
+    """A published time, rounded to the unit it is in, and that unit: the coarsest, a finer one, or microseconds."""
+    for unit in _UNITS[::-1]:
+        if unit <= coarsest and time % unit == 0:
+            return time, unit
+    rest = time % 1_000
+    return time - rest + (1_000 if rest > 500 else 0), 1_000
 
 
 @loop
@@ -154,64 +159,61 @@ def _first_beyond(times, hint, time):
 def same_times(original, offsets, published, starts, partners, wider, first, last, out, near):
     """Give each record of traces first … last − 1 the true record that has its time, or −1; and whether one is near.
 
-    Near it is what lies within `wider` times what rounding can do.
-    A time counts as rounded to whole seconds or milliseconds where a tenth of its trace is, else to microseconds.
+    Near it (1) is what lies within `wider` times what rounding can do; 2 more where a true time is nearer than a
+    twentieth of the time between the two around it, as one in ten is by chance.
+    A time counts as rounded to whole seconds or milliseconds where a tenth of its trace is, to minutes or hours where
+    half is, else to microseconds.
     """
     for trace in range(first, last):
         begin = offsets[partners[trace]]
         end = offsets[partners[trace] + 1]
-        in_seconds = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000_000)
-        in_millis = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000)
+        coarsest = _coarsest(published, starts[trace], starts[trace + 1])
         for i in range(starts[trace], starts[trace + 1]):
-            middle, unit = _rounded(published[i], in_seconds, in_millis)
+            middle, unit = _rounded(published[i], coarsest)
             found = _first_after(original, begin, end, middle - unit)
             out[i] = found if found < end and original[found] < middle + unit else -1
             found = _first_after(original, begin, end, middle - wider * unit)
             near[i] = found < end and original[found] < middle + wider * unit
+            found = _first_after(original, begin, end, published[i])
+            if begin < found < end:
+                aside = min(published[i] - original[found - 1], original[found] - published[i])
+                near[i] += 2 * (20 * aside <= original[found] - original[found - 1])
 
 
 @loop
 def rounded_times(published, starts, first, last, middles, units):
     """Round the times of traces first … last − 1 as `same_times` does, and say the unit of each."""
     for trace in range(first, last):
-        in_seconds = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000_000)
-        in_millis = _share_is_whole(published, starts[trace], starts[trace + 1], 1_000_000)
+        coarsest = _coarsest(published, starts[trace], starts[trace + 1])
         for i in range(starts[trace], starts[trace + 1]):
-            middles[i], units[i] = _rounded(published[i], in_seconds, in_millis)
+            middles[i], units[i] = _rounded(published[i], coarsest)
 
 
 @loop
-def anybodys(keys, order, original, lanes, width, published, positions, moments, lengths, wider, first, last, out):
+def anybodys(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
     """Say of records first … last − 1 whether anybody's true one is at its place and time (2), near it (1) or not (0).
 
-    True records stand in the order of `keys`: the moment of each, times `lanes`, plus the lane of `width` in which it
-    lies. Moments are even at whole units of time, and odd between them. `moments` are the published ones, negative
-    where they are in other units; `positions` say where the published points lie across the lanes. At a record is what
-    lies within `lengths` in space and less than a unit in time, near it what lies within `wider` times that in space.
-    `out` comes with zeros.
+    `times` are those of the true records, in the ascending `order`. At a record is what lies within `lengths` in space
+    and less than its unit from the middle in time, near it what lies within `wider` times that in space. Where more
+    than `most` are there in time, nobody looks and the answer is −1. `out` comes with zeros.
     """
     slot = 0
     for i in range(first, last):
-        moment = moments[i]
-        if moment < 0:
+        end = middles[i] + units[i]
+        slot = _first_beyond(times, slot, middles[i] - units[i])
+        if slot + most < len(times) and times[slot + most] < end:
+            out[i] = -1
             continue
-        slot = _first_beyond(keys, slot, (moment - 1) * lanes - 1)
-        if slot == len(keys) or keys[slot] >= (moment + 2) * lanes:
-            continue  # nobody was anywhere then
-        reach = lengths[i] * wider
-        for then in range(moment - 1, moment + 2):
-            low = min(max(math.floor((positions[i] - reach) / width), 0), lanes - 1)
-            high = min(max(math.floor((positions[i] + reach) / width), 0), lanes - 1)
-            slot = _first_after(keys, slot, len(keys), then * lanes + low - 1)
-            while slot < len(keys) and keys[slot] <= then * lanes + high and out[i] < 2:
-                square = 0.0
-                for axis in range(original.shape[1]):
-                    square += (original[order[slot], axis] - published[i, axis]) ** 2
-                if square <= lengths[i] ** 2:
-                    out[i] = 2
-                elif square <= reach**2:
-                    out[i] = 1
-                slot += 1
+        found = slot
+        while found < len(times) and times[found] < end and out[i] < 2:
+            square = 0.0
+            for axis in range(original.shape[1]):
+                square += (original[order[found], axis] - published[i, axis]) ** 2
+            if square <= lengths[i] ** 2:
+                out[i] = 2
+            elif square <= (lengths[i] * wider) ** 2:
+                out[i] = 1
+            found += 1
 
 
 @loop

@@ -3,6 +3,7 @@
 from promesse_geo.publish.comparison import check_published, checked_epsilon
 from promesse_geo.publish.files import file_epsilon, file_findings, file_mechanism
 from promesse_geo.publish.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Findings
+from promesse_geo.publish.frames import order_of_rows
 
 __all__ = [
     "FAILED",
@@ -15,4 +16,5 @@ __all__ = [
     "file_epsilon",
     "file_findings",
     "file_mechanism",
+    "order_of_rows",
 ]

@@ -1,77 +1,145 @@
 """Published records beside those of everybody, whoever they are said to be."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import sharing
 from promesse_geo.pairs import WIDER, in_space_of, rounding
+from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces
 
-_LANE = np.array([0.48, 0.6, 0.64])  # across all: no street and no grid runs along it
-_MOST_KEYS = 2.0**62
-_UNITS = (1_000_000_000, 1_000_000, 1_000)  # nanoseconds
+CLOSE = 10.0
+"""Metres within which a published place is as good as the true one: receivers are no better."""
+
+_AROUND = 10**10  # nanoseconds within which times are about the same, where they are not published more coarsely
+_SAMPLE = 64  # records of a trace that tell whether most are like them
+_MOST = 32  # true records of one time that are looked at one by one; more are looked up in cells
+_MOST_OF_SAMPLE = 32 * _MOST
 
 
-def shared_records(original: Traces, protected: Traces) -> np.ndarray:
-    """Return whether each protected record is anybody's true one (2), at the time of one near it (1) or neither (0).
+@dataclass(frozen=True, eq=False)
+class Everybody:
+    """All original records beside all protected ones."""
 
-    A true one has the same time, as coarsely as times are published, and lies within what the rounding of the
-    coordinates can do; near it is what lies within `WIDER` times that. The shape is (records,).
-    """
-    found = np.zeros(protected.records, np.int8)
-    moved = in_space_of(original, protected)
-    middles, units = np.empty((2, protected.records), np.int64)
+    original: Traces
+    protected: Traces
+
+    def shared(self) -> np.ndarray:
+        """Return whether each protected record is anybody's true one (2), at the time of one near it (1) or not (0).
+
+        A true one has the same time, as coarsely as times are published, and lies within what the rounding of the
+        coordinates can do; near it is what lies within `WIDER` times that. The shape is (records,).
+        """
+        middles, units = self._rounded
+        levels, reaches = rounding(self.protected)
+        return self._looked_up(self._moved.points, middles, units, levels, reaches, most=_MOST)
+
+    def around(self, records: np.ndarray) -> np.ndarray:
+        """Return whether protected records are as `shared`, but within `CLOSE` and at about the same time."""
+        units = np.maximum(self._rounded[1][records], _AROUND)
+        levels, reaches = np.zeros(len(records), np.int8), np.array([CLOSE])
+        times = self._moved.times[records]
+        return self._looked_up(self._moved.points[records], times, units, levels, reaches, most=_MOST_OF_SAMPLE)
+
+    @cached_property
+    def _moved(self) -> Traces:
+        return in_space_of(self.original, self.protected)
+
+    @cached_property
+    def _rounded(self) -> tuple[np.ndarray, np.ndarray]:
+        """The protected times, and the unit of each."""
+        middles, units = np.empty((2, self.protected.records), np.int64)
+        threads.run(
+            lambda first, last: sharing.rounded_times(
+                self.protected.times, self.protected.offsets, first, last, middles, units
+            ),
+            threads.fair(self.protected.counts),
+        )
+        return middles, units
+
+    @cached_property
+    def _by_time(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.original.times)
+        return order, self.original.times[order]
+
+    def _looked_up(
+        self,
+        points: np.ndarray,
+        middles: np.ndarray,
+        units: np.ndarray,
+        levels: np.ndarray,
+        reaches: np.ndarray,
+        *,
+        most: int,
+    ) -> np.ndarray:
+        """Look for true records less than a unit away in time, and within what is in reach of a level in space."""
+        found = np.zeros(len(points), np.int8)
+        order, times = self._by_time
+        scale = self.original.space.scale
+        lengths = (reaches / scale)[levels]
+        threads.run(
+            lambda first, last: sharing.anybodys(
+                times, order, self.original.points, points, middles, units, lengths, WIDER, most, first, last, found
+            ),
+            threads.even(len(points)),
+        )
+        crowded = np.flatnonzero(found < 0)
+        if len(crowded):
+            crowded = crowded[np.lexsort((levels[crowded], units[crowded], middles[crowded]))]
+            found[crowded] = _in_crowds(
+                self.original.points[order],
+                times,
+                points[crowded],
+                middles[crowded],
+                units[crowded],
+                levels[crowded],
+                scale / reaches,
+            )
+        return found
+
+
+def sampled(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of some records of each trace, evenly spread, and where those of each begin and end."""
+    some = np.minimum(counts, _SAMPLE)
+    offsets = as_offsets(some)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], some)
+    return np.repeat(as_offsets(counts)[:-1], some) + within * np.repeat(counts, some) // np.repeat(some, some), offsets
+
+
+def _in_crowds(
+    true: np.ndarray,
+    times: np.ndarray,
+    published: np.ndarray,
+    middles: np.ndarray,
+    units: np.ndarray,
+    levels: np.ndarray,
+    scales: np.ndarray,
+) -> np.ndarray:
+    """Look up records in order of time, unit and level: those that share all three are as one trace."""
+    found = np.zeros(len(published), np.int8)
+    new = np.ones(len(published) + 1, bool)
+    new[1:-1] = (np.diff(middles) != 0) | (np.diff(units) != 0) | (np.diff(levels) != 0)
+    starts = np.flatnonzero(new)
+    ones = starts[:-1]
+    begins = np.searchsorted(times, middles[ones] - units[ones], side="right")
+    ends = np.searchsorted(times, middles[ones] + units[ones], side="left")
     threads.run(
-        lambda first, last: sharing.rounded_times(moved.times, moved.offsets, first, last, middles, units),
-        threads.fair(moved.counts),
-    )
-    levels, reaches = rounding(protected)
-    lengths = (reaches / original.space.scale)[levels]
-    theirs, ours = (one.points @ _LANE[: one.space.dimension] for one in (original, moved))
-    begin, end = int(original.times.min()), int(original.times.max())
-    for unit in _UNITS:
-        within = (units == unit) & (middles >= begin - unit) & (middles <= end + unit)
-        if not within.any():
-            continue
-        span = end // unit - begin // unit + 1
-        lanes = int(min(_MOST_KEYS // (2 * span + 4), 2.0**40))
-        low, width = theirs.min(), max(float(np.ptp(theirs)) / lanes, 1e-18)
-        lane = np.minimum((theirs - low) / width, lanes - 1).astype(np.int64)
-        moment = 2 * (original.times // unit - begin // unit) + (original.times % unit > 0)  # odd between whole units
-        keys = moment * lanes + lane
-        order = np.argsort(keys)
-        moments = np.where(within, 2 * (middles // unit - begin // unit), -2)
-        _search(keys[order], order, original, lanes, width, moved, ours - low, moments, lengths, found)
-    return found
-
-
-def _search(
-    keys: np.ndarray,
-    order: np.ndarray,
-    original: Traces,
-    lanes: int,
-    width: float,
-    moved: Traces,
-    positions: np.ndarray,
-    moments: np.ndarray,
-    lengths: np.ndarray,
-    found: np.ndarray,
-) -> None:
-    threads.run(
-        lambda first, last: sharing.anybodys(
-            keys,
-            order,
-            original.points,
-            lanes,
-            width,
-            moved.points,
-            positions,
-            moments,
-            lengths,
+        lambda first, last: sharing.nearness(
+            true,
+            np.column_stack((begins, ends)).ravel(),
+            published,
+            starts,
+            2 * np.arange(len(ones)),
+            levels,
+            scales,
             WIDER,
             first,
             last,
             found,
         ),
-        threads.even(moved.records),
+        threads.fair(np.diff(starts) + ends - begins),
     )
+    return found

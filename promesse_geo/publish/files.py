@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo import check
-from promesse_geo.columns import Name
+from promesse_geo.columns import Name, check_names
 from promesse_geo.datasets.guess import guess_format
 from promesse_geo.datasets.layer import GDAL_ERRORS
 from promesse_geo.datasets.sources import find_files
@@ -73,6 +73,7 @@ def file_findings(
     FileNotFoundError, KeyError, ValueError
         If there is no such file, or its content cannot be looked into.
     """
+    check_names({"user": user, "time": time, "lon": lon, "lat": lat})
     path = Path(path)
     if path.exists() and guess_format(path) != "table":
         reason = "only GeoParquet, GeoPackage, GeoJSON and CSV are looked into; write the data anew as one of them"

@@ -1,4 +1,4 @@
-"""What a frame holds beside the records."""
+"""What a frame holds beside the records, and in which order."""
 
 import geopandas as gpd
 import numpy as np
@@ -11,12 +11,31 @@ from promesse_geo.output import has_words
 from promesse_geo.publish.findings import FAILED, LOOK, PASSED, Finding, no_others
 from promesse_geo.publish.parquet import unused_values
 from promesse_geo.records import LeftOut
+from promesse_geo.traces import Traces
 
 
-def frame_findings(frame: gpd.GeoDataFrame, names: Names, left_out: LeftOut) -> list[Finding]:
-    """Look at the columns that are left out, the index, the categories and the attributes of a protected frame."""
-    others = [*left_out.columns, *(["Z or M"] if left_out.elevation else [])]
-    return [no_others(others), _index(frame, names), _categories(frame, names), _attributes(frame)]
+def frame_findings(frame: gpd.GeoDataFrame, traces: Traces, left_out: LeftOut) -> list[Finding]:
+    """Look at what a protected frame holds beside the traces that were read from it, and at the order of its rows."""
+    others, names = [*left_out.columns, *(["Z or M"] if left_out.elevation else [])], traces.names
+    return [
+        no_others(others),
+        _index(frame, names),
+        order_of_rows(traces),
+        _categories(frame, names),
+        _attributes(frame),
+    ]
+
+
+def order_of_rows(traces: Traces) -> Finding:
+    """Say whether traces that have just been read stood in their order, which tells nothing that they do not."""
+    test = "rows are in order"
+    if np.all(traces.positions[1:] > traces.positions[:-1]):
+        return Finding(test, PASSED, "they stand in the order of user and time")
+    reason = (
+        "they do not stand in the order of user and time, so that theirs may tell which traces belong together; "
+        "pseudonymize() and write() bring them into it"
+    )
+    return Finding(test, LOOK, reason)
 
 
 def _index(frame: gpd.GeoDataFrame, names: Names) -> Finding:
