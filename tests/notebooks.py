@@ -35,10 +35,9 @@ def run(path: Path) -> nbformat.NotebookNode:
 def small_notebook() -> nbformat.NotebookNode:
     """A notebook that protects a little and maps it."""
     cell, kernel = nbformat.v4.new_code_cell, {"name": "python3", "display_name": "Python 3", "language": "python"}
+    read = ["import promesse_geo as pg", "", "original = pg.make_city(users=5, days=1)"]
     cells = [
-        cell(
-            "import promesse_geo as pg\n\noriginal = pg.make_city(users=5, days=1)\nsafe = original.promesse.smooth(200)"
-        ),
+        cell("\n".join([*read, "safe = original.promesse.smooth(200)"])),
         cell("original.promesse.map(safe)"),
     ]
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
