@@ -12,14 +12,14 @@ from typing import Self
 
 from browser import PATIENCE, Browser
 
-# Nobody is asked for news, and the page lets itself be spoken to.
+# The page lets itself be spoken to, and nobody is asked for news nor whether to ask.
+_QUIET = "lab/user-settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 _SETTINGS = {
     "IdentityProvider": {"token": ""},
     "LabApp": {
         "check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
         "expose_app_in_browser": True,
         "extension_manager": "readonly",
-        "news_url": None,
         "open_browser": False,
     },
 }
@@ -31,8 +31,11 @@ class Lab:
 
     def __init__(self, notebooks: Path, folder: Path) -> None:
         homes = {name: str(folder / name.lower()) for name in _HOMES}
-        (folder / "jupyter_config_dir").mkdir(parents=True)
-        (folder / "jupyter_config_dir" / "jupyter_lab_config.json").write_text(json.dumps(_SETTINGS), encoding="utf-8")
+        settings = {"jupyter_lab_config.json": _SETTINGS, _QUIET: {"checkForUpdates": False, "fetchNews": "false"}}
+        for name, content in settings.items():
+            file = Path(homes["JUPYTER_CONFIG_DIR"], name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(content), encoding="utf-8")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -13,10 +13,10 @@ from pathlib import Path
 import nbformat
 from browser import Browser, find_browser
 from lab import Lab
-from notebooks import FOLDER, small_notebook
 from PIL import Image
 
 import promesse_geo as pg
+from notebooks import FOLDER, small_notebook
 from promesse_geo.view.comparisons import trade_off
 from promesse_geo.view.distributions import space_time, spatial_error
 from promesse_geo.view.figures import overview
@@ -56,12 +56,12 @@ def write_maps(browser: Browser, folder: Path) -> None:
 
 def write_figures() -> None:
     """The overview, the trade-off, and two figures of the data before and after."""
-    parts = pg.prepare(pg.make_city(users=12, days=4, as_traces=True), tz="Europe/Paris")
+    parts = pg.prepare(pg.make_city(users=12, days=4, as_traces=True), tz="Europe/Paris", keep_user=True)
     noise = [pg.GeoIndistinguishability.from_level(level, radius=200, seed=0) for level in (10, 6, 4, 2)]
     smoothing = [pg.Promesse(epsilon) for epsilon in (50, 100, 150, 200, 300, 500)]
     safe = {"Promesse, 200 m": smoothing[3].protect(parts), "Geo-I, ln(4)/200": noise[2].protect(parts)}
     figures = {
-        "overview": overview(parts, epsilon=200),
+        "overview": overview(parts, epsilon=200, trace=12),
         "trade_off": trade_off(pg.evaluate({"made-up city": parts}, [*smoothing, *noise])).figure,
         "spatial_error": spatial_error(parts, safe).figure,
         "space_time": space_time(parts, safe["Promesse, 200 m"]).figure,

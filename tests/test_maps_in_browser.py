@@ -83,6 +83,12 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
     assert len(shown) >= 2 * int(table.original_pois.sum())
     assert all(shown)
     assert pixels(browser, colours.PROTECTED) > 500
+    boxes = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
+    browser.run(f"{boxes}.slice(2).forEach(each => each.click())")
+    browser.settle()
+    picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"), dtype=int)
+    redder = (picture[..., 0] - picture[..., 2] > 40).sum()
+    assert redder > (picture[..., 2] - picture[..., 0] > 40).sum()  # the original shows beside what lies on it
 
 
 def test_nothing_that_is_drawn_hides_behind_the_legend(look, city, safe):
