@@ -191,6 +191,14 @@ def test_a_single_point_is_drawn_as_well():
     assert (len(original), len(sampled), len(published)) == (2, 3, 1)
 
 
+def results_of(mechanisms, found, distortion) -> pd.DataFrame:
+    rows = [("PoiRetrieval()", found), ("RangeQueryDistortion()", distortion)]
+    return pd.concat(
+        pd.DataFrame({"dataset": "x", "mechanism": mechanisms, "metric": metric, "unit": "%", "value": values})
+        for metric, values in rows
+    )
+
+
 def boxes(axes) -> list:
     """Where the labels of a drawn figure are, in pixels."""
     axes.figure.draw_without_rendering()
@@ -202,12 +210,7 @@ def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edge
     mechanisms += [f"GeoIndistinguishability(epsilon={epsilon})" for epsilon in (0.0115, 0.00896, 0.00693, 0.00347)]
     distortion = [22, 27.6, 27.3, 27.7, 29.2, 31.8, 21.8, 27.8, 35.8, 67.5]
     found = [36.3, 13.9, 17.2, 2.6, 0, 0, 0, 1.1, 0.9, 0]
-    rows = [("PoiRetrieval()", found), ("RangeQueryDistortion()", distortion)]
-    results = pd.concat(
-        pd.DataFrame({"dataset": "x", "mechanism": mechanisms, "metric": metric, "unit": "%", "value": values})
-        for metric, values in rows
-    )
-    axes = trade_off(results)
+    axes = trade_off(results_of(mechanisms, found, distortion))
     assert colours.ORIGINAL not in [line.get_color() for line in axes.lines]  # no mechanism looks like the original
     labels = boxes(axes)
     assert len(labels) == 10
@@ -217,3 +220,9 @@ def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edge
         assert box.x1 < axes.bbox.x1
     marks = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
     assert not any(box.contains(*mark) for box in labels for mark in marks)
+
+
+def test_a_trade_off_of_nothing_found_has_an_axis_of_a_percent():
+    low, high = trade_off(results_of(["Promesse(epsilon=100)", "Promesse(epsilon=200)"], [0, 0], [5, 9])).get_ylim()
+    assert -0.1 < low < 0
+    assert 1 <= high < 2

@@ -132,6 +132,10 @@ def trade_off(
     name_lines(axes, lines, names, fontsize=9, title="numbers: epsilon" if any(text for _, text, _ in texts) else None)
     axes.grid(linewidth=0.4)
     axes.margins(0.12, 0.08)  # room for the last label
+    for values, limit in ((figures.x, axes.set_xlim), (figures.y, axes.set_ylim)):
+        if np.ptp(values) < 1e-6:  # all the same, such as no POI at all: a whole percent rather than parts of none
+            lowest = max(values.min() - 0.5, -0.06)
+            limit(lowest, lowest + 1.06)
     _write(axes, texts, lines)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
