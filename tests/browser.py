@@ -40,6 +40,7 @@ class Browser:
             "--no-first-run",
             "--disable-background-networking",
             "--hide-scrollbars",
+            "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
         ]
         flags += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe"]
         flags += ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
@@ -74,7 +75,7 @@ class Browser:
             self._process.wait()
         os.close(self._answers)
 
-    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def ask(self, method: str, *, patience: float = PATIENCE, **parameters: Any) -> dict[str, Any]:
         self._number += 1
         order = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -82,13 +83,13 @@ class Browser:
         sent = json.dumps(order).encode() + b"\0"
         while sent:
             sent = sent[os.write(self._orders, sent) :]
-        answer = self._wait(lambda message: message.get("id") == order["id"], method)
+        answer = self._wait(lambda message: message.get("id") == order["id"], method, patience)
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']}")
         return answer["result"]
 
-    def _wait(self, wanted: Any, what: str) -> dict[str, Any]:
-        end = time.monotonic() + PATIENCE
+    def _wait(self, wanted: Any, what: str, patience: float = PATIENCE) -> dict[str, Any]:
+        end = time.monotonic() + patience
         while True:
             message, found, rest = self._rest.partition(b"\0")
             if not found:
@@ -105,23 +106,23 @@ class Browser:
             if wanted(read):
                 return read
 
-    def open(self, file: Path, *, width: int = 1000, height: int = 700, dark: bool = False) -> None:
-        """Open a file, the network off, and wait until it is loaded."""
+    def open(self, page: Path | str, *, width: int = 1000, height: int = 700, dark: bool = False) -> None:
+        """Open a file, the network off, or an address on this machine, and wait until it is loaded."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.ask("Emulation.setDeviceMetricsOverride", **size)
         theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.ask("Emulation.setEmulatedMedia", features=theme)
-        self.ask(
-            "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1
-        )
+        speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.ask("Network.emulateNetworkConditions", offline=isinstance(page, Path), **speed)
         self.events.clear()
-        self.ask("Page.navigate", url=file.as_uri())
+        self.ask("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
         if not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self._wait(lambda message: message.get("method") == "Page.loadEventFired", "load")
 
-    def run(self, code: str) -> Any:
+    def run(self, code: str, *, patience: float = PATIENCE) -> Any:
         """Run JavaScript in the page and return what it gives."""
-        answer = self.ask("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        ways = {"returnByValue": True, "awaitPromise": True}
+        answer = self.ask("Runtime.evaluate", patience=patience, expression=code, **ways)
         if "exceptionDetails" in answer:
             raise RuntimeError(json.dumps(answer["exceptionDetails"])[:2000])
         return answer["result"].get("value")

@@ -32,6 +32,17 @@ def run(path: Path) -> nbformat.NotebookNode:
     return client.execute()
 
 
+def small_notebook() -> nbformat.NotebookNode:
+    """A notebook that protects a little and maps it."""
+    cell, kernel = nbformat.v4.new_code_cell, {"name": "python3", "display_name": "Python 3", "language": "python"}
+    read = ["import promesse_geo as pg", "", "original = pg.make_city(users=5, days=1)"]
+    cells = [
+        cell("\n".join([*read, "safe = original.promesse.smooth(200)"])),
+        cell("original.promesse.map(safe)"),
+    ]
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
 def faults(path: Path, notebook: nbformat.NotebookNode) -> list[str]:
     """What is wrong with a notebook as run."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

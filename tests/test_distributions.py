@@ -197,3 +197,15 @@ def test_a_trace_that_is_not_there_is_an_error():
         space_time(frame, safe, trace=2)
     with pytest.raises(ValueError, match="'trace' parameter of space_time"):
         space_time(frame, safe, trace=-1)
+
+
+def test_a_trace_in_space_and_time_says_whose_it_is():
+    frame = pd.concat([commute(user="b"), commute(user="$a_b$")])
+    titles = [space_time(frame, frame, trace=number).title for number in (0, 1)]
+    assert [title.get_text() for title in titles] == [
+        f"Trace {number} of 2, counted from 0: {user}"
+        for number, user in enumerate(frame.user.drop_duplicates().sort_values())
+    ]
+    assert not any(title.get_parse_math() for title in titles)
+    alone = commute().drop(columns="user")
+    assert space_time(alone, alone, user=None).get_title() == "Trace 0 of 1, counted from 0"

@@ -11,6 +11,7 @@ from PIL import Image
 
 import promesse_geo as pg
 from promesse_geo.view import colours
+from promesse_geo.view.comparisons import trade_off
 from promesse_geo.view.figures import overview
 
 METRES = "EPSG:32631"
@@ -188,3 +189,40 @@ def test_a_data_set_without_traces_has_none_to_draw():
 def test_a_single_point_is_drawn_as_well():
     original, sampled, published = map(points_of, panels_of(walk_of([0.0, 450.0], [5e6, 5e6]), epsilon=200))
     assert (len(original), len(sampled), len(published)) == (2, 3, 1)
+
+
+def results_of(mechanisms, found, distortion) -> pd.DataFrame:
+    rows = [("PoiRetrieval()", found), ("RangeQueryDistortion()", distortion)]
+    return pd.concat(
+        pd.DataFrame({"dataset": "x", "mechanism": mechanisms, "metric": metric, "unit": "%", "value": values})
+        for metric, values in rows
+    )
+
+
+def boxes(axes) -> list:
+    """Where the labels of a drawn figure are, in pixels."""
+    axes.figure.draw_without_rendering()
+    return [text.get_window_extent() for text in axes.texts]
+
+
+def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edges():
+    mechanisms = [f"Promesse(epsilon={epsilon})" for epsilon in (50, 100, 150, 200, 300, 500)]
+    mechanisms += [f"GeoIndistinguishability(epsilon={epsilon})" for epsilon in (0.0115, 0.00896, 0.00693, 0.00347)]
+    distortion = [22, 27.6, 27.3, 27.7, 29.2, 31.8, 21.8, 27.8, 35.8, 67.5]
+    found = [36.3, 13.9, 17.2, 2.6, 0, 0, 0, 1.1, 0.9, 0]
+    axes = trade_off(results_of(mechanisms, found, distortion))
+    assert colours.ORIGINAL not in [line.get_color() for line in axes.lines]  # no mechanism looks like the original
+    labels = boxes(axes)
+    assert len(labels) == 10
+    for number, box in enumerate(labels):
+        assert not any(box.overlaps(other) for other in labels[:number])
+        assert axes.bbox.x0 < box.x0
+        assert box.x1 < axes.bbox.x1
+    marks = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
+    assert not any(box.contains(*mark) for box in labels for mark in marks)
+
+
+def test_a_trade_off_of_nothing_found_has_an_axis_of_a_percent():
+    low, high = trade_off(results_of(["Promesse(epsilon=100)", "Promesse(epsilon=200)"], [0, 0], [5, 9])).get_ylim()
+    assert -0.1 < low < 0
+    assert 1 <= high < 2

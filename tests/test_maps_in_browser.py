@@ -83,6 +83,12 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
     assert len(shown) >= 2 * int(table.original_pois.sum())
     assert all(shown)
     assert pixels(browser, colours.PROTECTED) > 500
+    boxes = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
+    browser.run(f"{boxes}.slice(2).forEach(each => each.click())")
+    browser.settle()
+    picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"), dtype=int)
+    redder = (picture[..., 0] - picture[..., 2] > 40).sum()
+    assert redder > (picture[..., 2] - picture[..., 0] > 40).sum()  # the original shows beside what lies on it
 
 
 def test_nothing_that_is_drawn_hides_behind_the_legend(look, city, safe):
@@ -181,6 +187,8 @@ def test_hostile_names_are_shown_as_they_are_and_do_nothing(look):
 def test_the_slider_moves_users(look, city, safe):
     browser = look(city.promesse.map(safe, slider=True))
     assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1
+    said = browser.run("document.querySelector('.promesse-note').innerText").split("\n")
+    assert said[0] == "Large dots: users at this time (UTC); dashes join both."
     where = "[...document.querySelectorAll('path.promesse-moving')].map(each => each.getAttribute('d'))"
     told = "document.querySelector('.promesse-slider output').innerText"
     before, then = browser.run(where), browser.run(told)

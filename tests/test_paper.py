@@ -256,6 +256,7 @@ def test_a_trade_off_joins_what_differs_by_epsilon(done):
     assert axes.get_lines()[0].get_ydata().tolist() == means[:4].value.tolist()
     texts = [text.get_text() for text in axes.texts]
     assert ", ".join(texts).split(", ")[:4] == ["50", "100", "200", "500"]
+    assert axes.get_legend().get_title().get_text() == "numbers: epsilon"
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "Promesse(variant='polyline')",
         "Promesse(variant='pseudocode')",

@@ -18,5 +18,5 @@ MISSED = "#009E73"
 FALSE = "#E69F00"
 """What the attack takes for a point of interest where none was: orange."""
 
-SERIES = (PROTECTED, ORIGINAL, MISSED, HIT, FALSE, "#56B4E9")
-"""Mechanisms side by side: the Okabe-Ito palette; markers differ as well."""
+SERIES = (PROTECTED, MISSED, HIT, FALSE, "#56B4E9", "#000000")
+"""Mechanisms side by side: the Okabe-Ito palette without what was recorded; lines or markers differ as well."""

@@ -1,17 +1,18 @@
 """Figures of results: ours beside the paper's, and privacy against utility."""
 
+import itertools
 import re
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import Affine2D
 
 from promesse_geo import check
 from promesse_geo.view import colours
-from promesse_geo.view.legends import name_lines
+from promesse_geo.view.legends import HALO, name_lines
 
 _COLUMNS = {"dataset", "mechanism", "metric", "unit", "value"}
 
@@ -121,18 +122,21 @@ def trade_off(
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
     names = _names(list(dict.fromkeys(families)))
     lines: list[Line2D] = []
+    texts: list[tuple[tuple[float, float], str, str]] = []
     for number, (_, own) in enumerate(figures.groupby(families, sort=False)):
         colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
         lines += axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
-        for point, text in _labels(own, near=0.05 * (figures.max() - figures.min())):
-            place = (4, 5) if number % 2 == 0 else (4, -12)
-            style: dict[str, Any] = {"fontsize": 8, "color": colour, "parse_math": False}
-            axes.annotate(text, point, xytext=place, textcoords="offset points", **style)
+        texts += [(*label, colour) for label in _labels(own, near=0.05 * (figures.max() - figures.min()))]
     axes.set_xlabel(_words(results, utility), parse_math=False)
     axes.set_ylabel(_words(results, privacy), parse_math=False)
-    name_lines(axes, lines, names, fontsize=9)
+    name_lines(axes, lines, names, fontsize=9, title="numbers: epsilon" if any(text for _, text, _ in texts) else None)
     axes.grid(linewidth=0.4)
-    axes.margins(0.08)
+    axes.margins(0.12, 0.08)  # room for the last label
+    for values, limit in ((figures.x, axes.set_xlim), (figures.y, axes.set_ylim)):
+        if np.ptp(values) < 1e-6:  # all the same, such as no POI at all: a whole percent rather than parts of none
+            lowest = max(values.min() - 0.5, -0.06)
+            limit(lowest, lowest + 1.06)
+    _write(axes, texts, lines)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
@@ -160,6 +164,46 @@ def _labels(figures: pd.DataFrame, *, near: pd.Series) -> list[tuple[tuple[float
         else:
             labels.append(((x, y), text))
     return labels
+
+
+def _write(axes: Axes, texts: list[tuple[tuple[float, float], str, str]], lines: list[Line2D]) -> None:
+    """Write labels beside their points, each on the side where the least is drawn and written."""
+    axes.autoscale_view()
+    to_points = axes.transData + axes.figure.dpi_scale_trans.inverted() + Affine2D().scale(72)
+    marks = [to_points.transform(line.get_xydata()) for line in lines]
+    parts = np.linspace(0, 1, 50)[:, None]
+    ways = [start + parts * (end - start) for own in marks for start, end in itertools.pairwise(own)]
+    drawn = [(np.concatenate(marks), 4.0, 10), (np.concatenate([*ways, marks[0]]), 1.0, 0.3)]  # places, radius, cost
+    written: list[np.ndarray] = []
+    for place, text, colour in texts:
+        size = np.array([5.0 * len(text), 9.0])
+        sides = [np.array(side) for side in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
+        middles = [to_points.transform(place) + side * (size / 2 + 4) for side in sides]
+        costs = [
+            sum(cost * _within(places, middle, size / 2 + radius) for places, radius, cost in drawn)
+            + sum(20 * _within(other[:1], middle, (size + other[1]) / 2) for other in written)
+            for middle in middles
+        ]
+        best = int(np.argmin(costs))
+        written.append(np.stack((middles[best], size)))
+        across, along = sides[best]
+        axes.annotate(
+            text,
+            place,
+            xytext=(4 * across, 4 * along),
+            textcoords="offset points",
+            ha="left" if across > 0 else "right",
+            va="bottom" if along > 0 else "top",
+            fontsize=8,
+            color=colour,
+            parse_math=False,
+            path_effects=[HALO],
+        )
+
+
+def _within(places: np.ndarray, middle: np.ndarray, reach: np.ndarray) -> int:
+    """How many places are in a box."""
+    return int(np.all(np.abs(places - middle) < reach, axis=1).sum())
 
 
 def _short(epsilon: str) -> str:

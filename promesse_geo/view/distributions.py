@@ -7,6 +7,7 @@ import geopandas as gpd
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from promesse_geo import check
 from promesse_geo.columns import Name
@@ -20,7 +21,7 @@ from promesse_geo.view.tables import metres, steps
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
 
-_COLOURS = (colours.ORIGINAL, colours.PROTECTED, *colours.SERIES[2:])
+_COLOURS = (colours.ORIGINAL, *colours.SERIES)
 _STYLES = ("-", "--", "-.", ":")
 _SHOWN = 0.99  # the share of the widest distribution of errors that is drawn; the rest would press all to the left
 _SLOWEST, _SHORTEST = 1e-2, 1e-3  # metres per second and seconds: a logarithmic axis has no 0
@@ -232,9 +233,17 @@ def space_time(
         }
         lines += axes.plot(hours, kilometres, label=name, markersize=3, **style)
     axes.set(xlabel="time since the first record (h)", ylabel="distance from the first record (km)")
+    axes.set_title(_whose(before, trace), fontsize=11, parse_math=False)
+    axes.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 3, 6, 10]))
     name_lines(axes, lines, list(ways), fontsize=9)
     _finish(axes)
     return axes
+
+
+def _whose(traces: Traces, trace: int) -> str:
+    """Which of the traces it is, and whose."""
+    number = f"Trace {trace:,} of {len(traces):,}, counted from 0"
+    return number if traces.names.user is None else f"{number}: {traces.users[trace]}"
 
 
 def _named(protected: Data | Mapping[str, Data]) -> Mapping[str, Data]:

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from promesse_geo import check
 from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.view import colours
+from promesse_geo.view.legends import HALO
 
 
 def overview(
@@ -143,7 +143,7 @@ def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray
             va="bottom" if along > 0 else "top",
             fontsize=11,
             parse_math=False,
-            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            path_effects=[HALO],
         )
 
 

@@ -118,7 +118,9 @@ def record_layer(traces: Traces, ground: Ground, *, most: int, kind: str) -> Lay
     data |= {
         "title": f"{kind} record",
         "colour": colour,
-        "radius": 2 if len(chosen) > 5000 else 3,
+        "radius": (2 if len(chosen) > 5000 else 3) + original,
+        "width": 6 if original else 1.5,  # a broad band, which shows on both sides of the protected path
+        "shade": 0.3 if original else 0.7,
         "opacity": 0.45 if original and len(chosen) > 100 else 0.9,
         "lines": len(chosen) == traces.records,
     }

@@ -105,7 +105,8 @@ def draw_map(
     layers = records + _attacked(before, after, ground, attack)
     corners, far = bounds_of(layers)
     base = new_map(tiles=tiles, offline=check.flag(offline, name="offline", owner="map"), flat=ground.flat, owner="map")
-    groups = _fill(base, layers, corners, [*_remarks(records, points, far=far), _SECRET])
+    moving = [_moving(before, after)] if slider else []
+    groups = _fill(base, layers, corners, [*_remarks(records, points, far=far), *moving, _SECRET])
     if slider:
         _check_few(before, after)
         Call("slider", [base, groups[: len(records)]], zone_name(before)).add_to(base)
@@ -210,6 +211,12 @@ def _remarks(records: list[Layer], points: int, *, far: bool) -> list[str]:
     if far:
         remarks.append("A few records lie far outside of this view.")
     return remarks
+
+
+def _moving(before: Traces, after: Traces | None) -> str:
+    zone = zone_name(before)
+    dots = f"Large dots: users at this time{f' ({zone})' if zone else ''}"
+    return f"{dots}." if after is None else f"{dots}; dashes join both."
 
 
 def _fill(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:

@@ -53,7 +53,7 @@ const promesse = (() => {
     group.promesse = { colour: data.colour, tracks: tracks(data) };
     if (data.lines) {
       for (const { places } of group.promesse.tracks) {
-        L.polyline(places, { color: data.colour, weight: 1.5, opacity: 0.5, interactive: false }).addTo(group);
+        L.polyline(places, { color: data.colour, weight: data.width, opacity: data.shade, interactive: false }).addTo(group);
       }
     }
     for (const { user, places, times } of group.promesse.tracks) {
@@ -201,6 +201,7 @@ const promesse = (() => {
     follow(other, one);
     const [wide, near] = one.getZoom() <= other.getZoom() ? [one, other] : [other, one];
     near.setView(wide.getCenter(), wide.getZoom(), { animate: false });
+    other.getContainer().classList.add("promesse-pair");
   };
 
   return { records, pois, below, furnish, slider, together };

@@ -1,0 +1,104 @@
+"""The pictures in docs/pictures, of the made-up city alone: `python tests/pictures.py` makes them anew.
+
+It needs a browser and JupyterLab. Each picture is small enough to be looked at wherever the project is.
+"""
+
+import io
+import shutil
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import nbformat
+from browser import Browser, find_browser
+from lab import Lab
+from PIL import Image
+
+import promesse_geo as pg
+from notebooks import FOLDER, small_notebook
+from promesse_geo.view.comparisons import trade_off
+from promesse_geo.view.distributions import space_time, spatial_error
+from promesse_geo.view.figures import overview
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+LARGEST = 200_000
+SCREEN = {"width": 1280, "height": 800}
+
+
+def write(name: str, drawn: bytes) -> None:
+    """Write a picture, with fewer colours where it is too large."""
+    file = PICTURES / f"{name}.png"
+    with Image.open(io.BytesIO(drawn)) as picture:
+        picture.convert("RGB").save(file, optimize=True)
+        if file.stat().st_size >= LARGEST:
+            picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
+    sys.stdout.write(f"{file.name}: {file.stat().st_size:,} bytes\n")
+
+
+def write_maps(browser: Browser, folder: Path) -> None:
+    """One map of each kind, and one on a dark page."""
+    city = pg.make_city(users=5, days=1)
+    safe = city.promesse.smooth(200)
+    few = city.user.unique()[:3]
+    kinds = {
+        "map": city.promesse.map(safe),
+        "map_dark": city.promesse.map(safe),
+        "map_slider": city.promesse.map(safe, users=few, slider=True),
+        "map_pair": city.promesse.map_pair(safe, users=few),
+    }
+    for name, drawn in kinds.items():
+        drawn.save(str(folder / "map.html"))
+        browser.open(folder / "map.html", dark=name == "map_dark", **SCREEN)
+        browser.settle()
+        write(name, browser.picture())
+
+
+def write_figures() -> None:
+    """The overview, the trade-off, and two figures of the data before and after."""
+    parts = pg.prepare(pg.make_city(users=12, days=4, as_traces=True), tz="Europe/Paris", keep_user=True)
+    noise = [pg.GeoIndistinguishability.from_level(level, radius=200, seed=0) for level in (10, 6, 4, 2)]
+    smoothing = [pg.Promesse(epsilon) for epsilon in (50, 100, 150, 200, 300, 500)]
+    safe = {"Promesse, 200 m": smoothing[3].protect(parts), "Geo-I, ln(4)/200": noise[2].protect(parts)}
+    figures = {
+        "overview": overview(parts, epsilon=200, trace=12),
+        "trade_off": trade_off(pg.evaluate({"made-up city": parts}, [*smoothing, *noise])).figure,
+        "spatial_error": spatial_error(parts, safe).figure,
+        "space_time": space_time(parts, safe["Promesse, 200 m"]).figure,
+    }
+    for name, figure in figures.items():
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=120)
+        write(name, stream.getvalue())
+
+
+def write_screens(browser: Browser, folder: Path) -> None:
+    """JupyterLab with a map, and what a reader sees first of two notebooks."""
+    (folder / "notebooks").mkdir()
+    nbformat.write(small_notebook(), folder / "notebooks" / "small.ipynb")
+    for name in ("01_overview", "09_your_own_data"):
+        shutil.copy(FOLDER / f"{name}.ipynb", folder / "notebooks")
+    shutil.copytree(FOLDER / "pictures", folder / "notebooks" / "pictures")
+    with Lab(folder / "notebooks", folder / "lab") as lab:
+        lab.open(browser, "small.ipynb", width=1280, height=920)
+        lab.run_all(browser)
+        write("jupyterlab", browser.picture())
+        for name in ("01_overview", "09_your_own_data"):
+            lab.open(browser, f"{name}.ipynb", width=1280, height=920)
+            write(f"notebook_{name[:2]}", browser.picture())
+
+
+def main() -> None:
+    """Make all pictures anew."""
+    warnings.filterwarnings("ignore", ".*could not be protected")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_figures()
+        with Browser(find_browser() or "chromium", folder / "browser") as browser:
+            write_maps(browser, folder)
+            write_screens(browser, folder)
+
+
+if __name__ == "__main__":
+    main()
