@@ -188,7 +188,7 @@ def test_the_slider_moves_users(look, city, safe):
     browser = look(city.promesse.map(safe, slider=True))
     assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1
     said = browser.run("document.querySelector('.promesse-note').innerText").split("\n")
-    assert said[0].startswith("Large dots: where users are at the time shown (UTC). A dashed line")
+    assert said[0] == "Large dots: users at this time (UTC); dashes join both."
     where = "[...document.querySelectorAll('path.promesse-moving')].map(each => each.getAttribute('d'))"
     told = "document.querySelector('.promesse-slider output').innerText"
     before, then = browser.run(where), browser.run(told)

@@ -215,8 +215,8 @@ def _remarks(records: list[Layer], points: int, *, far: bool) -> list[str]:
 
 def _moving(before: Traces, after: Traces | None) -> str:
     zone = zone_name(before)
-    dots = f"Large dots: where users are at the time shown{f' ({zone})' if zone else ''}."
-    return dots if after is None else f"{dots} A dashed line joins original and protected."
+    dots = f"Large dots: users at this time{f' ({zone})' if zone else ''}"
+    return f"{dots}." if after is None else f"{dots}; dashes join both."
 
 
 def _fill(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:
