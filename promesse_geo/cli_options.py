@@ -81,6 +81,13 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--time", metavar="NAME", expose_value=False, callback=remember, help="Column of the time."),
         click.option(
+            "--layer",
+            metavar="NAME",
+            expose_value=False,
+            callback=remember,
+            help="Layer of INPUT, where it is a GeoPackage with several.",
+        ),
+        click.option(
             "--crs", expose_value=False, callback=remember, help="CRS of a CSV's coordinates, such as EPSG:32631."
         ),
     )
@@ -146,13 +153,14 @@ def check_inputs_stay(output: str, inputs: Mapping[str, str | None], *, name: st
 
 
 def read(context: click.Context, *, source: str | None = None) -> Traces:
-    """Read INPUT, or another source, as the shared options say; the other one whole or not at all."""
+    """Read INPUT, or another source, as the shared options say; the other whole, with one layer, or not at all."""
     options = context.ensure_object(dict)
     _check_all_used(context)
     click.echo("reading …", err=True)
     traces = pg.read_file(
         source or options["source"],
         format=None if source else options["format"],
+        layer=None if source else options["layer"],
         errors="skip" if options["skip"] and not source else "raise",
         **as_said(context),
     )

@@ -572,3 +572,17 @@ def test_signals_are_as_they_were_after_a_command(raw):
     before = signal.getsignal(signal.SIGTERM)
     done("info", raw)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_layer_of_input_can_be_named(tmp_path):
+    city = make_frame()
+    path = tmp_path / "days.gpkg"
+    for layer in ("monday", "tuesday"):
+        city.to_file(path, layer=layer)
+    said = failed("smooth", path, tmp_path / "safe.csv", "--epsilon", 200)
+    assert "several layers" in said
+    assert said.strip().endswith("Name it, as in --layer monday.")
+    done("smooth", path, tmp_path / "safe.csv", "--epsilon", 200, "--layer", "tuesday", "--keep-users")
+    assert run("check", path, tmp_path / "safe.csv", "--epsilon", 200, "--layer", "tuesday").exit_code in (0, 3)
+    pg.write(city, tmp_path / "city.csv")
+    assert "without --layer" in failed("info", tmp_path / "city.csv", "--layer", "tuesday")

@@ -27,7 +27,7 @@ from promesse_geo.space import read_crs
 from promesse_geo.traces import Traces
 
 FORMATS = ("cabspotting", "geolife", "mdc", "gpx", "table")
-READING = ("user", "one_trace", "time", "lon", "lat", "crs")
+READING = ("user", "one_trace", "time", "lon", "lat", "crs", "layer")
 """What the command line can say of how to read."""
 
 _USED = {"table": READING, "gpx": ("user", "crs")}
@@ -47,6 +47,7 @@ def read_file(
     lon: str | None = None,
     lat: str | None = None,
     crs: Any = None,
+    layer: str | None = None,
     users: Iterable[Any] | None = None,
     errors: str = "raise",
 ) -> Traces:
@@ -58,7 +59,7 @@ def read_file(
         The file or folder.
     format : {"cabspotting", "geolife", "mdc", "gpx", "table"}, optional
         By default it is told by the content.
-    user, time, lon, lat, crs
+    user, time, lon, lat, crs, layer
         As in `read_table`, and `user` as in `read_gpx`; the other formats know theirs.
     users : iterable, optional
         The users to read; all by default.
@@ -93,9 +94,8 @@ def read_file(
     format = guess_format(path) if format is None else format
     check.choice(format, name="format", owner="read_file", options=FORMATS)
     if format == "table":
-        return read_table(
-            path, user=user, time=time, lon=lon, lat=lat, crs=crs, users=users, as_traces=True, errors=errors
-        )
+        named: dict[str, Any] = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer}
+        return read_table(path, **named, users=users, as_traces=True, errors=errors)
     if crs is not None and read_crs(crs) != CRS.from_epsg(4326):
         raise ValueError(f"The format '{format}' is in EPSG:4326, and 'crs' (--crs) says another one. Leave it out.")
     if format == "gpx":
@@ -107,8 +107,10 @@ def read_file(
 
 def used_options(path: Path, format: str) -> set[str]:
     """Return which of `READING` are of use for a file or folder of a format."""
-    if format == "table" and path.is_file() and table.table_kind(path) in ("geopackage", "geojson"):
-        return set(READING) - {"lon", "lat"}
+    if format == "table" and path.is_file():
+        kind = table.table_kind(path)
+        needless = {"geopackage": {"lon", "lat"}, "geojson": {"lon", "lat", "layer"}}
+        return set(READING) - needless.get(kind, {"layer"})
     return set(_USED.get(format, ("crs",)))
 
 

@@ -140,6 +140,7 @@ def _layer(source: str, wanted: str | None) -> str:
         raise ValueError(f"it has no layer {wanted!r} with a geometry. There are {check.listed(layers)}.")
     if len(layers) > 1:
         raise ValueError(
-            f"it holds several layers, and traces are one: {check.listed(layers)}. Name it, as in layer={layers[0]!r}."
+            f"it holds several layers, and traces are one: {check.listed(layers)}. "
+            f"Name it, as in layer={layers[0]!r} (--layer {layers[0]})."
         )
     return layers[0]
