@@ -6,19 +6,20 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from pathlib import Path
 
 import click.testing
 import geopandas as gpd
 import pandas as pd
 import pytest
 from conftest import COMPILED
+from readme import README
+from readme_tables import RESULTS, with_tables
 
 import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli import main
 from promesse_geo.paper import published
-from promesse_geo.paper.report import beyond_summary, cells, number, summary
+from promesse_geo.paper.report import beyond_summary, cells, number
 from promesse_geo.view.comparisons import beside_paper, trade_off
 
 
@@ -156,13 +157,10 @@ def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
 
 
 def test_the_readme_shows_the_figures_that_the_command_wrote():
-    root = Path(__file__).resolve().parents[1]
-    kept = paper.Reproduction.load(root / "data" / "results" / "cabspotting")
-    shown = re.search("<!-- tables -->\n(.*)\n<!-- end of tables -->", (root / "README.md").read_text(), re.DOTALL)
-    assert shown[1].strip() == summary(kept.tables, "Cabspotting")
-    assert kept.results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
-    beyond = re.search("<!-- attacks -->\n(.*)\n<!-- end of attacks -->", (root / "README.md").read_text(), re.DOTALL)
-    assert beyond[1].strip() == beyond_summary(kept.tables, "Cabspotting")
+    text = README.read_text(encoding="utf-8")
+    assert with_tables(text) == text
+    assert text.count("| Promesse, ε = 200 m | 0 (0) |") == 1
+    assert paper.Reproduction.load(RESULTS).results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 
 
 def test_several_data_sets_come_together(tmp_path, monkeypatch):
