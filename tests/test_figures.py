@@ -222,6 +222,13 @@ def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edge
     assert not any(box.contains(*mark) for box in labels for mark in marks)
 
 
+def test_names_of_a_trade_off_say_no_more_than_tells_mechanisms_apart():
+    mechanisms = ["Ours(a=1, b='x')", "Ours(a=1, b='y')", "Ours(a=2, b='x')", "Promesse(epsilon=100)"]
+    axes = trade_off(results_of(mechanisms, [1, 2, 3, 4], [1, 2, 3, 4]))
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["Ours, a = 1, b = x", "Ours, b = y", "Ours, a = 2", "Promesse, ε in m"]
+
+
 def test_a_trade_off_of_nothing_found_has_an_axis_of_a_percent():
     low, high = trade_off(results_of(["Promesse(epsilon=100)", "Promesse(epsilon=200)"], [0, 0], [5, 9])).get_ylim()
     assert -0.1 < low < 0

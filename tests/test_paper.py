@@ -254,13 +254,13 @@ def test_a_trade_off_joins_what_differs_by_epsilon(done):
     assert axes.get_lines()[0].get_ydata().tolist() == means[:4].value.tolist()
     texts = [text.get_text() for text in axes.texts]
     assert ", ".join(texts).split(", ")[:4] == ["50", "100", "200", "500"]
-    assert axes.get_legend().get_title().get_text() == "numbers: epsilon"
+    assert axes.get_legend().get_title().get_text() == "numbers: ε"
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "Promesse(variant='polyline')",
-        "Promesse(variant='pseudocode')",
-        "GeoIndistinguishability",
-        "WaitForMe(radius_test='v1.1', program='v1.1')",
-        "WaitForMe(radius_test='members', program=None)",
+        "Promesse, variant = polyline, ε in m",
+        "Promesse, variant = pseudocode, ε in m",
+        "GeoIndistinguishability, ε in 1/m",
+        "WaitForMe, radius_test = v1.1",
+        "WaitForMe, radius_test = members",
     ]
 
 

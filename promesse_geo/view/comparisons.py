@@ -86,7 +86,7 @@ def trade_off(
     ----------
     results : pandas.DataFrame
         What `evaluate` returned for one data set. Mechanisms that differ by epsilon alone are joined by a line, and
-        each point is labelled with its epsilon.
+        each point is labelled with its epsilon; the legend says in which unit, where it is known.
     privacy, utility : str
         Names of the metrics, as in `PoiRetrieval`.
     ax : matplotlib.axes.Axes, optional
@@ -129,7 +129,7 @@ def trade_off(
         texts += [(*label, colour) for label in _labels(own, near=0.05 * (figures.max() - figures.min()))]
     axes.set_xlabel(_words(results, utility), parse_math=False)
     axes.set_ylabel(_words(results, privacy), parse_math=False)
-    name_lines(axes, lines, names, fontsize=9, title="numbers: epsilon" if any(text for _, text, _ in texts) else None)
+    name_lines(axes, lines, names, fontsize=9, title="numbers: ε" if any(text for _, text, _ in texts) else None)
     axes.grid(linewidth=0.4)
     axes.margins(0.12, 0.08)  # room for the last label
     for values, limit in ((figures.x, axes.set_xlim), (figures.y, axes.set_ylim)):
@@ -142,14 +142,16 @@ def trade_off(
 
 
 def _names(families: list[str]) -> list[str]:
-    """Mechanisms by their kind, and by the parameters in which those of one kind differ."""
+    """Mechanisms by their kind, by the parameters that tell those of one kind apart, and the unit of their epsilon."""
     kinds = [family.partition("(")[0] for family in families]
     parameters = [family.partition("(")[2].rstrip(")").split(", ") for family in families]
     names = []
     for kind, own in zip(kinds, parameters, strict=True):
         others = [theirs for other, theirs in zip(kinds, parameters, strict=True) if other == kind]
         differing = [one for one in own if not all(one in theirs for theirs in others)]
-        names.append(f"{kind}({', '.join(differing)})" if differing else kind)
+        enough = [one for one in differing if sum(one in theirs for theirs in others) == 1][:1] or differing
+        unit = [f"ε in {_UNITS[kind]}"] if kind in _UNITS else []
+        names.append(", ".join([kind, *(one.replace("=", " = ").replace("'", "") for one in enough), *unit]))
     return names
 
 
@@ -213,6 +215,8 @@ def _short(epsilon: str) -> str:
     except ValueError:
         return epsilon.strip("'")
 
+
+_UNITS = {"Promesse": "m", "GeoIndistinguishability": "1/m"}  # of epsilon
 
 _NAMES = {
     "PoiRetrieval": "POIs found again, F-score",
