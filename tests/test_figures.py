@@ -223,10 +223,11 @@ def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edge
 
 
 def test_names_of_a_trade_off_say_no_more_than_tells_mechanisms_apart():
-    mechanisms = ["Ours(a=1, b='x')", "Ours(a=1, b='y')", "Ours(a=2, b='x')", "Promesse(epsilon=100)"]
+    mechanisms = ["Ours(a=1, b='x')", "Ours(a=1, b='y')", "Ours(a=2, b='x')", "Promesse(epsilon=1000.0)"]
     axes = trade_off(results_of(mechanisms, [1, 2, 3, 4], [1, 2, 3, 4]))
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names == ["Ours, a = 1, b = x", "Ours, b = y", "Ours, a = 2", "Promesse, ε in m"]
+    assert [text.get_text() for text in axes.texts if text.get_text()] == ["1000"]
 
 
 def test_a_trade_off_of_nothing_found_has_an_axis_of_a_percent():

@@ -209,11 +209,12 @@ def _within(places: np.ndarray, middle: np.ndarray, reach: np.ndarray) -> int:
 
 
 def _short(epsilon: str) -> str:
-    """Three digits of a number; what is none, such as "low", as it is."""
+    """Three digits of a number, or all before its point; what is none, such as "low", as it is."""
     try:
-        return f"{float(epsilon):.3g}"
+        number = float(epsilon)
     except ValueError:
         return epsilon.strip("'")
+    return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
 
 
 _UNITS = {"Promesse": "m", "GeoIndistinguishability": "1/m"}  # of epsilon
