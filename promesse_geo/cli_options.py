@@ -107,20 +107,22 @@ def protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_u
     """Read INPUT, protect it, rename its users unless they are kept, and write OUTPUT."""
     check_target(context, output, force=force)
     traces = read(context)
-    save(traces, mechanism.protect(traces), mechanism, output=output, keep_users=keep_users, force=force)
+    records, protected = traces.records, mechanism.protect(traces)
+    del traces  # its memory is needed for writing
+    save(protected, mechanism, of=records, output=output, keep_users=keep_users, force=force)
 
 
 def save(
-    traces: Traces,
     protected: Traces,
     mechanism: Mechanism,
     *,
+    of: int,
     output: str,
     keep_users: bool,
     force: bool,
 ) -> None:
-    """Rename users unless they are kept, and write OUTPUT; refuse to write nothing."""
-    if traces.records and not protected.records:
+    """Rename users unless they are kept, and write OUTPUT; refuse to write nothing where INPUT had `of` records."""
+    if of and not protected.records:
         cure = (
             "larger --max-radius or a smaller --max-trash"
             if isinstance(mechanism, pg.WaitForMe)

@@ -168,7 +168,7 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
         click.echo(report.summary.to_string(float_format=_figure), err=True)
         if report.clusters:
             click.echo("The pivot of each cluster is published as it was, with all places where it stopped.", err=True)
-        save(traces, protected, mechanism, output=output, keep_users=keep_users, force=force)
+        save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)
 
 
 COMMANDS = (smooth, geo_indistinguishability, wait_for_me)
