@@ -280,7 +280,7 @@ def test_names_can_neither_end_a_script_nor_be_a_template():
         assert "<img src=x" not in html
         assert "{{" not in html.split("<script>")[-1]
         assert "49" not in re.findall(r"JSON\.parse\((.*)\)", html)[0].partition("counts")[0]
-    assert calls_in(frame.promesse.map(), "records")[0].data["users"] == [HOSTILE[:60] + "…"]
+    assert calls_in(frame.promesse.map(), "records")[0].data["users"] == [HOSTILE[:60] + "… (trace 0)"]
 
 
 @pytest.mark.parametrize("data", [HOSTILE, [HOSTILE, 1], {"a": {"b": [[]]}}, "é\\\"'\n\u2029 \U0001f600"])

@@ -221,6 +221,27 @@ def test_the_slider_shows_users_where_they_are_at_that_time(look):
         assert place == pytest.approx([4.84 + minutes * 0.001, 45.76], abs=2e-6)
 
 
+def test_the_slider_joins_nobody_to_another_whose_long_name_begins_alike(look):
+    steps = 4.84 + np.arange(90) * 0.0005
+    crowd = pd.concat([walk(steps, np.full(90, 45.76 + n / 100), user=f"{'u' * 70}{n}") for n in range(3)])
+    apart = "document.querySelectorAll('path.promesse-apart').length"
+    moving = "document.querySelectorAll('path.promesse-moving').length"
+    browser = look(crowd.promesse.map(attack=None, slider=True))
+    assert (browser.run(moving), browser.run(apart)) == (3, 0)
+    browser = look(crowd.promesse.map(crowd.iloc[90:], users=["u" * 70 + "1", "u" * 70 + "2"], attack=None, slider=True))
+    assert (browser.run(moving), browser.run(apart)) == (4, 2)
+    lengths = browser.run(
+        f"(() => {{ const map = {MAP}, all = []; map.eachLayer(each => each.options.className == 'promesse-apart' && "
+        "all.push(map.distance(...each.getLatLngs()))); return all; })()"
+    )
+    assert lengths == pytest.approx([0, 0], abs=0.5)
+    told = browser.run(
+        f"(() => {{ const all = []; {MAP}.eachLayer(each => each.options.className == 'promesse-moving' && "
+        "all.push(each.getTooltip()._content().innerText)); return all; })()"
+    )
+    assert told == 2 * [f"{'u' * 60}… (trace {number})" for number in (1, 2)]
+
+
 def test_two_maps_move_together(look, city, safe):
     browser = look(city.promesse.map_pair(safe), width=1400)
     views = f"{MAPS}.map(map => [map.getCenter().lat, map.getCenter().lng, map.getZoom()])"

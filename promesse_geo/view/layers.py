@@ -1,7 +1,7 @@
 """What the layers of a map hold: records and points of interest, thinned and packed for the browser."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +15,12 @@ from promesse_geo.pois import Pois
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 from promesse_geo.view import colours
-from promesse_geo.view.tables import zone_name
+from promesse_geo.view.tables import shortened, zone_name
 
 MOST_POIS = 1000
 """Points of interest drawn in a layer."""
 
 _MANY_POIS = 200  # from more on they are drawn smaller
-_LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +35,23 @@ class Ground:
         From the CRS to longitude and latitude; None where there is no way.
     middle : float
         The longitude in the middle of the map, so that data on both sides of the antimeridian stays together.
+    numbers : mapping of text to int
+        The number of each user's trace in the original data, which tells users apart whose names are too long.
     """
 
     space: Space
     transformer: Transformer | None
     middle: float = 0.0
+    numbers: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, traces: Traces) -> "Ground":
+    def of(cls, traces: Traces, numbers: Mapping[str, int]) -> "Ground":
         """Return the ground on which to draw traces."""
         try:
             transformer = Transformer.from_crs(traces.space.crs, "EPSG:4326", always_xy=True)
         except ProjError:
-            return cls(traces.space, None)
-        ground = cls(traces.space, transformer)
+            return cls(traces.space, None, numbers=numbers)
+        ground = cls(traces.space, transformer, numbers=numbers)
         if traces.records == 0:
             return ground
         turns = np.exp(1j * np.radians(ground.places(traces.points[thinned(traces.records, 10_000)])[:, 0]))
@@ -223,7 +225,7 @@ def _packed(
     used, counts = np.unique(numbers, return_counts=True)
     x, y = (_steps(np.rint(axis * scale).astype(np.int64)) for axis in places.T)
     return {
-        "users": [] if traces.names.user is None else [_short(user) for user in traces.users.take(used).tolist()],
+        "users": [] if traces.names.user is None else _names(traces, used, ground),
         "counts": counts.tolist(),
         "scale": scale,
         "x": x,
@@ -238,9 +240,14 @@ def _steps(values: np.ndarray) -> list[int]:
     return np.diff(values, prepend=0).tolist()
 
 
-def _short(user: object) -> str:
-    text = str(user)
-    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"
+def _names(traces: Traces, used: np.ndarray, ground: Ground) -> list[str]:
+    """What users are called: each otherwise, for the slider knows them by these names."""
+    texts = [str(user) for user in traces.users.take(used).tolist()]
+    shorter = [shortened(text) for text in texts]
+    return [
+        name if name == text else f"{name} (trace {ground.numbers[text]:,})"
+        for name, text in zip(shorter, texts, strict=True)
+    ]
 
 
 def _joined(places: np.ndarray, numbers: np.ndarray, *, flat: bool) -> np.ndarray:

@@ -99,8 +99,8 @@ def draw_map(
     'Map'
     """
     points, attack, slider = _checked(points, attack, slider, owner="map")
-    before, after = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map")
-    ground = Ground.of(before)
+    before, after, numbers = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map")
+    ground = Ground.of(before, numbers)
     records = _record_layers(before, after, ground, most=points)
     layers = records + _attacked(before, after, ground, attack)
     corners, far = bounds_of(layers)
@@ -152,8 +152,8 @@ def draw_map_pair(
     """
     points, attack, _ = _checked(points, attack, False, owner="map_pair")
     offline = check.flag(offline, name="offline", owner="map_pair")
-    before, after = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map_pair")
-    ground = Ground.of(before)
+    before, after, numbers = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map_pair")
+    ground = Ground.of(before, numbers)
     records = _record_layers(before, after, ground, most=points)
     found = _attacked(before, after, ground, attack)
     corners, far = bounds_of(records + found)
@@ -183,11 +183,12 @@ def _checked(points: Any, attack: Any, slider: Any, *, owner: str) -> tuple[int,
 
 def _chosen(
     original: Any, protected: Any, *, users: Any, period: Any, user: Name, time: Name, owner: str
-) -> tuple[Traces, Traces | None]:
-    """Traces of both data sets in the original's space, of the users and the period asked for."""
+) -> tuple[Traces, Traces | None, dict[str, int]]:
+    """Traces of both data sets in the original's space, of the users and the period asked for; all users' numbers."""
     before = as_traces(original, user=user, time=time)
     after = None if protected is None else paired(before, as_traces(protected, user=user, time=time)).protected
-    return chosen_traces(before, after, users=users, period=period, owner=owner)
+    numbers = {str(user): number for number, user in enumerate(before.users.tolist())}
+    return *chosen_traces(before, after, users=users, period=period, owner=owner), numbers
 
 
 def _record_layers(before: Traces, after: Traces | None, ground: Ground, *, most: int) -> list[Layer]:

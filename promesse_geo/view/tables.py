@@ -10,6 +10,7 @@ from promesse_geo.preprocess import describe
 from promesse_geo.space import Space
 from promesse_geo.traces import Traces
 
+_LONGEST_NAME = 60
 _LEAST_ROOM = 40  # characters for a reason, however narrow the terminal
 
 
@@ -38,6 +39,12 @@ def zone_name(traces: Traces) -> str:
         return str(pa.lib.tzinfo_to_string(traces.names.zone))
     except (pa.ArrowException, TypeError, ValueError, LookupError):  # no name but, perhaps, the path of a file
         return "UTC"
+
+
+def shortened(name: object) -> str:
+    """Return a name as it is, or its beginning where it would take too much room on a map or in a figure."""
+    text = str(name)
+    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"
 
 
 def comparison(original: Traces, protected: Traces) -> str:
