@@ -101,6 +101,23 @@ def test_nothing_that_is_drawn_hides_behind_the_legend(look, city, safe):
     assert hidden == 0
 
 
+@pytest.mark.parametrize("pair", [False, True], ids=["one map", "a pair"])
+@pytest.mark.parametrize(("width", "height"), [(1000, 180), (1000, 90), (560, 700), (360, 640), (250, 500), (180, 180)])
+def test_small_pages_show_everything_and_their_buttons(look, city, safe, width, height, pair):
+    browser = look(city.promesse.map_pair(safe) if pair else city.promesse.map(safe), width=width, height=height)
+    south, west, north, east = city[~city.is_empty].total_bounds[[1, 0, 3, 2]]
+    seen = f"{MAPS}.map(map => map.getBounds().pad(0.05).contains([[{south}, {west}], [{north}, {east}]]))"
+    zooms = browser.run(f"{MAPS}.map(map => map.getZoom())")
+    assert all(browser.run(seen)), zooms
+    assert min(zooms) > (8 if min(width, height) > 200 else 6)
+    free = browser.run(
+        "[...document.querySelectorAll('.leaflet-control-zoom-in')].map(each => {"
+        "const box = each.getBoundingClientRect();"
+        "return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2).closest('a') === each; })"
+    )
+    assert free == [True] * (2 if pair else 1)
+
+
 def test_layers_can_be_switched_off_and_on_again(look, city, safe):
     browser = look(city.promesse.map(safe))
     labels = browser.run(

@@ -225,10 +225,11 @@ def _fill(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: l
     for group, layer in zip(groups, layers, strict=True):
         Call(layer.function, [group], layer.data).add_to(group)
         group.add_to(base)
-    LayerControl(collapsed=False).add_to(base)
+    legend = LayerControl(collapsed=False)
+    legend.add_to(base)
     view = None if corners is None else corners[:, ::-1].tolist()
     closest = 1 if base.crs == "Simple" else 17
-    Call("furnish", [base], {"corners": view, "closest": closest, "remarks": remarks}).add_to(base)
+    Call("furnish", [base, legend], {"corners": view, "closest": closest, "remarks": remarks}).add_to(base)
     if layers[0].name.startswith("Original"):
         Call("below", [base, groups[0]]).add_to(base)
     return groups

@@ -87,21 +87,30 @@ const promesse = (() => {
   const below = (map, group) =>
     map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
 
-  /* Scale, remarks, and a view of the corners (south-west, north-east) that the legend does not cover. */
-  const furnish = (map, { corners, closest, remarks }) => {
+  /* Scale, remarks, and a view of the corners (south-west, north-east) that the legend does not cover.
+     A legend that would lie on the zoom buttons opens when it is pointed at. */
+  const furnish = (map, control, { corners, closest, remarks }) => {
     const container = map.getContainer();
     L.control.scale({ imperial: false }).addTo(map);
     const note = L.control({ position: "bottomright" });
     note.onAdd = () => L.Util.extend(words(remarks), { className: "promesse-note" });
     if (remarks.length) note.addTo(map);
+    if (control.getContainer().offsetWidth + 60 > map.getSize().x) {
+      control.options.collapsed = true;
+      control.addTo(map);
+    }
     if (corners) {
       const legend = container.querySelector(".leaflet-control-layers");
       const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, 45] };
       const beside = { ...padding, paddingBottomRight: [legend.offsetWidth + 20, 45] };
       const under = { ...padding, paddingTopLeft: [50, legend.offsetHeight + 20] };
-      const room = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) =>
-        map.getBoundsZoom(corners, false, L.point(left + right, top + bottom));
-      map.fitBounds(corners, { maxZoom: closest, ...(room(beside) >= room(under) ? beside : under) });
+      const room = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
+        const taken = L.point(left + right, top + bottom);
+        const { x, y } = map.getSize().subtract(taken);
+        return Math.min(x, y) < 60 ? -Infinity : map.getBoundsZoom(corners, false, taken);
+      };
+      const free = [beside, under].sort((one, other) => room(other) - room(one));
+      map.fitBounds(corners, { maxZoom: closest, ...[...free, padding].find((each) => room(each) > -Infinity) });
     } else {
       const empty = container.appendChild(document.createElement("div"));
       Object.assign(empty, { className: "promesse-empty", textContent: "There are no records to draw." });
