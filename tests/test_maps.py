@@ -272,6 +272,18 @@ def test_tiles_and_foliums_own_code_come_only_when_asked_for(city, safe):
     assert "http://localhost/" in page(city.promesse.map(safe, tiles=own))
 
 
+def test_one_background_can_stand_on_many_maps(city, safe):
+    own = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="ours")
+    one, other = city.promesse.map(safe, tiles=own), city.promesse.map(tiles=own)
+    pair = city.promesse.map_pair(safe, tiles=own)
+    halves = [child for child in pair._children.values() if isinstance(child, folium.Map)]
+    for maps, html in (([one], page(one)), ([other], page(other)), (halves, page(pair))):
+        added = re.findall(r"(tile_layer_\w+)\.addTo\((\w+)\)", html)
+        assert [name for _, name in added] == [each.get_name() for each in maps]
+        assert len({layer for layer, _ in added}) == len(maps)
+    assert own._parent is None
+
+
 @pytest.mark.filterwarnings("ignore:Promesse")
 def test_names_can_neither_end_a_script_nor_be_a_template():
     frame = stroll(user=HOSTILE)

@@ -131,7 +131,7 @@ def draw_map_pair(
     Parameters
     ----------
     original, protected, users, period, tiles, offline, attack, points, user, time
-        As for `draw_map`. Tiles are the name or the provider of a background.
+        As for `draw_map`.
 
     Returns
     -------

@@ -1,6 +1,7 @@
 """What maps are made of in the browser: elements for folium, with everything that they need in the page itself."""
 
 import base64
+import copy
 import json
 import re
 from collections.abc import Sequence
@@ -9,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 try:
-    from branca.element import Figure, MacroElement
-    from folium import FeatureGroup, LayerControl, Map
+    from branca.element import Element, Figure, MacroElement
+    from folium import FeatureGroup, LayerControl, Map, TileLayer
     from folium.template import Template
 except ImportError as error:
     raise ImportError(
@@ -100,7 +101,7 @@ def new_map(
         options["minZoom"] = -12
     crs = "Simple" if flat else "EPSG3857"
     try:
-        base = Map(tiles=tiles, crs=crs, prefer_canvas=True, font_size="13px", **place, **options)
+        base = Map(tiles=_unattached(tiles), crs=crs, prefer_canvas=True, font_size="13px", **place, **options)
     except (ValueError, AttributeError, TypeError):
         if tiles is None:
             raise
@@ -114,6 +115,16 @@ def new_map(
     if not any(isinstance(child, Assets) for child in page._children.values()):
         page.add_child(Assets(leaflet=offline), index=0)
     return base
+
+
+def _unattached(tiles: Any) -> Any:
+    """A layer like the given one, which may stand on another map already, and can stand on one alone."""
+    if not isinstance(tiles, TileLayer):
+        return tiles
+    own = copy.copy(tiles)
+    fresh = Element()
+    own._id, own._parent, own._children = fresh._id, None, fresh._children
+    return own
 
 
 @cache
