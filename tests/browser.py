@@ -14,12 +14,11 @@ from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PATIENCE = 60  # seconds for any answer: machines that run tests are busy
-# The browser reads orders from its descriptor 3 and answers on 4.
+# The browser reads orders from its descriptor 3 and answers on 4: copies beyond them, so that none is overwritten.
 _START = """
-import os, sys
-orders, answers = map(int, sys.argv[1:3])
-os.dup2(orders, 13), os.dup2(answers, 14)
-os.dup2(13, 3), os.dup2(14, 4)
+import fcntl, os, sys
+orders, answers = (fcntl.fcntl(int(end), fcntl.F_DUPFD, 5) for end in sys.argv[1:3])
+os.dup2(orders, 3), os.dup2(answers, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 

@@ -1,8 +1,11 @@
 """Maps in a real browser, with the network off: what is drawn, what can be done with it, and what it never does."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
+import folium
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,6 +67,26 @@ def middle_of(browser: Browser, selector: str) -> tuple[float, float]:
     box = f"document.querySelector({selector!r}).getBoundingClientRect()"
     x, y = browser.run(f"(() => {{ const box = {box}; return [box.x + box.width / 2, box.y + box.height / 2]; }})()")
     return x, y
+
+
+def test_the_browser_is_spoken_to_whatever_descriptors_are_free(tmp_path):
+    echo = tmp_path / "echo"
+    echo.write_text(
+        f"#!{sys.executable}\nimport json, os\n"
+        "while order := os.read(3, 10_000):\n"
+        "    number = json.loads(order[:-1])['id']\n"
+        "    os.write(4, json.dumps({'id': number, 'result': {'targetId': 't', 'sessionId': 's'}}).encode() + b'\\0')\n"
+    )
+    echo.chmod(0o755)
+    code = (
+        "import os, sys; from pathlib import Path; from browser import Browser\n"
+        "for taken in range(14):\n"
+        "    with Browser(sys.argv[1], Path(sys.argv[2])) as started: started.ask('Page.enable', patience=20)\n"
+        "    os.open(os.devnull, os.O_RDONLY)"
+    )
+    command = [sys.executable, "-c", code, str(echo), str(tmp_path)]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
@@ -276,6 +299,16 @@ def test_two_maps_move_together(look, city, safe):
     assert [(box["left"], box["width"], box["height"]) for box in boxes] == [(0, 700, 700), (700, 700, 700)]
     assert pixels(browser, colours.PROTECTED) > 100
     assert pixels(browser, colours.ORIGINAL) > 100
+
+
+def test_two_maps_have_one_background_each(browser, city, safe, tmp_path):
+    drawn = city.promesse.map_pair(safe, tiles=folium.TileLayer("file:///nowhere/{z}/{x}/{y}.png", attr="ours"))
+    drawn.save(str(tmp_path / "pair.html"))
+    browser.open(tmp_path / "pair.html")
+    browser.settle()
+    tiles = f"{MAPS}.map(map => map.getContainer().querySelectorAll('.leaflet-tile-pane .leaflet-layer').length)"
+    assert browser.run(tiles) == [1, 1]
+    assert browser.run("document.querySelectorAll('.promesse-poi').length") > 0
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
