@@ -213,6 +213,7 @@ def test_a_map_is_thinned_and_says_so(city, safe):
     assert not original.data["lines"]
     assert call_in(drawn, "furnish").data["remarks"] == [
         "At most 100 records of a layer are drawn, evenly taken and not joined by lines.",
+        "Times are told in UTC.",
         "Shows true locations: not for publication.",
     ]
     assert all(call.data["lines"] for call in calls_in(city.promesse.map(safe), "records")[1:])
@@ -311,6 +312,7 @@ def test_nothing_at_all_is_a_map_that_says_so():
     nothing.promesse.map_pair(nothing)
     empty = stroll().promesse.map(period="1999-01-01", slider=True)
     assert names(empty)[0] == "Original: 0 records"
+    assert call_in(empty, "furnish").data["remarks"] == ["Shows true locations: not for publication."]
 
 
 def test_one_point_is_looked_at_from_near_by():
@@ -414,11 +416,54 @@ def test_columns_can_be_named_and_there_may_be_no_user():
         ("UTC", "UTC"),
         (None, ""),
         ("+02:00", "+02:00"),
+        ("posixrules", "UTC"),
+        ("localtime", "UTC"),
+        ("posix/Europe/Paris", "UTC"),
         (timezone(timedelta(hours=2), "/home/me"), "+02:00"),
     ],
 )
 def test_times_are_told_in_the_zone_of_the_data(zone, name):
-    assert calls_in(stroll(tz=zone).promesse.map(), "records")[0].data["zone"] == name
+    frame = stroll(tz=zone)
+    drawn = frame.promesse.map()
+    assert calls_in(drawn, "records")[0].data["zone"] == name
+    remarks = [f"Times are told in {name}."] if name else []
+    secret = "Shows true locations: not for publication."
+    assert call_in(drawn, "furnish").data["remarks"] == [*remarks, secret]
+    left, right = (each for each in frame.promesse.map_pair(frame)._children.values() if isinstance(each, folium.Map))
+    assert call_in(left, "furnish").data["remarks"] == [*remarks, secret]
+    assert call_in(right, "furnish").data["remarks"] == []
+    moving = frame.promesse.map(slider=True)
+    assert call_in(moving, "slider").data == name
+    dots = f"Large dots: users at this time ({name})." if name else "Large dots: users at this time."
+    assert call_in(moving, "furnish").data["remarks"] == [dots, secret]
+
+
+def test_a_slider_says_what_it_does_between_records_that_are_not_drawn(city, safe):
+    drawn = city.promesse.map(safe, slider=True, points=100)
+    assert call_in(drawn, "furnish").data["remarks"][1:3] == [
+        "Large dots: users at this time (UTC); dashes join both.",
+        "They move straight from one drawn record to the next.",
+    ]
+
+
+def test_records_beyond_the_edge_of_the_map_are_counted():
+    frame = walk(np.zeros(90), np.linspace(84, 89, 90))
+    beyond = int((frame.geometry.y > 85.0512).sum())
+    said = f"Drawn at the map's edge, 85.05° north or south: {beyond} records beyond it."
+    assert said in call_in(frame.promesse.map(attack=None), "furnish").data["remarks"]
+    pair = frame.promesse.map_pair(frame.iloc[:1], attack=None)
+    halves = [child for child in pair._children.values() if isinstance(child, folium.Map)]
+    assert [said in call_in(half, "furnish").data["remarks"] for half in halves] == [True, True]
+    near = walk(np.zeros(90), np.linspace(-84, -85.05, 90)).promesse.map(attack=None)
+    assert not any("edge" in remark for remark in call_in(near, "furnish").data["remarks"])
+
+
+@pytest.mark.parametrize("crs", ["IAU_2015:49900", "+proj=longlat +R=1737400 +type=crs"])
+def test_another_body_is_drawn_at_its_degrees(crs):
+    frame = stroll()
+    drawn = frame.set_crs(crs, allow_override=True).promesse.map(attack=None)
+    assert drawn.crs == "EPSG3857"
+    assert places(call_in(drawn, "records")) == pytest.approx(frame.get_coordinates().to_numpy(), abs=1e-6)
 
 
 def test_parameters_are_checked(city, safe):

@@ -268,7 +268,9 @@ def test_the_slider_joins_nobody_to_another_whose_long_name_begins_alike(look):
     moving = "document.querySelectorAll('path.promesse-moving').length"
     browser = look(crowd.promesse.map(attack=None, slider=True))
     assert (browser.run(moving), browser.run(apart)) == (3, 0)
-    browser = look(crowd.promesse.map(crowd.iloc[90:], users=["u" * 70 + "1", "u" * 70 + "2"], attack=None, slider=True))
+    browser = look(
+        crowd.promesse.map(crowd.iloc[90:], users=["u" * 70 + "1", "u" * 70 + "2"], attack=None, slider=True)
+    )
     assert (browser.run(moving), browser.run(apart)) == (4, 2)
     lengths = browser.run(
         f"(() => {{ const map = {MAP}, all = []; map.eachLayer(each => each.options.className == 'promesse-apart' && "

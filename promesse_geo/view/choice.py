@@ -3,15 +3,19 @@
 import re
 from collections.abc import Iterable
 from datetime import date
+from functools import cache
 from typing import Any
+from zoneinfo import available_timezones
 
 import numpy as np
 import pandas as pd
 
 from promesse_geo import check
 from promesse_geo.traces import Traces
+from promesse_geo.view.tables import zone_name
 
 _TIME = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?)?)?)?")
+_OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _ZONED = re.compile(rf"{_TIME.pattern}( ?(Z|[+-][0-9]{{2}}:?[0-9]{{2}}))?")
 
 
@@ -28,6 +32,17 @@ def chosen_traces(
         first, last = _window(period, original, owner=owner)
         both = [traces.select((first <= traces.times) & (traces.times <= last)) for traces in both]
     return both[0], None if protected is None else both[1]
+
+
+def map_zone(traces: Traces) -> str:
+    """Return the zone in which a map tells times: theirs, or UTC where no browser knows it; empty without zone."""
+    zone = zone_name(traces)
+    return zone if not zone or _OFFSET.fullmatch(zone) or zone in _known_zones() else "UTC"
+
+
+@cache
+def _known_zones() -> set[str]:
+    return available_timezones() - {"localtime", "posixrules"}  # which name a file of this machine
 
 
 def _wanted(users: Any, original: Traces, *, owner: str) -> list[str]:

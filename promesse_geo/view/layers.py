@@ -12,10 +12,11 @@ from promesse_geo import check
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.pairs import Pairs
 from promesse_geo.pois import Pois
-from promesse_geo.space import Space
+from promesse_geo.space import Plane, Space
 from promesse_geo.traces import Traces
 from promesse_geo.view import colours
-from promesse_geo.view.tables import shortened, zone_name
+from promesse_geo.view.choice import map_zone
+from promesse_geo.view.tables import shortened
 
 MOST_POIS = 1000
 """Points of interest drawn in a layer."""
@@ -27,12 +28,14 @@ _MANY_POIS = 200  # from more on they are drawn smaller
 class Ground:
     """Where places stand on the map: longitude and latitude around a middle, or metres of a plane without a globe.
 
+    What lies on another body stands at its longitude and latitude there.
+
     Parameters
     ----------
     space : Sphere or Plane
         The space of the points.
     transformer : pyproj.Transformer or None
-        From the CRS to longitude and latitude; None where there is no way.
+        From the CRS to longitude and latitude on the Earth; None where there is no way.
     middle : float
         The longitude in the middle of the map, so that data on both sides of the antimeridian stays together.
     numbers : mapping of text to int
@@ -50,9 +53,9 @@ class Ground:
         try:
             transformer = Transformer.from_crs(traces.space.crs, "EPSG:4326", always_xy=True)
         except ProjError:
-            return cls(traces.space, None, numbers=numbers)
+            transformer = None
         ground = cls(traces.space, transformer, numbers=numbers)
-        if traces.records == 0:
+        if ground.flat or traces.records == 0:
             return ground
         turns = np.exp(1j * np.radians(ground.places(traces.points[thinned(traces.records, 10_000)])[:, 0]))
         return replace(ground, middle=float(np.degrees(np.angle(turns.mean()))))
@@ -60,15 +63,17 @@ class Ground:
     @property
     def flat(self) -> bool:
         """Whether the map is a plane."""
-        return self.transformer is None
+        return self.transformer is None and isinstance(self.space, Plane)
 
     def places(self, points: np.ndarray) -> np.ndarray:
         """Return x and y on the map, shape (n, 2)."""
         x, y = self.space.coordinates(points)
-        if self.transformer is None:
-            metres = getattr(self.space, "metres", 1.0)
-            return np.column_stack((x, y)) * metres
-        x, y = self.transformer.transform(x, y)
+        if self.transformer is not None:
+            x, y = self.transformer.transform(x, y)
+        elif isinstance(self.space, Plane):
+            return points
+        else:
+            x, y = self.space.degrees(x, y)
         return np.column_stack((self.middle + (x - self.middle + 180) % 360 - 180, y))
 
 
@@ -232,7 +237,7 @@ def _packed(
         "y": y,
         "times": _steps(times // 10**9),
         "ends": _steps(ends // 10**9),
-        "zone": zone_name(traces),
+        "zone": map_zone(traces),
     }
 
 

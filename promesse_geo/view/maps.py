@@ -11,7 +11,7 @@ from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.metrics.base import paired
 from promesse_geo.pairs import align
 from promesse_geo.traces import Traces, as_traces
-from promesse_geo.view.choice import chosen_traces
+from promesse_geo.view.choice import chosen_traces, map_zone
 from promesse_geo.view.layers import (
     Ground,
     Layer,
@@ -21,12 +21,12 @@ from promesse_geo.view.layers import (
     record_layer,
 )
 from promesse_geo.view.pages import Call, FeatureGroup, Figure, LayerControl, Map, new_map
-from promesse_geo.view.tables import zone_name
 
 MOST_TRACES = 20
 """Traces of each data set that a time slider moves."""
 
 _ATTACK = PoiRetrieval()
+_EDGE = 85.05113  # degrees of latitude at which the maps of the web end
 
 
 def draw_map(
@@ -105,11 +105,11 @@ def draw_map(
     layers = records + _attacked(before, after, ground, attack)
     corners, far = bounds_of(layers)
     base = new_map(tiles=tiles, offline=check.flag(offline, name="offline", owner="map"), flat=ground.flat, owner="map")
-    moving = [_moving(before, after)] if slider else []
-    groups = _fill(base, layers, corners, [*_remarks(records, points, far=far), *moving, _SECRET])
+    times = _moving(before, after, records) if slider else _told(before)
+    groups = _fill(base, layers, corners, [*_remarks(records, points, far=far, flat=ground.flat), *times, _SECRET])
     if slider:
         _check_few(before, after)
-        Call("slider", [base, groups[: len(records)]], zone_name(before)).add_to(base)
+        Call("slider", [base, groups[: len(records)]], map_zone(before)).add_to(base)
     return base
 
 
@@ -152,17 +152,19 @@ def draw_map_pair(
     """
     points, attack, _ = _checked(points, attack, False, owner="map_pair")
     offline = check.flag(offline, name="offline", owner="map_pair")
-    before, after, numbers = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map_pair")
+    before, after, numbers = _chosen(
+        original, protected, users=users, period=period, user=user, time=time, owner="map_pair"
+    )
     ground = Ground.of(before, numbers)
     records = _record_layers(before, after, ground, most=points)
     found = _attacked(before, after, ground, attack)
     corners, far = bounds_of(records + found)
-    remarks = _remarks(records, points, far=far)
+    remarks = _remarks(records, points, far=far, flat=ground.flat)
     figure = Figure()
     maps: list[Map] = []
     for number, layers in enumerate(([records[0], *found[:1]], [*records[1:], *found[1:]])):
         half = new_map(tiles=tiles, offline=offline, flat=ground.flat, owner="map_pair", figure=figure, half=number)
-        _fill(half, layers, corners, [*remarks, *([] if number else [_SECRET])])
+        _fill(half, layers, corners, [*remarks, *([] if number else [*_told(before), _SECRET])])
         maps.append(half)
     Call("together", maps).add_to(figure)
     return figure
@@ -204,20 +206,37 @@ def _attacked(before: Traces, after: Traces | None, ground: Ground, attack: PoiR
     return poi_layers(align(before, after), ground, attack=attack)
 
 
-def _remarks(records: list[Layer], points: int, *, far: bool) -> list[str]:
+def _remarks(records: list[Layer], points: int, *, far: bool, flat: bool) -> list[str]:
     """What whoever looks at the map must know."""
     remarks = []
     if not all(layer.data["lines"] for layer in records):
         remarks.append(f"At most {points:,} records of a layer are drawn, evenly taken and not joined by lines.")
     if far:
         remarks.append("A few records lie far outside of this view.")
+    beyond = 0 if flat else sum(int((np.abs(layer.places[:, 1]) > _EDGE).sum()) for layer in records)
+    if beyond:
+        remarks.append(
+            f"Drawn at the map's edge, {_EDGE:.2f}° north or south: {check.counted(beyond, 'record')} beyond it."
+        )
     return remarks
 
 
-def _moving(before: Traces, after: Traces | None) -> str:
-    zone = zone_name(before)
+def _told(traces: Traces) -> list[str]:
+    """What must be known of the times that records tell."""
+    zone = map_zone(traces)
+    return [f"Times are told in {zone}."] if zone and traces.records else []
+
+
+def _moving(before: Traces, after: Traces | None, records: list[Layer]) -> list[str]:
+    """What must be known of the dots that a slider moves, if there are any."""
+    if not any(len(layer.places) for layer in records):
+        return []
+    zone = map_zone(before)
     dots = f"Large dots: users at this time{f' ({zone})' if zone else ''}"
-    return f"{dots}." if after is None else f"{dots}; dashes join both."
+    remarks = [f"{dots}." if after is None else f"{dots}; dashes join both."]
+    if not all(layer.data["lines"] for layer in records):
+        remarks.append("They move straight from one drawn record to the next.")
+    return remarks
 
 
 def _fill(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:
