@@ -6,6 +6,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import style
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -132,6 +133,75 @@ def test_lines_that_were_there_keep_their_names(draw):
     draw(frame, {"a": frame, "b": frame}, ax=axes)
     assert axes.get_legend().get_texts()[0].get_text() == "mine"
     assert len(axes.get_legend().get_texts()) == 3 + (draw is not spatial_error)
+
+
+@EVERY
+def test_a_second_figure_on_the_same_axes_goes_on_with_other_colours(draw):
+    frame = commute()
+    axes = draw(frame, frame.promesse.smooth(200))
+    first = len(axes.lines)
+    draw(frame, {"again": frame, "more": frame}, ax=axes)
+    inks = [line.get_color() for line in axes.lines if line.get_label() != "original"]
+    assert inks == list(colours.SERIES[:3])
+    assert {line.get_color() for line in axes.lines if line.get_label() == "original"} <= {colours.ORIGINAL}
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == [line.get_label() for line in axes.lines]
+    assert len(names) == (5 if first == 2 else 3)
+
+
+def test_a_second_distribution_of_errors_does_not_cut_the_first_off():
+    frame = commute()
+    wide = walk(np.full(4, 3000.0), y=[0, 100, 200, 400])
+    axes = spatial_error(frame, wide)
+    right = axes.get_xlim()[1]
+    spatial_error(frame, walk(np.full(4, 3000.0), y=[0, 1, 2, 3]), ax=axes)
+    assert axes.get_xlim()[1] == right == pytest.approx(400, rel=0.05)
+    other = spatial_error(frame, walk(np.full(4, 3000.0), y=[0, 1, 2, 3]))
+    spatial_error(frame, wide, ax=other)
+    assert other.get_xlim()[1] == right
+    assert len(axes.get_legend().get_texts()) == 2
+
+
+@EVERY
+def test_what_cannot_be_drawn_is_refused_in_words(draw):
+    frame, owner = commute(), draw.__name__
+    for wrong in ([frame], None, 5):
+        with pytest.raises(
+            TypeError, match=f"'protected' parameter of {owner} must be a GeoDataFrame, Traces, or a mapp"
+        ):
+            draw(frame, wrong)
+    with pytest.raises(ValueError, match=f"'protected' parameter of {owner} must be .* at least one of them"):
+        draw(frame, {})
+    with pytest.raises(TypeError, match=f"'ax' parameter of {owner} must be axes of matplotlib"):
+        draw(frame, frame, ax=5)
+    with pytest.raises(ValueError, match=f"'ax' parameter of {owner} must be axes of matplotlib with an x and a y"):
+        draw(frame, frame, ax=Figure().subplots(subplot_kw={"projection": "polar"}))
+
+
+@pytest.mark.parametrize("draw", [speeds, intervals, space_time])
+def test_no_mechanism_stands_in_for_the_original(draw):
+    frame = commute()
+    with pytest.raises(ValueError, match=f"'protected' parameter of {draw.__name__} must be .* other than 'original'"):
+        draw(frame, {"original": frame.promesse.smooth(200)})
+
+
+@EVERY
+def test_long_names_are_cut(draw):
+    frame = commute(user="u" * 90)
+    axes = draw(frame, {"n" * 90: frame, "short": frame})
+    assert [text.get_text() for text in axes.get_legend().get_texts()][-2:] == ["n" * 60 + "…", "short"]
+    assert axes.get_title() == ("" if draw is not space_time else f"Trace 0 of 1, counted from 0: {'u' * 60}…")
+
+
+@EVERY
+def test_on_a_dark_ground_every_line_is_seen(draw):
+    frame = commute()
+    with style.context("dark_background"):
+        axes = draw(frame, {str(number): frame for number in range(6)})
+        inks = [to_hex(line.get_color()) for line in axes.lines]
+    assert "#000000" not in inks
+    assert inks[-1] == "#ffffff"
+    assert len(set(inks)) == len(inks)
 
 
 def test_spatial_errors_are_shown_as_shares_of_records():

@@ -6,6 +6,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import style
 from matplotlib.colors import to_hex
 from PIL import Image
 
@@ -117,6 +118,57 @@ def test_names_of_places_are_no_formulas_and_places_are_points():
     assert picture.getvalue()
     with pytest.raises(TypeError, match="'places' parameter of overview must be a GeoSeries of points"):
         overview(frame, places=[1])
+
+
+def test_places_without_a_crs_or_with_an_extent_are_refused():
+    frame = winding()
+    ends = frame.geometry.iloc[[0, -1]]
+    for wrong, cure in ((ends.set_crs(None, allow_override=True), "set_crs"), (ends.buffer(5), "centroids")):
+        with pytest.raises(ValueError, match=f"'places' parameter of overview must be a GeoSeries of points.*{cure}"):
+            overview(frame, places=wrong)
+
+
+def test_long_names_of_places_are_cut():
+    frame = winding()
+    figure = overview(frame, places=frame.geometry.iloc[:1].set_axis(["p" * 90]))
+    assert [text.get_text() for text in figure.axes[0].texts] == ["p" * 60 + "…"]
+
+
+def test_on_a_dark_ground_marks_and_words_are_seen():
+    frame = winding()
+    with style.context("dark_background"):
+        panel = overview(frame, places=frame.geometry.iloc[:1].set_axis(["home"])).axes[-1]
+        axes = trade_off(results_of([f"Kind{n}(epsilon=1)" for n in range(6)], range(6), range(6)))
+        marks = [line for line in panel.lines if line.get_fillstyle() == "none"]
+        assert [to_hex(line.get_color()) for line in marks] == ["#ffffff"] * 3
+        assert [to_hex(line.get_color()) for line in axes.lines][-1] == "#ffffff"
+        for text in (*panel.texts, *axes.texts):
+            (effect,) = text.get_path_effects()
+            assert to_hex(effect._gc["foreground"]) == "#000000"
+            assert to_hex(text.get_color()) != "#000000"
+
+
+def test_a_mechanism_without_a_number_is_named_in_a_warning():
+    mechanisms = ["Promesse(epsilon=100)", "Other(epsilon=1)", "Third(epsilon=1)"]
+    with pytest.warns(UserWarning, match=r"No number for both metrics.*: 'Other\(epsilon=1\)' and 'Third\(eps") as told:
+        axes = trade_off(results_of(mechanisms, [3, np.nan, 4], [1, 2, np.inf]))
+    assert len(told) == 1
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Promesse"]
+    assert len(axes.texts) == 1
+    with pytest.warns(UserWarning, match="No number for both metrics"):
+        axes = trade_off(results_of(mechanisms, [np.nan] * 3, [1, 2, 3]))
+    assert boxes(axes) == []
+
+
+def test_a_trade_off_is_drawn_on_axes_with_x_and_y_alone():
+    results = results_of(["Promesse(epsilon=100)"], [1], [1])
+    with pytest.raises(TypeError, match="'ax' parameter of trade_off must be axes of matplotlib"):
+        trade_off(results, ax=5)
+
+
+def test_long_kinds_of_mechanisms_are_cut():
+    axes = trade_off(results_of([f"{'K' * 90}(epsilon=1)", "Promesse(epsilon=1)"], [1, 2], [1, 2]))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["K" * 60 + "…", "Promesse"]
 
 
 def test_colours_are_those_of_the_package_and_differ_in_lightness():

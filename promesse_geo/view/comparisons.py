@@ -12,7 +12,8 @@ from matplotlib.transforms import Affine2D
 
 from promesse_geo import check
 from promesse_geo.view import colours
-from promesse_geo.view.legends import HALO, name_lines
+from promesse_geo.view.legends import halo, name_lines, series
+from promesse_geo.view.tables import shortened
 
 _COLUMNS = {"dataset", "mechanism", "metric", "unit", "value"}
 
@@ -33,7 +34,7 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     -------
     matplotlib.axes.Axes
     """
-    axes = axes_for(ax, height=0.34 * len(table) + 1.1)
+    axes = axes_for(ax, height=0.34 * len(table) + 1.1, owner="beside_paper")
     places = np.arange(len(table))[::-1]
     axes.errorbar(
         table.ours,
@@ -59,7 +60,7 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
             zorder=2,
         )
         axes.legend(loc="best")
-    axes.set_yticks(places, table.row, parse_math=False)
+    axes.set_yticks(places, table.row.map(shortened), parse_math=False)
     unit = f"({table.unit.iloc[0]})" if len(table) else ""
     axes.set_xlabel(f"{label} {unit}".strip(), parse_math=False)
     axes.grid(axis="x", linewidth=0.4)
@@ -68,9 +69,14 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     return axes
 
 
-def axes_for(ax: Axes | None, *, height: float) -> Axes:
+def axes_for(ax: Axes | None, *, height: float, owner: str) -> Axes:
     """The given axes, or those of a new figure of this height in inches."""
-    return Figure(figsize=(8, height), layout="constrained").subplots() if ax is None else ax
+    if ax is None:
+        return Figure(figsize=(8, height), layout="constrained").subplots()
+    if not isinstance(ax, Axes) or ax.name != "rectilinear":
+        kind = ValueError if isinstance(ax, Axes) else TypeError
+        raise kind(check.refuse("ax", owner, "axes of matplotlib with an x and a y, or None for new ones", ax))
+    return ax
 
 
 def trade_off(
@@ -117,14 +123,15 @@ def trade_off(
     if len(set(results.dataset)) > 1:
         raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
     x, y = (_means(results, metric) for metric in (utility, privacy))
-    figures = pd.DataFrame({"x": x, "y": y})
-    axes = axes_for(ax, height=5)
+    figures = _drawable(pd.DataFrame({"x": x, "y": y}))
+    axes = axes_for(ax, height=5, owner="trade_off")
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
     names = _names(list(dict.fromkeys(families)))
     lines: list[Line2D] = []
+    inks = series()
     texts: list[tuple[tuple[float, float], str, str]] = []
     for number, (_, own) in enumerate(figures.groupby(families, sort=False)):
-        colour, marker = colours.SERIES[number % len(colours.SERIES)], "osD^vP"[number % 6]
+        colour, marker = inks[number % len(inks)], "osD^vP"[number % 6]
         lines += axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
         texts += [(*label, colour) for label in _labels(own, near=0.05 * (figures.max() - figures.min()))]
     axes.set_xlabel(_words(results, utility), parse_math=False)
@@ -133,12 +140,22 @@ def trade_off(
     axes.grid(linewidth=0.4)
     axes.margins(0.12, 0.08)  # room for the last label
     for values, limit in ((figures.x, axes.set_xlim), (figures.y, axes.set_ylim)):
-        if np.ptp(values) < 1e-6:  # all the same, such as no POI at all: a whole percent rather than parts of none
+        if values.max() - values.min() < 1e-6:  # such as no POI at all: a whole percent rather than parts of none
             lowest = max(values.min() - 0.5, -0.06)
             limit(lowest, lowest + 1.06)
-    _write(axes, texts, lines)
+    if texts:
+        _write(axes, texts, lines)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _drawable(figures: pd.DataFrame) -> pd.DataFrame:
+    """The mechanisms that both metrics give a number, with a warning that names the others."""
+    drawable = figures.replace([np.inf, -np.inf], np.nan).dropna()
+    lost = [name for name in figures.index if name not in drawable.index]
+    if lost:
+        check.tell(f"No number for both metrics, so no point in the figure: {check.listed(lost)}.")
+    return drawable
 
 
 def _names(families: list[str]) -> list[str]:
@@ -199,7 +216,7 @@ def _write(axes: Axes, texts: list[tuple[tuple[float, float], str, str]], lines:
             fontsize=8,
             color=colour,
             parse_math=False,
-            path_effects=[HALO],
+            path_effects=[halo(axes)],
         )
 
 

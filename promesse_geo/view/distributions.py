@@ -14,14 +14,12 @@ from promesse_geo.columns import Name
 from promesse_geo.metrics import SpatialError
 from promesse_geo.metrics.base import paired
 from promesse_geo.traces import Traces, as_traces
-from promesse_geo.view import colours
 from promesse_geo.view.comparisons import axes_for
-from promesse_geo.view.legends import name_lines
-from promesse_geo.view.tables import metres, steps
+from promesse_geo.view.legends import name_lines, next_colour
+from promesse_geo.view.tables import metres, shortened, steps
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
 
-_COLOURS = (colours.ORIGINAL, *colours.SERIES)
 _STYLES = ("-", "--", "-.", ":")
 _SHOWN = 0.99  # the share of the widest distribution of errors that is drawn; the rest would press all to the left
 _SLOWEST, _SHORTEST = 1e-2, 1e-3  # metres per second and seconds: a logarithmic axis has no 0
@@ -75,12 +73,13 @@ def spatial_error(
     index = metric.index(before)
     errors = {
         name: metric.detail(before, as_traces(data, user=user, time=time), index=index).to_numpy()
-        for name, data in _named(protected).items()
+        for name, data in _named(protected, owner="spatial_error").items()
     }
-    axes = axes_for(ax, height=4.5)
-    _shares(errors, _COLOURS[1:], axes)
+    axes = axes_for(ax, height=4.5, owner="spatial_error")
+    before_us = axes.get_xlim()[1] if axes.has_data() else 0.0
+    _shares(errors, axes)
     widest = max((float(np.quantile(each, _SHOWN)) for each in errors.values() if len(each)), default=0.0)
-    right = max(1.0, widest)  # errors of nanometres are none
+    right = max(1.0, widest, before_us)  # errors of nanometres are none
     axes.set_xlim(-0.02 * right, right)  # a line at 0 is seen
     axes.set(xlabel="distance to the original path (m)", ylabel="protected records within it (%)")
     return axes
@@ -121,12 +120,12 @@ def speeds(
     'speed between consecutive records (m/s)'
     """
     found = {}
-    for name, traces in _before_and_after(original, protected, user=user, time=time).items():
+    for name, traces in _before_and_after(original, protected, user=user, time=time, owner="speeds").items():
         lengths, nanoseconds = steps(traces)
         moved = nanoseconds > 0
         found[name] = np.maximum(lengths[moved] / (nanoseconds[moved] / 1e9), _SLOWEST)
-    axes = axes_for(ax, height=4.5)
-    _shares(found, _COLOURS, axes)
+    axes = axes_for(ax, height=4.5, owner="speeds")
+    _shares(found, axes)
     _to_logarithms(axes, found)
     axes.set(xlabel="speed between consecutive records (m/s)", ylabel="steps at most as fast (%)")
     return axes
@@ -166,10 +165,10 @@ def intervals(
     >>> intervals(city, city.promesse.smooth(200)).get_xscale()
     'log'
     """
-    traces = _before_and_after(original, protected, user=user, time=time)
+    traces = _before_and_after(original, protected, user=user, time=time, owner="intervals")
     seconds = {name: np.maximum(steps(each)[1] / 1e9, _SHORTEST) for name, each in traces.items()}
-    axes = axes_for(ax, height=4.5)
-    _shares(seconds, _COLOURS, axes)
+    axes = axes_for(ax, height=4.5, owner="intervals")
+    _shares(seconds, axes)
     _to_logarithms(axes, seconds)
     axes.set(xlabel="time between consecutive records (s)", ylabel="steps at most as long (%)")
     return axes
@@ -216,20 +215,21 @@ def space_time(
     if trace >= len(before):
         raise ValueError(f"There is no trace {trace}: {check.counted(len(before), 'trace')}, counted from 0.")
     ways = {"original": before.select(before.trace_numbers == trace)}
-    for name, data in _named(protected).items():
+    for name, data in _named(protected, owner="space_time", beside=True).items():
         pairs = paired(before, as_traces(data, user=user, time=time))
         (own,) = np.nonzero(pairs.originals == trace)
         if len(own) == 0:
             raise ValueError(f"Trace {trace} is not in the protected data. Take another.")
         ways[name] = pairs.protected.select(pairs.protected.trace_numbers == own[0])
     lines: list[Line2D] = []
-    axes, origin, first = axes_for(ax, height=4.5), ways["original"].points[0], ways["original"].times[0]
-    for number, (name, traces) in enumerate(ways.items()):
+    axes = axes_for(ax, height=4.5, owner="space_time")
+    origin, first = ways["original"].points[0], ways["original"].times[0]
+    for name, traces in ways.items():
         hours, kilometres = (traces.times - first) / 3.6e12, metres(traces.points - origin, traces.space) / 1000
         style: dict[str, Any] = {
-            "color": _COLOURS[number % len(_COLOURS)],
+            "color": next_colour(name, axes),
             "linewidth": 1.2,
-            "marker": "os^Dv"[number % 5],
+            "marker": "os^Dv"[len(axes.get_lines()) % 5],
         }
         lines += axes.plot(hours, kilometres, label=name, markersize=3, **style)
     axes.set(xlabel="time since the first record (h)", ylabel="distance from the first record (km)")
@@ -243,32 +243,42 @@ def space_time(
 def _whose(traces: Traces, trace: int) -> str:
     """Which of the traces it is, and whose."""
     number = f"Trace {trace:,} of {len(traces):,}, counted from 0"
-    return number if traces.names.user is None else f"{number}: {traces.users[trace]}"
+    return number if traces.names.user is None else f"{number}: {shortened(traces.users[trace])}"
 
 
-def _named(protected: Data | Mapping[str, Data]) -> Mapping[str, Data]:
-    """Protected data by its name in the legend; a single one is called so."""
-    return {"protected": protected} if isinstance(protected, (gpd.GeoDataFrame, Traces)) else protected
+def _named(protected: Data | Mapping[str, Data], *, owner: str, beside: bool = False) -> Mapping[str, Data]:
+    """Protected data by its name in the legend, perhaps beside the original; a single one is called so."""
+    if isinstance(protected, (gpd.GeoDataFrame, Traces)):
+        return {"protected": protected}
+    rule = "a GeoDataFrame, Traces, or a mapping of names to at least one of them"
+    if not isinstance(protected, Mapping) or not protected:
+        kind = ValueError if isinstance(protected, Mapping) else TypeError
+        raise kind(check.refuse("protected", owner, rule, protected))
+    if beside and "original" in protected:
+        rule = "a mapping of names other than 'original', which the figure gives to the original data"
+        raise ValueError(check.refuse("protected", owner, rule, protected))
+    return protected
 
 
 def _before_and_after(
-    original: Data, protected: Data | Mapping[str, Data], *, user: Name, time: Name
+    original: Data, protected: Data | Mapping[str, Data], *, user: Name, time: Name, owner: str
 ) -> dict[str, Traces]:
-    data = {"original": original, **_named(protected)}
+    data = {"original": original, **_named(protected, owner=owner, beside=True)}
     return {name: as_traces(each, user=user, time=time) for name, each in data.items()}
 
 
-def _shares(values: dict[str, np.ndarray], inks: tuple[str, ...], axes: Axes) -> None:
+def _shares(values: dict[str, np.ndarray], axes: Axes) -> None:
     """Draw distributions as rising lines: how many percent are at most so large."""
     shares = np.linspace(0, 1, 1001)
     lines: list[Line2D] = []
     largest = max((own.max() for own in values.values() if len(own)), default=0.0)
-    for number, (name, own) in enumerate(values.items()):
-        style: dict[str, Any] = {"color": inks[number % len(inks)], "linestyle": _STYLES[number % len(_STYLES)]}
+    for name, own in values.items():
+        dashes = _STYLES[len(axes.get_lines()) % len(_STYLES)]
+        style: dict[str, Any] = {"color": next_colour(name, axes), "linestyle": dashes}
         places = np.append(np.quantile(own, shares, method="inverted_cdf"), largest) if len(own) else np.array([])
         lines += axes.plot(places, 100 * np.append(shares, 1)[: len(places)], label=name, linewidth=1.8, **style)
     axes.set_ylim(0, 102)
-    if len(values) > 1:
+    if len(axes.get_lines()) > 1:
         name_lines(axes, lines, list(values), fontsize=9)
     _finish(axes)
 

@@ -5,6 +5,7 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -13,7 +14,8 @@ from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.view import colours
-from promesse_geo.view.legends import HALO
+from promesse_geo.view.legends import halo
+from promesse_geo.view.tables import shortened
 
 
 def overview(
@@ -63,8 +65,7 @@ def overview(
     """
     traces = as_traces(data, user=user, time=time)
     trace = check.whole(trace, name="trace", owner="overview", low=0)
-    if places is not None and not isinstance(places, gpd.GeoSeries):
-        raise TypeError(check.refuse("places", "overview", "a GeoSeries of points, named by its index", places))
+    _check_places(places)
     if trace >= len(traces):
         raise ValueError(f"There is no trace {trace}: {check.counted(len(traces), 'trace')}, counted from 0.")
     chosen = traces.select(traces.trace_numbers == trace)
@@ -97,6 +98,15 @@ def overview(
     return figure
 
 
+def _check_places(places: Any) -> None:
+    rule = "a GeoSeries of points with a CRS, named by its index"
+    if places is not None and not isinstance(places, gpd.GeoSeries):
+        raise TypeError(check.refuse("places", "overview", rule, places))
+    if places is not None and (places.crs is None or not (places.geom_type == "Point").all()):
+        cure = "Give it the CRS that it is in with set_crs." if places.crs is None else "Take centroids of areas."
+        raise ValueError(check.refuse("places", "overview", rule, places, cure=cure))
+
+
 def _limits(places: np.ndarray) -> np.ndarray:
     """Corners of a frame around the places, one side at most 2.5 times the other."""
     lower, upper = places.min(axis=0), places.max(axis=0)
@@ -120,7 +130,7 @@ def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: st
     axes.plot(
         *places.T,
         marker,
-        color="black",
+        color=rcParams["text.color"],
         fillstyle="none",
         markersize=size,
         markeredgewidth=1.3,
@@ -135,7 +145,7 @@ def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray
     for place, name in zip(places, names, strict=True):
         across, along = np.where(place < centre, 1, -1)
         axes.annotate(
-            str(name),
+            shortened(name),
             place,
             xytext=(9 * across, 9 * along),
             textcoords="offset points",
@@ -143,7 +153,7 @@ def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray
             va="bottom" if along > 0 else "top",
             fontsize=11,
             parse_math=False,
-            path_effects=[HALO],
+            path_effects=[halo(axes)],
         )
 
 

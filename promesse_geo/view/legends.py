@@ -3,18 +3,37 @@
 from collections.abc import Sequence
 from typing import Any
 
+from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-HALO = withStroke(linewidth=2.5, foreground="white")
-"""Parts words from what is drawn below them."""
+from promesse_geo.view import colours
+from promesse_geo.view.tables import shortened
+
+
+def halo(axes: Axes) -> withStroke:
+    """Return what parts words from what is drawn below them: an edge in the colour of the ground."""
+    return withStroke(linewidth=2.5, foreground=axes.get_facecolor())
+
+
+def series() -> tuple[str, ...]:
+    """Return the colours of mechanisms side by side, the last one that of words: black on a light ground."""
+    return (*colours.SERIES[:-1], to_hex(rcParams["text.color"]).upper())
+
+
+def next_colour(name: str, axes: Axes) -> str:
+    """Return the colour of the next line on the axes: the original has its own, others go on after those there."""
+    inks = series()
+    used = sum(str(line.get_color()) in inks for line in axes.get_lines())
+    return colours.ORIGINAL if name == "original" else inks[used % len(inks)]
 
 
 def name_lines(
     axes: Axes, lines: Sequence[Line2D], names: Sequence[object], *, fontsize: float, title: str | None = None
 ) -> None:
-    """Add a legend of lines: no "_" hides a name, and no "$" makes a formula of it.
+    """Add a legend of lines: no "_" hides a name, and no "$" makes a formula of it; long names are cut.
 
     Lines that were on the axes before and have names stay in it.
     """
@@ -24,4 +43,4 @@ def name_lines(
     numbers = [str(number) for number in range(len(entries))]
     legend = axes.legend(entries, numbers, loc="best", fontsize=fontsize, title=title, title_fontsize=fontsize)
     for text, name in zip(legend.get_texts(), texts, strict=True):
-        text.set(text=name, parse_math=False)
+        text.set(text=shortened(name), parse_math=False)
