@@ -12,7 +12,7 @@ from PIL import Image
 
 import promesse_geo as pg
 from promesse_geo.view import colours
-from promesse_geo.view.comparisons import trade_off
+from promesse_geo.view.comparisons import beside_paper, trade_off
 from promesse_geo.view.figures import overview
 
 METRES = "EPSG:32631"
@@ -164,6 +164,12 @@ def test_a_trade_off_is_drawn_on_axes_with_x_and_y_alone():
     results = results_of(["Promesse(epsilon=100)"], [1], [1])
     with pytest.raises(TypeError, match="'ax' parameter of trade_off must be axes of matplotlib"):
         trade_off(results, ax=5)
+
+
+def test_long_rows_beside_the_paper_are_cut():
+    row = {"paper": 2.0, "spread": 0.1, "ratio": 0.5, "unit": "%", "ours": 1.0}
+    axes = beside_paper(pd.DataFrame([{"row": "r" * 90, **row}, {"row": "$short", **row}]))
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["r" * 60 + "…", "$short"]
 
 
 def test_long_kinds_of_mechanisms_are_cut():

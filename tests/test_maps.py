@@ -296,12 +296,19 @@ def test_names_can_neither_end_a_script_nor_be_a_template():
     assert calls_in(frame.promesse.map(), "records")[0].data["users"] == [HOSTILE[:60] + "… (trace 0)"]
 
 
-@pytest.mark.parametrize("data", [HOSTILE, [HOSTILE, 1], {"a": {"b": [[]]}}, "é\\\"'\n\u2029 \U0001f600"])
+@pytest.mark.parametrize(
+    "data", [HOSTILE, [HOSTILE, 1], {"a": {"b": [[]]}}, "é\\\"'\n\u2029 \U0001f600", "\ud800 \udc00"]
+)
 def test_a_literal_is_read_back_and_holds_no_dangerous_sign(data):
     text = literal(data)
     assert not set("<>&'{}%#\u2028\u2029\n") & set(text)
+    assert text.encode()
     inner = re.fullmatch(r"JSON\.parse\((.*)\)", text)
     assert json.loads(json.loads(inner[1])) == data
+
+
+def test_letters_of_any_language_take_the_room_that_they_need():
+    assert len(literal(["\U0001f600" * 60]).encode()) < 4 * 60 + 50
 
 
 def test_nothing_at_all_is_a_map_that_says_so():

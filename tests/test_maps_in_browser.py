@@ -224,6 +224,14 @@ def test_hostile_names_are_shown_as_they_are_and_do_nothing(look):
     assert not any(event.get("method") == "Page.javascriptDialogOpening" for event in browser.events)
 
 
+def test_names_in_any_language_are_shown_as_they_are(look):
+    name = "Zoë 北京 \U0001f600 \ufeff\x7f\x85 end"
+    browser = look(stroll(user=name).promesse.map())
+    browser.move_mouse(*middle_of(browser, ".promesse-poi"))
+    browser.settle()
+    assert browser.run("document.querySelector('.leaflet-tooltip > div').children[1].textContent") == name
+
+
 def test_the_slider_moves_users(look, city, safe):
     browser = look(city.promesse.map(safe, slider=True))
     assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1

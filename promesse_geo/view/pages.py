@@ -23,12 +23,14 @@ from promesse_geo import check
 __all__ = ["Assets", "Call", "FeatureGroup", "Figure", "LayerControl", "Map", "literal", "new_map"]
 
 _VIEW = Path(__file__).parent
-_UNSAFE = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&'{}%#"}
+_SURROGATES = range(0xD800, 0xE000)  # which no file can hold
+_UNSAFE = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&'{}%#\u2028\u2029"), *_SURROGATES)}
 
 
 def literal(data: Any) -> str:
     """Return data as a JavaScript expression in which no text can end a script, an attribute or a Jinja template."""
-    return f"JSON.parse({json.dumps(json.dumps(data, separators=(',', ':'))).translate(_UNSAFE)})"
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return f"JSON.parse({json.dumps(text, ensure_ascii=False).translate(_UNSAFE)})"
 
 
 class Assets(MacroElement):
