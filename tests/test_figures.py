@@ -153,7 +153,7 @@ def test_a_mechanism_without_a_number_is_named_in_a_warning():
     with pytest.warns(UserWarning, match=r"No number for both metrics.*: 'Other\(epsilon=1\)' and 'Third\(eps") as told:
         axes = trade_off(results_of(mechanisms, [3, np.nan, 4], [1, 2, np.inf]))
     assert len(told) == 1
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Promesse"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Promesse, ε in m"]
     assert len(axes.texts) == 1
     with pytest.warns(UserWarning, match="No number for both metrics"):
         axes = trade_off(results_of(mechanisms, [np.nan] * 3, [1, 2, 3]))
@@ -174,7 +174,7 @@ def test_long_rows_beside_the_paper_are_cut():
 
 def test_long_kinds_of_mechanisms_are_cut():
     axes = trade_off(results_of([f"{'K' * 90}(epsilon=1)", "Promesse(epsilon=1)"], [1, 2], [1, 2]))
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["K" * 60 + "…", "Promesse"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["K" * 60 + "…", "Promesse, ε in m"]
 
 
 def test_colours_are_those_of_the_package_and_differ_in_lightness():
