@@ -107,6 +107,11 @@ def trade_off(
     TypeError, ValueError
         If the results are not of `evaluate`, or hold no row, no such metric, or several data sets.
 
+    Warns
+    -----
+    UserWarning
+        If a metric has no number for some mechanisms, which are named and have no point.
+
     Examples
     --------
     >>> import promesse_geo as pg
