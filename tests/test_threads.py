@@ -80,7 +80,9 @@ def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path):
 
 
 QUERIES = """
+import signal
 import promesse_geo as pg
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts in the background may ignore it
 city = pg.make_city(users=20, days=2, as_traces=True)
 pg.RangeQueryDistortion(10, seed=0).index(city)
 print("ready", flush=True)
