@@ -12,7 +12,7 @@ from matplotlib.transforms import Affine2D
 
 from promesse_geo import check
 from promesse_geo.view import colours
-from promesse_geo.view.legends import halo, name_lines, series
+from promesse_geo.view.legends import name_lines, series, write_beside
 from promesse_geo.view.tables import shortened
 
 _COLUMNS = {"dataset", "mechanism", "metric", "unit", "value"}
@@ -210,19 +210,7 @@ def _write(axes: Axes, texts: list[tuple[tuple[float, float], str, str]], lines:
         ]
         best = int(np.argmin(costs))
         written.append(np.stack((middles[best], size)))
-        across, along = sides[best]
-        axes.annotate(
-            text,
-            place,
-            xytext=(4 * across, 4 * along),
-            textcoords="offset points",
-            ha="left" if across > 0 else "right",
-            va="bottom" if along > 0 else "top",
-            fontsize=8,
-            color=colour,
-            parse_math=False,
-            path_effects=[halo(axes)],
-        )
+        write_beside(axes, text, place, sides[best], gap=4, size=8, colour=colour)
 
 
 def _within(places: np.ndarray, middle: np.ndarray, reach: np.ndarray) -> int:

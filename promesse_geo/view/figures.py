@@ -14,7 +14,7 @@ from promesse_geo.columns import Name
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.view import colours
-from promesse_geo.view.legends import halo
+from promesse_geo.view.legends import write_beside
 from promesse_geo.view.tables import shortened
 
 
@@ -143,18 +143,7 @@ def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray
     """Ring places and name them, on the side where the middle of the drawing is."""
     _mark(axes, places, "o", size=16)
     for place, name in zip(places, names, strict=True):
-        across, along = np.where(place < centre, 1, -1)
-        axes.annotate(
-            shortened(name),
-            place,
-            xytext=(9 * across, 9 * along),
-            textcoords="offset points",
-            ha="left" if across > 0 else "right",
-            va="bottom" if along > 0 else "top",
-            fontsize=11,
-            parse_math=False,
-            path_effects=[halo(axes)],
-        )
+        write_beside(axes, shortened(name), place, np.where(place < centre, 1, -1), gap=9, size=11)
 
 
 def _draw(

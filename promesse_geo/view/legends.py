@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
@@ -13,9 +14,30 @@ from promesse_geo.view import colours
 from promesse_geo.view.tables import shortened
 
 
-def halo(axes: Axes) -> withStroke:
-    """Return what parts words from what is drawn below them: an edge in the colour of the ground."""
-    return withStroke(linewidth=2.5, foreground=axes.get_facecolor())
+def write_beside(
+    axes: Axes,
+    text: str,
+    place: Sequence[float] | np.ndarray,
+    side: np.ndarray,
+    *,
+    gap: float,
+    size: float,
+    colour: str | None = None,
+) -> None:
+    """Write words `gap` points from a place, on the side (1 or -1 across and along), parted from what lies below."""
+    across, along = side
+    axes.annotate(
+        text,
+        (place[0], place[1]),
+        xytext=(gap * across, gap * along),
+        textcoords="offset points",
+        ha="left" if across > 0 else "right",
+        va="bottom" if along > 0 else "top",
+        fontsize=size,
+        color=colour,
+        parse_math=False,
+        path_effects=[withStroke(linewidth=2.5, foreground=axes.get_facecolor())],
+    )
 
 
 def series() -> tuple[str, ...]:
