@@ -19,7 +19,7 @@ from promesse_geo.write import check_output, write
 _ZONE = "Europe/Paris"
 
 
-def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> str:
+def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False) -> str:
     """Make a city, smooth it, write what would be published and a picture, and return what to say.
 
     Parameters
@@ -51,6 +51,7 @@ def run_demo(folder: Path, *, epsilon: float = 200.0, force: bool = False) -> st
     ['overview.png', 'protected.parquet']
     """
     mechanism = Promesse(epsilon)
+    folder = Path(folder)
     published, picture = folder / "protected.parquet", folder / "overview.png"
     if picture.exists() and not force:
         raise FileExistsError(f"The file {str(picture)!r} is there already. Say --force, or another folder with --out.")

@@ -158,3 +158,9 @@ def test_an_epsilon_at_which_all_is_lost_says_so_and_leaves_nothing(tmp_path):
     assert result.exit_code == 1
     assert "Nobody in the city moves far enough for epsilon = 50000 m." in result.stderr
     assert list((tmp_path / "demo").iterdir()) == []
+
+
+@pytest.mark.whole_city
+def test_the_folder_of_the_demo_may_be_text(tmp_path):
+    pg.run_demo(str(tmp_path / "demo"))
+    assert (tmp_path / "demo" / "protected.parquet").exists()
