@@ -23,3 +23,12 @@ _KEPT = _can_be_kept()
 def loop(function: Any) -> Any:
     """Compile a loop, once for all processes where the machine code can be kept; it runs without Python's lock."""
     return njit(cache=_KEPT, nogil=True)(function)
+
+
+def inner(function: Any) -> Any:
+    """Compile a part of loops, which makes no arrays of its own.
+
+    It does not count who holds the arrays that it is given. All threads would count on the same few bytes, at every
+    call: that took three quarters of the time of loops over the distances of records.
+    """
+    return njit(cache=_KEPT, nogil=True, _nrt=False)(function)

@@ -10,12 +10,12 @@ Bound: nine subtractions and multiplications a step where traces are near in tim
 
 import math
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _RUN = 16  # steps looked at together
 
 
-@loop
+@inner
 def _cost(x, y, z, i, j, size, cap):
     dx = x[i] - x[j]
     dy = y[i] - y[j]
@@ -23,7 +23,7 @@ def _cost(x, y, z, i, j, size, cap):
     return int(min(cap, math.sqrt(dx * dx + dy * dy + dz * dz) / size))
 
 
-@loop
+@inner
 def _diagonal_is_far(x, y, z, i, j, far):
     """Whether the next 16 steps along the diagonal have only far pairs to choose from."""
     near = 0
@@ -44,7 +44,7 @@ def _diagonal_is_far(x, y, z, i, j, far):
     return near == 0
 
 
-@loop
+@inner
 def _later_by_far(z, i, j, steps, apart):
     """How many of the next steps along the diagonal keep the trace of i far later than that of j; 0 or at least 16."""
     done = _RUN
@@ -58,7 +58,7 @@ def _later_by_far(z, i, j, steps, apart):
     return _RUN if near == 0 else 0
 
 
-@loop
+@inner
 def _far_steps(x, y, z, i, j, steps, far, apart):
     """How many of the next steps along the diagonal surely cost cap: 0 or at least 16."""
     if steps < _RUN:
@@ -74,7 +74,7 @@ def _far_steps(x, y, z, i, j, steps, far, apart):
     return found
 
 
-@loop
+@inner
 def _tail(x, y, z, first, stop, j, rule):
     """Cost of the points first … stop − 1 against point j: cap each, but for those near it in time."""
     size, cap, _, apart = rule
@@ -162,7 +162,7 @@ def distances(x, y, z, begins, ends, boxes, members, first, last, rule, out):
                 out[row, column] = distance(x, y, z, begins[p], ends[p], begins[q], ends[q], rule)
 
 
-@loop
+@inner
 def _next(x, y, z, i, j, size, cap):
     """Return the next pair of an alignment of which neither trace is at its end."""
     both = _cost(x, y, z, i + 1, j + 1, size, cap)

@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _FEW = 40  # so many records are measured pair by pair
 
 
-@loop
+@inner
 def _square(points, i, j):
     """The squared chord or length between two records."""
     dx = points[i, 0] - points[j, 0]
@@ -24,7 +24,7 @@ def _square(points, i, j):
     return square
 
 
-@loop
+@inner
 def _square_to(points, i, x, y, z):
     """The same to a point that is no record; z is 0 in the plane."""
     dx = points[i, 0] - x
@@ -36,7 +36,7 @@ def _square_to(points, i, x, y, z):
     return square
 
 
-@loop
+@inner
 def _middle(points, begin, end):
     """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
     x = 0.0
@@ -52,7 +52,7 @@ def _middle(points, begin, end):
     return points[begin, 0] + x / count, points[begin, 1] + y / count, height
 
 
-@loop
+@inner
 def _turn(points, x, y, z, axes):
     """Write east, north and up at a point, as rows of (3, 3); in the plane those of the plane."""
     axes[:] = 0.0
@@ -72,7 +72,7 @@ def _turn(points, x, y, z, axes):
         axes[2, 2] = z / length
 
 
-@loop
+@inner
 def _seen(points, i, centre, axes):
     """A record as seen from above a point: how far east, north and up of it."""
     dx = points[i, 0] - centre[0]
@@ -87,7 +87,7 @@ def _seen(points, i, centre, axes):
     )
 
 
-@loop
+@inner
 def _longest_pair(points, chosen):
     """The longest of the squared distances between the chosen records, pair by pair."""
     longest = 0.0

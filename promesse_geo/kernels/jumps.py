@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _PATIENCE = 32  # walks through a trace before it is counted what must go, which costs about as much
 _BLOCK = 64  # records compared each with each for that
 
 
-@loop
+@inner
 def _is_reached(square, way, curvature):
     """Whether the arc over a squared chord is at most `way` long: angles on the sphere, lengths in the plane."""
     if square > way * way:  # no arc is shorter than its chord
@@ -25,7 +25,7 @@ def _is_reached(square, way, curvature):
     return 2.0 * math.asin(min(0.5 * math.sqrt(square), 1.0)) <= way
 
 
-@loop
+@inner
 def _squared(points, i, j):
     square = 0.0
     for axis in range(points.shape[1]):
@@ -33,7 +33,7 @@ def _squared(points, i, j):
     return square
 
 
-@loop
+@inner
 def _keep_from(points, times, begin, end, curvature, speed, keep):
     """Mark what is kept when records begin … end − 1 are walked from `begin`; how many starts this rules out.
 

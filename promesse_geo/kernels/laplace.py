@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _FINE = 2.0**-42  # random numbers have 42 bits: three of them from one block of 128
 
 
-@loop
+@inner
 def _draw(words, i):
     """Direction in [0, 2π), and minus the logarithm of two uniform numbers in (0, 1), from the record's block.
 

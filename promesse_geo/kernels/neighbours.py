@@ -3,7 +3,7 @@
 Bound: one visit to each distance; for k > 2 the steps through a heap of k − 1.
 """
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 
 @loop
@@ -14,7 +14,7 @@ def next_free(remaining, count, failed, position):
     return position
 
 
-@loop
+@inner
 def _rise(amounts, places, at):
     """Let entry `at` of a heap rise (entries count from 1) while the one above it is smaller."""
     while at > 1 and amounts[at // 2] < amounts[at]:
@@ -23,7 +23,7 @@ def _rise(amounts, places, at):
         at //= 2
 
 
-@loop
+@inner
 def _sink(amounts, places, held):
     """Let the top of a heap of `held` entries sink while one below is larger; the left one of equals comes up."""
     at = 1
@@ -38,7 +38,7 @@ def _sink(amounts, places, held):
         at = child
 
 
-@loop
+@inner
 def _last_nearest(row, remaining, count, pivot):
     best = -1
     for position in range(count):

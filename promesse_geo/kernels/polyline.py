@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _WIDTH = 8  # arcs in a leaf, and boxes in a group
 _MANY = 64  # leaves to a point that are more than ordinary paths need
@@ -19,12 +19,12 @@ _NOWHERE = 1e150  # where the index puts what fills up
 _LEAST = 3e-15, 1e-8  # what distances do not tell apart: about 2e-8 m on the sphere, in metres in the plane
 
 
-@loop
+@inner
 def _read(points, i):
     return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
 
 
-@loop
+@inner
 def _leaving(ax, ay, az, bx, by, bz, curvature):
     """V along the segment at a, and |v|²: v = d + κ|d|²/2 · a with d = b − a; any direction between antipodes."""
     x = bx - ax
@@ -53,7 +53,7 @@ def _leaving(ax, ay, az, bx, by, bz, curvature):
     return x, y, z, length
 
 
-@loop
+@inner
 def _length(ax, ay, az, bx, by, bz, curvature):
     """Length of a segment: 2 atan2(|b − a|, |b + a|) on the sphere."""
     x = bx - ax
@@ -69,7 +69,7 @@ def _length(ax, ay, az, bx, by, bz, curvature):
     return 2.0 * math.atan2(chord, math.sqrt(x * x + y * y + z * z))
 
 
-@loop
+@inner
 def _foot(px, py, pz, points, k, last, curvature):
     """The point of the segment from record k to k + 1 that is nearest to p, and the squared chord between them.
 
@@ -119,13 +119,13 @@ def _foot(px, py, pz, points, k, last, curvature):
     return square, ax, ay, az
 
 
-@loop
+@inner
 def _over(things):
     """How many boxes of eight stand over so many."""
     return (things + _WIDTH - 1) // _WIDTH
 
 
-@loop
+@inner
 def _to_boxes(tree, group, x, y, squares):
     """Squared distances in the view to eight boxes, 0 inside; max and min do not branch, which would cost the most."""
     for j in range(_WIDTH):
@@ -134,7 +134,7 @@ def _to_boxes(tree, group, x, y, squares):
         squares[j] = across * across + along * along
 
 
-@loop
+@inner
 def _to_lines(lines, leaf, x, y, squares):
     """Squared distances in the view to eight straight lines between two points."""
     for j in range(_WIDTH):
@@ -232,7 +232,7 @@ def _turned(points, begin, segments, lines, tree, levels, height):
     return frames
 
 
-@loop
+@inner
 def _to_frames(frames, px, py, pz, curvature, slack, least, squares):
     """Raise squared distances in the view to eight boxes by what their frames say."""
     for j in range(_WIDTH):
@@ -258,7 +258,7 @@ def _to_frames(frames, px, py, pz, curvature, slack, least, squares):
         squares[j] = max(squares[j], bound * bound)
 
 
-@loop
+@inner
 def _limit(square, slack, least):
     """Squared distance in the view beyond which nothing is nearer than the root of `square` by more than `least`."""
     if square <= least * least:

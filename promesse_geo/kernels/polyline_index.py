@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _WIDTH = 8  # arcs in a leaf, and boxes in a group
 _CELLS = 65535.0  # of the Morton curve, along each axis
@@ -25,12 +25,12 @@ _FINEST = 8.0  # arcs to a segment of mean length, at most
 _NOWHERE = 1e150  # far away, and its square is a number
 
 
-@loop
+@inner
 def _read(points, i):
     return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
 
 
-@loop
+@inner
 def _leaving(ax, ay, az, bx, by, bz, curvature):
     """V along the segment at a, and |v|²: v = d + κ|d|²/2 · a with d = b − a; any direction between antipodes."""
     x, y, z = bx - ax, by - ay, bz - az
@@ -55,7 +55,7 @@ def _leaving(ax, ay, az, bx, by, bz, curvature):
     return x, y, z, length
 
 
-@loop
+@inner
 def _length(ax, ay, az, bx, by, bz, curvature):
     """Length of a segment: 2 atan2(|b − a|, |b + a|) on the sphere."""
     x, y, z = bx - ax, by - ay, bz - az
@@ -67,7 +67,7 @@ def _length(ax, ay, az, bx, by, bz, curvature):
     return 2.0 * math.atan2(chord, math.sqrt(x * x + y * y + z * z))
 
 
-@loop
+@inner
 def _look(points, first, last, view):
     """Axes of the view: two that stand upright on the mean of records first … last − 1, or those of the plane."""
     view[:] = 0.0
@@ -91,7 +91,7 @@ def _look(points, first, last, view):
     view[5] = flat / length
 
 
-@loop
+@inner
 def _spread(cell):
     """The lower 16 bits, with a zero between each two."""
     cell = (cell | (cell << 8)) & 0x00FF00FF
@@ -100,7 +100,7 @@ def _spread(cell):
     return (cell | (cell << 1)) & 0x55555555
 
 
-@loop
+@inner
 def _target(points, first, last, curvature, view):
     """How long an arc may be: the mean length of the segments; down to a quarter where they cross the place densely.
 
@@ -125,12 +125,12 @@ def _target(points, first, last, curvature, view):
     return min(mean, max(8.0 * (high_x - low_x) * (high_y - low_y) / total, mean / _FINEST))
 
 
-@loop
+@inner
 def _pieces(length, target):
     return math.ceil(length / target) if length > target else 1
 
 
-@loop
+@inner
 def _over(things):
     """How many boxes of eight stand over so many."""
     return (things + _WIDTH - 1) // _WIDTH
@@ -162,7 +162,7 @@ def count(points, offsets, curvature, first, last, leaves, groups, targets, view
         targets[trace] = target
 
 
-@loop
+@inner
 def _cut(points, begin, end, curvature, target, view, ends, owners):
     """Fill `ends` with the arcs' ends in the view, `owners` with their segments; returns their number and sagitta."""
     placed = 0
@@ -230,7 +230,7 @@ def _in_order(ends):
     return keys
 
 
-@loop
+@inner
 def _plant(ends, owners, keys, lines, segments, tree):
     """Fill the leaves with arcs (x, y, dx, dy, 1/d²), and the first level of the tree with their boxes."""
     tree[:, :2] = _NOWHERE
@@ -262,7 +262,7 @@ def _plant(ends, owners, keys, lines, segments, tree):
             tree[group, 3, place] = max(tree[group, 3, place], ends[k, 1], ends[k, 3])
 
 
-@loop
+@inner
 def _grow(tree, leaves):
     """Fill the levels above: each group of eight boxes is one box of the next level."""
     below = 0

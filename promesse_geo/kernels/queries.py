@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 
-@loop
+@inner
 def _on_sphere(points, i, box):
     """|Δlon| ≤ w and south ≤ lat ≤ north, as signs of sines of differences; box = cosines and sines.
 
@@ -27,12 +27,12 @@ def _on_sphere(points, i, box):
     return z * box[4] - rho * box[5] >= 0.0 and rho * box[7] - z * box[6] >= 0.0
 
 
-@loop
+@inner
 def _in_plane(points, i, box):
     return abs(points[i, 0] - box[0]) <= box[2] and abs(points[i, 1] - box[1]) <= box[2]
 
 
-@loop
+@inner
 def _first_since(times, first, last, start):
     """The first of records first … last − 1 whose time is not before start."""
     while first < last:

@@ -7,18 +7,18 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 _UNITS = (1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000)  # nanoseconds
 
 
-@loop
+@inner
 def _slot(a, b, c, mask):
     mixed = a * 73856093 + b * 19349663 + c * 83492791
     return (mixed ^ (mixed >> 9) ^ (mixed >> 21)) & mask
 
 
-@loop
+@inner
 def _cell(points, i, scale):
     a = math.floor(points[i, 0] * scale)
     b = math.floor(points[i, 1] * scale)
@@ -26,7 +26,7 @@ def _cell(points, i, scale):
     return a, b, c
 
 
-@loop
+@inner
 def _find(points, scale, slots, a, b, c):
     """The slot of a cell, or the free one where it belongs."""
     mask = len(slots) - 1
@@ -52,7 +52,7 @@ def _table(points, first, last, scale):
     return slots
 
 
-@loop
+@inner
 def _is_known(points, scale, slots, places, i):
     """Whether a cell of the table is the place's own or one of its nearer neighbours."""
     a, b, c = _cell(places, i, scale)
@@ -109,7 +109,7 @@ def nearness(original, offsets, published, starts, partners, levels, scales, wid
             least = level + 1
 
 
-@loop
+@inner
 def _first_after(times, first, last, time):
     while first < last:
         middle = (first + last) // 2
@@ -120,7 +120,7 @@ def _first_after(times, first, last, time):
     return first
 
 
-@loop
+@inner
 def _coarsest(times, first, last):
     """The coarsest unit that a tenth of the times is in; for minutes and hours half, and no fewer than three."""
     coarsest = 1_000
@@ -134,7 +134,7 @@ def _coarsest(times, first, last):
     return coarsest
 
 
-@loop
+@inner
 def _rounded(time, coarsest):
     """A published time, rounded to the unit it is in, and that unit: the coarsest, a finer one, or microseconds."""
     for unit in _UNITS[::-1]:
@@ -144,7 +144,7 @@ def _rounded(time, coarsest):
     return time - rest + (1_000 if rest > 500 else 0), 1_000
 
 
-@loop
+@inner
 def _first_beyond(times, hint, time):
     """As `_first_after` among all times, quick where it is a little after the hint."""
     low = hint if hint > 0 and times[hint - 1] <= time else 0

@@ -12,15 +12,15 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
 
-@loop
+@inner
 def _read(points, i):
     return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
 
 
-@loop
+@inner
 def _write(points, i, x, y, z):
     points[i, 0] = x
     points[i, 1] = y
@@ -28,7 +28,7 @@ def _write(points, i, x, y, z):
         points[i, 2] = z
 
 
-@loop
+@inner
 def _squared(ax, ay, az, bx, by, bz):
     """Squared chord of two points."""
     x = bx - ax
@@ -37,7 +37,7 @@ def _squared(ax, ay, az, bx, by, bz):
     return x * x + y * y + z * z
 
 
-@loop
+@inner
 def _leaving(ax, ay, az, bx, by, bz, curvature):
     """V along the segment at a, and |v|² as a sum: |d|²(1 − κ|d|²/4) cancels near antipodes, which any arc joins."""
     x = bx - ax
@@ -66,7 +66,7 @@ def _leaving(ax, ay, az, bx, by, bz, curvature):
     return x, y, z, length
 
 
-@loop
+@inner
 def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
     """σ and 1/(1 + τ²) of the first point p of the segment whose squared chord to s is chord2; a lies inside that ball.
 
@@ -84,7 +84,7 @@ def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
     return sigma, 1.0 / (1.0 + curvature * sigma * sigma * length)
 
 
-@loop
+@inner
 def _arc(square, curvature):
     """Length of the arc over a squared chord (radians on the sphere, metres in the plane)."""
     chord = math.sqrt(square)
@@ -93,7 +93,7 @@ def _arc(square, curvature):
     return chord if curvature == 0.0 else 2.0 * math.asin(min(0.5 * chord, 1.0))
 
 
-@loop
+@inner
 def _time_at(points, times, k, x, y, z, curvature):
     """Time at which the point (x, y, z) of the segment from record k to k + 1 is passed."""
     ax, ay, az = _read(points, k)
@@ -105,7 +105,7 @@ def _time_at(points, times, k, x, y, z, curvature):
     return times[k] + min(max(passed, 0), span)
 
 
-@loop
+@inner
 def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
     """How many steps of ε fit between two points, in general."""
     rest = _arc(rest2, curvature)
@@ -114,7 +114,7 @@ def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
     return int((rest / epsilon) * (1.0 + 1e-9) + tolerance), rest
 
 
-@loop
+@inner
 def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
     """Place the samples of records first … last − 1 into out[start:], but the first one.
 

@@ -12,19 +12,19 @@ import math
 
 import numpy as np
 
-from promesse_geo.kernels import loop
+from promesse_geo.kernels import inner, loop
 
-SHORT = 96  # windows up to this many records are searched one by one where a circle does not tell
+SHORT = 192  # windows up to this many records are searched one by one where a circle does not tell
 _SECTORS = 128  # around the middle of a window
 _PARTS = 32  # of a sector
-_PATIENCE = 16  # looks per record of a window that does not move before circle and sectors are made for it
+_PATIENCE = 4  # looks per record of a window that does not move before a circle is made for it
 _ROUNDED = 1.0 - 1e-12  # differences of records are exact to 1e-15 of themselves
 _COARSE = 1.0 / math.cos(4.0 / _SECTORS)  # corners lie so much beyond an arc: a sector is at most 8/n wide
 _FINE = 1.0 / math.cos(4.0 / (_SECTORS * _PARTS))
 _LEVELS = 3  # balls around 16, 256 and 4,096 records
 
 
-@loop
+@inner
 def _square(points, i, j):
     """The squared chord or length between two records."""
     dx = points[i, 0] - points[j, 0]
@@ -36,7 +36,7 @@ def _square(points, i, j):
     return square
 
 
-@loop
+@inner
 def _square_to(points, i, x, y, z):
     """The same to a point that is no record; z is 0 in the plane."""
     dx = points[i, 0] - x
@@ -48,7 +48,7 @@ def _square_to(points, i, x, y, z):
     return square
 
 
-@loop
+@inner
 def _middle(points, begin, end):
     """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
     x = y = z = 0.0
@@ -62,7 +62,7 @@ def _middle(points, begin, end):
     return points[begin, 0] + x / count, points[begin, 1] + y / count, height
 
 
-@loop
+@inner
 def _turn(points, x, y, z, axes):
     """Write east, north and up at a point, as rows of (3, 3); in the plane those of the plane."""
     axes[:] = 0.0
@@ -82,7 +82,7 @@ def _turn(points, x, y, z, axes):
         axes[2, 2] = z / length
 
 
-@loop
+@inner
 def _seen(points, i, centre, axes):
     """A record as seen from above a point: how far east, north and up of it."""
     dx = points[i, 0] - centre[0]
@@ -97,16 +97,23 @@ def _seen(points, i, centre, axes):
     )
 
 
-@loop
+@inner
 def _newest_beyond(points, i, start, limit):
     """The newest of records start … i − 1 that is beyond the limit from record i; start − 1 if none is."""
     j = i - 1
+    while j - 3 >= start:  # four at once, with one branch
+        far = max(
+            _square(points, i, j), _square(points, i, j - 1), _square(points, i, j - 2), _square(points, i, j - 3)
+        )
+        if far > limit:
+            break
+        j -= 4
     while j >= start and _square(points, i, j) <= limit:
         j -= 1
     return j
 
 
-@loop
+@inner
 def _make_balls(points, base, start, i, edge, balls, floors, made):
     """Bring the balls around whole blocks of records start … i − 1 up to date: centre, and edge − radius."""
     for level in range(1, _LEVELS + 1):
@@ -140,7 +147,7 @@ def _make_balls(points, base, start, i, edge, balls, floors, made):
         made[level] = block
 
 
-@loop
+@inner
 def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, floors):
     """The newest of records start … rest − 1 that is beyond the limit from record i; and how many looks it took.
 
@@ -172,7 +179,7 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
     return start - 1, looks
 
 
-@loop
+@inner
 def _sector(x, y):
     """In which of all the sectors a direction lies: by its quarter, and how far along a straight line across that."""
     whole = abs(x) + abs(y)
@@ -198,7 +205,7 @@ def _borders():
     return borders
 
 
-@loop
+@inner
 def _spread(points, base, begin, end, centre, axes, sectors, heights):
     """Put records begin … end − 1 into their sectors: how far the farthest lies, and the chain of all of them."""
     far, wide, heads, nexts = sectors
@@ -214,7 +221,7 @@ def _spread(points, base, begin, end, centre, axes, sectors, heights):
         heads[k] = i
 
 
-@loop
+@inner
 def _corners_beyond(x, y, away, borders, k, reach):
     """How many of a sector's two corners are beyond the reach (squared) of a place."""
     one = (x - away * borders[0, k]) ** 2 + (y - away * borders[1, k]) ** 2
@@ -222,7 +229,7 @@ def _corners_beyond(x, y, away, borders, k, reach):
     return int(one > reach) + int(other > reach)
 
 
-@loop
+@inner
 def _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
     """Whether record i is within the limit of all records in the sectors.
 
@@ -321,7 +328,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     rest, circled = start, i + 1
                     if away > farthest:
                         farthest, room = away, edge - math.sqrt(away)
-                elif away <= limit and window > _PATIENCE * short and (spread > start or looks >= window):
+                elif away <= limit and window > 8 * short and (spread > start or looks >= window):
                     if spread == start:
                         _turn(points, centre[0], centre[1], centre[2], axes)
                         wide[:] = 0.0
