@@ -74,7 +74,7 @@ def spread(traces: pg.Traces, *, name: str) -> str:
     """Time over diameters and durations, all in turn."""
     grid = [(diameter, minutes) for diameter in DIAMETERS for minutes in DURATIONS]
     tasks = {str(cell): lambda c=cell: attack(traces, diameter=c[0], minutes=c[1]) for cell in grid}
-    seconds = in_turn(tasks, rounds=5)
+    seconds = in_turn(tasks, rounds=11)
     rows = [
         (f"{diameter}", *(f"{seconds[str((diameter, minutes))]:.3f}" for minutes in DURATIONS))
         for diameter in DIAMETERS
