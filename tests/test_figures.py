@@ -6,7 +6,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import style
+from matplotlib import rcParams, style
 from matplotlib.colors import to_hex
 from PIL import Image
 
@@ -78,6 +78,14 @@ def test_titles_count_and_labels_have_units():
     ]
     assert [panel.get_xlabel() for panel in axes] == ["east (km)"] * 3
     assert axes[0].get_ylabel() == "north (km)"
+
+
+def test_of_several_traces_the_title_names_the_one_drawn():
+    frame = pd.concat([winding(), winding(user="other")], ignore_index=True)
+    (first, *_), (second, *_) = (overview(frame, trace=trace).axes for trace in (0, 1))
+    count = len(frame) // 2
+    assert first.get_title() == f"Original, trace 0: {count} records"
+    assert second.get_title() == f"Original, trace 1: {count} records"
 
 
 def test_the_removed_ends_are_marked_and_explained():
@@ -229,6 +237,12 @@ def test_the_trace_is_chosen_by_its_number():
 def test_columns_can_be_named():
     frame = winding().rename(columns={"user": "cab", "time": "stamp"})
     assert len(points_of(panels_of(frame, user="cab", time="stamp")[0])) == len(frame)
+
+
+def test_the_papers_marks_are_neither_original_nor_protected():
+    table = pd.DataFrame([{"row": "one", "paper": 1.0, "ours": 2.0, "spread": 0.1, "unit": "%"}])
+    axes = beside_paper(table)
+    assert {line.get_color() for line in axes.lines if line.get_label() == "paper"} == {rcParams["text.color"]}
 
 
 @pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])

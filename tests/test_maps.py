@@ -18,6 +18,7 @@ import promesse_geo as pg
 from promesse_geo.view.layers import MOST_POIS, bounds_of, thinned
 from promesse_geo.view.pages import Call, literal
 
+HALL = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}{% for x in y %}{# ${1} &lt; \u2028"
 
 
@@ -351,9 +352,16 @@ def test_any_crs_is_drawn_at_its_longitude_and_latitude(crs):
         assert places(call) == pytest.approx(frame.get_coordinates().to_numpy(), abs=2e-6)
 
 
+def test_streets_are_not_laid_under_a_plane_without_a_globe():
+    frame = walk(np.arange(90) * 10.0, np.zeros(90), crs=HALL)
+    with pytest.raises(ValueError, match=r"The 'tiles' parameter of map must be None or a folium\.TileLayer"):
+        frame.promesse.map(tiles="OpenStreetMap")
+    own = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="the plan of the hall")
+    assert "http://localhost/" in page(frame.promesse.map(tiles=own))
+
+
 def test_a_plane_without_a_globe_is_drawn_in_metres():
-    local = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
-    frame = walk(np.arange(90) * 10.0, np.zeros(90), crs=local)
+    frame = walk(np.arange(90) * 10.0, np.zeros(90), crs=HALL)
     drawn = frame.promesse.map(frame.promesse.smooth(50))
     assert drawn.crs == "Simple"
     assert places(calls_in(drawn, "records")[0])[:, 0] == pytest.approx(np.arange(90) * 10.0)

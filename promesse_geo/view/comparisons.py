@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -52,7 +53,7 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
             table.paper,
             places,
             "D",
-            color=colours.ORIGINAL,
+            color=rcParams["text.color"],
             markersize=9,
             markerfacecolor="none",
             markeredgewidth=1.6,

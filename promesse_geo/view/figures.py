@@ -78,7 +78,7 @@ def overview(
     width, height = upper - lower
     figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1.4), layout="constrained")
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
-    title = f"Original: {len(recorded):,} records"
+    title = f"Original{f', trace {trace}' if len(traces) > 1 else ''}: {len(recorded):,} records"
     _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=title, label="record (dark: many in one place)")
     _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
     title = f"Ends removed: {len(published):,} points published"

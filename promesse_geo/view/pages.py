@@ -102,6 +102,9 @@ def new_map(
     if flat:
         options["minZoom"] = -12
     crs = "Simple" if flat else "EPSG3857"
+    if flat and tiles is not None and not isinstance(tiles, TileLayer):
+        rule = "None or a folium.TileLayer of your own: the data are metres of a plane without a place on the globe"
+        raise ValueError(check.refuse("tiles", owner, rule, tiles))
     try:
         base = Map(tiles=_unattached(tiles), crs=crs, prefer_canvas=True, font_size="13px", **place, **options)
     except (ValueError, AttributeError, TypeError):
