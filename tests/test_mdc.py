@@ -72,6 +72,12 @@ class TestWhatIsRead:
     def test_a_folder(self, tmp_path, write, end, rest):
         check_all(read_mdc(write(tmp_path / "mdc", end=end, rest=rest)))
 
+    def test_files_in_folders_below_are_told(self, tmp_path):
+        folder = write_challenge(tmp_path / "mdc")
+        write_challenge(folder / "more")
+        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in folders of '.*mdc'\. Name them in 'source'\."):
+            check_all(read_mdc(folder))
+
     @LAYOUTS
     def test_a_file_by_its_path_as_text(self, tmp_path, write):
         check_all(read_mdc(str(write(tmp_path / "mdc") / "gps.csv")))

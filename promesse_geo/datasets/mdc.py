@@ -63,8 +63,8 @@ def read_mdc(
     Parameters
     ----------
     source : path or several paths
-        A file, a folder, or several. In a folder the files with "gps" in their names are read, or where there is none
-        all of its .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
+        A file, a folder, or several. Of a folder, but not of those in it, the files with "gps" in their names are
+        read, or where there is none all of its .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
     users : iterable of str, optional
         The users to read, as written in the files, such as "017"; all by default.
     as_traces : bool
@@ -131,17 +131,18 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> tuple[list[Path], list[
 
 def _in_folder(folder: Path) -> list[Path]:
     """Return the files named after GPS, or else all that are no tables of records, or else these."""
-    names = sorted(name for name in os.listdir(folder) if name.lower().endswith(_ENDINGS) and name[0] != ".")
-    files = [folder / name for name in names]
+    files = sorted(file for file in folder.iterdir() if file.name.lower().endswith(_ENDINGS) and file.name[0] != ".")
     named = [file for file in files if "gps" in file.name.lower()]
     others = [file for file in files if not _is_records(file)]
-    some = named or others or files
-    if not some:
-        raise FileNotFoundError(
-            f"The folder {str(folder)!r} holds no file of MDC (gps.csv, or others that end with .csv)."
-        )
+    if not files:
+        raise FileNotFoundError(f"The folder {str(folder)!r} holds no file of MDC (gps.csv, or others, .csv too).")
     _check_layouts(folder, others if len(others) < len(files) else [])
-    return some
+    below = sum(file.name.lower().endswith(_ENDINGS) for file in folder.glob("*/**/*gps*"))
+    if below:
+        check.tell(
+            f"Not read: {check.counted(below, 'GPS file')} in folders of {str(folder)!r}. Name them in 'source'."
+        )
+    return named or others or files
 
 
 def _check_layouts(folder: Path, files: Sequence[Path]) -> None:
