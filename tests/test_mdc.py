@@ -75,7 +75,7 @@ class TestWhatIsRead:
     def test_files_in_folders_below_are_told(self, tmp_path):
         folder = write_challenge(tmp_path / "mdc")
         write_challenge(folder / "more")
-        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in folders of '.*mdc'\. Name them in 'source'\."):
+        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in folders of '.*mdc'\. Name those, too\."):
             check_all(read_mdc(folder))
 
     @LAYOUTS

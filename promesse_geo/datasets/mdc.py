@@ -63,8 +63,8 @@ def read_mdc(
     Parameters
     ----------
     source : path or several paths
-        A file, a folder, or several. Of a folder, but not of those in it, the files with "gps" in their names are
-        read, or where there is none all of its .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
+        A file, a folder, or several. Of a folder, but none in it, the files with "gps" in their names are read, or
+        where there is none all of its .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
     users : iterable of str, optional
         The users to read, as written in the files, such as "017"; all by default.
     as_traces : bool
@@ -139,9 +139,7 @@ def _in_folder(folder: Path) -> list[Path]:
     _check_layouts(folder, others if len(others) < len(files) else [])
     below = sum(file.name.lower().endswith(_ENDINGS) for file in folder.glob("*/**/*gps*"))
     if below:
-        check.tell(
-            f"Not read: {check.counted(below, 'GPS file')} in folders of {str(folder)!r}. Name them in 'source'."
-        )
+        check.tell(f"Not read: {check.counted(below, 'GPS file')} in folders of {str(folder)!r}. Name those, too.")
     return named or others or files
 
 

@@ -31,4 +31,5 @@ def inner(function: Any) -> Any:
     It does not count who holds the arrays that it is given. All threads would count on the same few bytes, at every
     call: that took three quarters of the time of loops over the distances of records.
     """
-    return njit(cache=_KEPT, nogil=True, _nrt=False)(function)
+    uncounted: dict[str, Any] = {"_nrt": False}  # what Numba's own library says of such functions
+    return njit(cache=_KEPT, nogil=True, **uncounted)(function)
