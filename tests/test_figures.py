@@ -149,7 +149,10 @@ def test_on_a_dark_ground_marks_and_words_are_seen():
         axes = trade_off(results_of([f"Kind{n}(epsilon=1)" for n in range(6)], range(6), range(6)))
         marks = [line for line in panel.lines if line.get_fillstyle() == "none"]
         assert [to_hex(line.get_color()) for line in marks] == ["#ffffff"] * 3
-        assert [to_hex(line.get_color()) for line in axes.lines][-1] == "#ffffff"
+        lines = {to_hex(line.get_color()) for line in axes.lines}
+        assert len(lines) == 6
+        assert "#ffffff" in lines
+        assert "#000000" not in lines
         for text in (*panel.texts, *axes.texts):
             (effect,) = text.get_path_effects()
             assert to_hex(effect._gc["foreground"]) == "#000000"
@@ -292,6 +295,21 @@ def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edge
         assert box.x1 < axes.bbox.x1
     marks = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
     assert not any(box.contains(*mark) for box in labels for mark in marks)
+
+
+def test_a_mechanism_has_one_colour_in_every_trade_off():
+    def drawn(*mechanisms: str) -> dict[str, str]:
+        axes = trade_off(results_of(list(mechanisms), range(len(mechanisms)), range(len(mechanisms))))
+        return dict(zip(mechanisms, (line.get_color() for line in axes.lines), strict=True))
+
+    few = drawn("Grid(epsilon=100)", "WaitForMe(k=2)", "Promesse(epsilon=200)")
+    kinds = ["Promesse(epsilon=100)", "GeoIndistinguishability(epsilon=0.01)", "WaitForMe(k=2)", "WaitForMe(k=3)"]
+    many = drawn(*kinds, "Grid(epsilon=100)")
+    assert few["Promesse(epsilon=200)"] == many["Promesse(epsilon=100)"] == colours.PROTECTED
+    assert few["WaitForMe(k=2)"] == many["WaitForMe(k=2)"]
+    assert len(set(many.values())) == 5
+    assert len(set(few.values())) == 3
+    assert len(set(drawn(*(f"Own{n}(epsilon=1)" for n in range(6))).values())) == 6
 
 
 def test_names_of_a_trade_off_say_no_more_than_tells_mechanisms_apart():

@@ -134,10 +134,10 @@ def trade_off(
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
     names = _names(list(dict.fromkeys(families)))
     lines: list[Line2D] = []
-    inks = series()
+    looks = _looks([family.partition("(")[0] for family in dict.fromkeys(families)])
     texts: list[tuple[tuple[float, float], str, str]] = []
     for number, (_, own) in enumerate(figures.groupby(families, sort=False)):
-        colour, marker = inks[number % len(inks)], "osD^vP"[number % 6]
+        colour, marker = looks[number]
         lines += axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
         texts += [(*label, colour) for label in _labels(own, near=0.05 * (figures.max() - figures.min()))]
     axes.set_xlabel(_words(results, utility), parse_math=False)
@@ -153,6 +153,16 @@ def trade_off(
         _write(axes, texts, lines)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _looks(kinds: list[str]) -> list[tuple[str, str]]:
+    """A colour and a marker for each: ours keep theirs in every figure, a second one of a kind and others the rest."""
+    looks = list(zip(series(), "osD^vP", strict=True))
+    own = {kind: number for number, kind in enumerate(_OURS)}
+    free = [*range(len(own), len(looks)), *(own[kind] for kind in own if kind not in kinds)]
+    others = itertools.cycle(free)
+    firsts = [kind in own and kind not in kinds[:number] for number, kind in enumerate(kinds)]
+    return [looks[own[kind] if first else next(others)] for kind, first in zip(kinds, firsts, strict=True)]
 
 
 def _drawable(figures: pd.DataFrame) -> pd.DataFrame:
@@ -173,7 +183,7 @@ def _names(families: list[str]) -> list[str]:
         others = [theirs for other, theirs in zip(kinds, parameters, strict=True) if other == kind]
         differing = [one for one in own if not all(one in theirs for theirs in others)]
         enough = [one for one in differing if sum(one in theirs for theirs in others) == 1][:1] or differing
-        unit = [f"ε in {_UNITS[kind]}"] if kind in _UNITS else []
+        unit = [f"ε in {_OURS[kind]}"] if _OURS.get(kind) else []
         names.append(", ".join([kind, *(one.replace("=", " = ").replace("'", "") for one in enough), *unit]))
     return names
 
@@ -228,7 +238,7 @@ def _short(epsilon: str) -> str:
     return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
 
 
-_UNITS = {"Promesse": "m", "GeoIndistinguishability": "1/m"}  # of epsilon
+_OURS = {"Promesse": "m", "GeoIndistinguishability": "1/m", "WaitForMe": ""}  # the unit of epsilon, if they have one
 
 _NAMES = {
     "PoiRetrieval": "POIs found again, F-score",
