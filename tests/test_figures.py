@@ -310,6 +310,8 @@ def test_a_mechanism_has_one_colour_in_every_trade_off():
     assert len(set(many.values())) == 5
     assert len(set(few.values())) == 3
     assert len(set(drawn(*(f"Own{n}(epsilon=1)" for n in range(6))).values())) == 6
+    axes = trade_off(results_of([f"Own{n}(epsilon=1)" for n in range(13)], range(13), range(13)))
+    assert len({(line.get_color(), line.get_marker()) for line in axes.lines}) == 13
 
 
 def test_names_of_a_trade_off_say_no_more_than_tells_mechanisms_apart():

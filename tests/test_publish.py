@@ -50,6 +50,7 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
         "rows are in order": "passed",
         "no names are left over": "passed",
         "no attributes": "passed",
+        "data are prepared": "passed",
         "all traces are compared": "passed",
         "first points are away": "passed",
         "last points are away": verdicts(table)["last points are away"],
@@ -60,6 +61,24 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
         "no needless digits": "look",
     }
     assert verdicts(table)["last points are away"] in ("passed", "look")
+
+
+def test_data_that_nobody_prepared_are_told(safe):
+    city = pg.make_city(users=3, days=3)
+    paused, dated = (
+        "3 traces with pauses of more than 4 h, across which smoothing runs on",
+        "days as they were recorded",
+    )
+    said = reason(city.promesse.check(city.promesse.smooth(200)), "data are prepared")
+    assert said.startswith(f"the original has {paused}, and {dated}, not those of the common calendar; prepare cuts")
+    moved = pg.collapse_empty_days(city, tz="Europe/Paris")
+    said = reason(moved.promesse.check(moved.promesse.smooth(200)), "data are prepared")
+    assert said.startswith(f"the original has {paused}; prepare cuts")
+    cut = pg.split_gaps(city, seed=1)
+    said = reason(cut.promesse.check(cut.promesse.smooth(200)), "data are prepared")
+    assert said.startswith(f"the original has {dated}, not those")
+    empty = safe[:0]
+    assert verdicts(empty.promesse.check(empty))["data are prepared"] == "not comparable"
 
 
 def test_stays_that_are_found_again_are_counted(parts, safe):

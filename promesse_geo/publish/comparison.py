@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from promesse_geo import check
 from promesse_geo.columns import Name
+from promesse_geo.days import DAY, FIRST_DAY
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.pairs import WIDER, Pairs, align
 from promesse_geo.publish.digits import FINE, digits, fine_points
@@ -20,6 +21,7 @@ from promesse_geo.publish.names import user_names
 from promesse_geo.traces import Traces, as_traces, read_frame
 
 _FEW = 5  # times that are next to true ones for one chance in a hundred, where half of all are and one in ten by chance
+_PAUSE = DAY // 6  # where prepare cuts
 _PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new", "stays are hidden")
 
 
@@ -60,7 +62,7 @@ def check_published(
     --------
     >>> import promesse_geo as pg
     >>> parts = pg.prepare(pg.make_city(users=2, days=2, as_traces=True), seed=1)
-    >>> pg.check_published(parts, pg.Promesse(200).protect(parts), epsilon=200).verdict.tolist()[2]
+    >>> pg.check_published(parts, pg.Promesse(200).protect(parts), epsilon=200).verdict.tolist()[3]
     'passed'
     """
     epsilon = checked_epsilon(epsilon)
@@ -72,7 +74,14 @@ def check_published(
         after, beside = as_traces(protected, user=user, time=time), [no_others([])]
     pairs = align(before, after)
     return Findings(
-        [user_names(before, after), *beside, *_compared(pairs, after, epsilon), _records(before, after), digits(after)]
+        [
+            user_names(before, after),
+            *beside,
+            _prepared(before),
+            *_compared(pairs, after, epsilon),
+            _records(before, after),
+            digits(after),
+        ]
     )
 
 
@@ -81,6 +90,22 @@ def checked_epsilon(epsilon: float | None) -> float | None:
     if epsilon is None:
         return None
     return check.number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
+
+
+def _prepared(before: Traces) -> Finding:
+    """Whether the original was cut at long pauses, and moved to the common calendar."""
+    test, reasons = "data are prepared", []
+    if not before.records:
+        return Finding(test, NOT_COMPARABLE, "there is no original")
+    paused = (np.diff(before.times) > _PAUSE) & (np.diff(before.trace_numbers) == 0)
+    traces = len(np.unique(before.trace_numbers[:-1][paused]))
+    if traces:
+        reasons.append(f"{check.counted(traces, 'trace')} with pauses of more than 4 h, across which smoothing runs on")
+    if not 0 <= before.times.min() - FIRST_DAY < 366 * DAY:
+        reasons.append("days as they were recorded, not those of the common calendar")
+    if reasons:
+        return Finding(test, LOOK, f"the original has {', and '.join(reasons)}; prepare cuts pauses and moves days")
+    return Finding(test, PASSED, "no pause of more than 4 h within a trace, and days of the common calendar")
 
 
 def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Finding]:

@@ -26,8 +26,8 @@ def digits(after: Traces) -> Finding:
         return Finding(test, PASSED, "the points lie on a grid that is no finer than a centimetre")
     reason = (
         f"{check.counted(len(fine), 'point')} of {after.records:,} are finer than a centimetre, as computed ones are; "
-        "for noise, grid= makes them coarse; those of Promesse keep their digits, for rounding may bring them nearer "
-        "than epsilon"
+        "for noise, grid= (--grid) makes them coarse; those of Promesse keep their digits, for rounding may bring them "
+        "nearer than epsilon"
     )
     return Finding(test, LOOK, reason)
 

@@ -156,10 +156,15 @@ def trade_off(
 
 
 def _looks(kinds: list[str]) -> list[tuple[str, str]]:
-    """A colour and a marker for each: ours keep theirs in every figure, a second one of a kind and others the rest."""
-    looks = list(zip(series(), "osD^vP", strict=True))
+    """A colour and a marker for each: ours keep theirs in every figure, a second one of a kind and others the rest.
+
+    After six, colours come again with other markers.
+    """
+    inks, markers = series(), "osD^vP"
+    looks = [(inks[n % 6], markers[(n + n // 6) % 6]) for n in range(36)]
     own = {kind: number for number, kind in enumerate(_OURS)}
-    free = [*range(len(own), len(looks)), *(own[kind] for kind in own if kind not in kinds)]
+    taken = {own[kind] for kind in kinds if kind in own}
+    free = sorted(set(range(len(looks))) - taken, key=lambda number: (number // 6, number < len(own), number))
     others = itertools.cycle(free)
     firsts = [kind in own and kind not in kinds[:number] for number, kind in enumerate(kinds)]
     return [looks[own[kind] if first else next(others)] for kind, first in zip(kinds, firsts, strict=True)]
@@ -245,6 +250,10 @@ _NAMES = {
     "SpatialError": "spatial error",
     "RangeQueryDistortion": "range query distortion",
     "Compression": "compression",
+    "AdaptivePoiRetrieval": "POIs found again by averaging, F-score",
+    "Residue": "POIs found again by residues, F-score",
+    "Reidentification": "users recognised",
+    "AreaCoverage": "area coverage, F-score",
 }
 
 
