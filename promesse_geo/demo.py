@@ -87,11 +87,12 @@ What happened to a trace: {picture}
 
 Next, on your own data:
   promesse-geo info traces.csv
-  promesse-geo prepare traces.csv parts.parquet
+  promesse-geo prepare traces.csv parts.parquet --tz Europe/Paris
   promesse-geo smooth  parts.parquet protected.parquet --epsilon 200 --keep-users
   promesse-geo check   parts.parquet protected.parquet
   promesse-geo pseudonymize protected.parquet published.parquet
 or in Python:
-  import geopandas, promesse_geo
-  parts = geopandas.read_parquet("traces.parquet").promesse.prepare()
-  safe = parts.promesse.smooth(200)"""
+  import promesse_geo as pg
+  parts = pg.read_table("traces.csv").promesse.prepare(tz="Europe/Paris")
+  safe = parts.promesse.smooth(200)
+  print(parts.promesse.check(safe, epsilon=200))"""
