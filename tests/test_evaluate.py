@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import geopandas as gpd
 import numpy as np
@@ -374,6 +375,31 @@ def test_a_metric_without_a_unit_is_refused(city):
 def test_a_mechanism_that_changes_the_original_is_named(city, metric):
     with pytest.raises(ValueError, match=r"Mutating._protect changed the Traces that came"):
         pg.evaluate({"c": city}, [Mutating(100)], [metric])
+
+
+@dataclass(frozen=True)
+class Reversing(pg.Mechanism):
+    """Turn the middle of each trace around, in place."""
+
+    def _protect(self, traces: pg.Traces) -> pg.Traces:
+        for begin, end in pairwise(traces.offsets):
+            traces.points[begin + 1 : end - 1] = traces.points[begin + 1 : end - 1][::-1].copy()
+        return traces
+
+
+def test_a_mechanism_that_changes_the_order_of_the_original_is_named(city):
+    with pytest.raises(ValueError, match=r"Reversing._protect changed the Traces that came"):
+        pg.evaluate({"c": city}, [Reversing()], [Compression()])
+
+
+@pytest.mark.parametrize("seeds", [[2**53, 2**53 + 1], [2**63 - 1]])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_seeds_are_kept_to_the_digit(city, tmp_path, seeds, ending):
+    mechanisms = [Promesse(200), pg.GeoIndistinguishability(0.01)]
+    table = pg.evaluate({"c": city}, mechanisms, [Compression()], seeds=seeds)
+    assert table.seed.dropna().tolist() == seeds
+    pg.save_results(table, tmp_path / f"results{ending}")
+    assert pg.load_results(tmp_path / f"results{ending}").seed.dropna().tolist() == seeds
 
 
 def test_a_mechanism_may_have_slots(city):

@@ -3,7 +3,7 @@
 import numbers
 import time as clock
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
@@ -266,9 +266,9 @@ def _run(benches: list[_Bench], mechanism: Mechanism, seed: int | None) -> tuple
 
 def _table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
     columns = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
-    table = pd.DataFrame(rows, columns=columns)
-    kinds: dict[Hashable, Any] = dict(zip(columns, ["str"] * 4 + ["Int64", "float64", "float64"], strict=True))
-    table = table.astype(kinds)
+    kinds = ["str"] * 4 + ["Int64", "float64", "float64"]
+    made = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in zip(columns, kinds, strict=True)}
+    table = pd.DataFrame(made)  # by column: large seeds beside none would pass through floats
     table.attrs.update(attrs)
     return table
 

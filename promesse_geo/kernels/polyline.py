@@ -149,7 +149,7 @@ def _to_lines(lines, leaf, x, y, squares):
         squares[j] = across * across + along * along
 
 
-@loop
+@inner
 def _turn(points, begin, segments, lines, frame):
     """Fill a frame with a box around the segments of some leaves: its origin, three axes, and from where to where.
 
@@ -165,8 +165,9 @@ def _turn(points, begin, segments, lines, frame):
                 k = begin + segments[leaf, j]
                 if k + 1 >= points.shape[0]:
                     return
-                d = points[k + 1] - points[k]
-                square = (d * d).sum()
+                ax, ay, az = _read(points, k)
+                bx, by, bz = _read(points, k + 1)
+                square = (bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2
                 if square > longest:
                     longest = square
                     best = k
@@ -189,8 +190,11 @@ def _turn(points, begin, segments, lines, frame):
     axes[0], axes[1], axes[2] = mx, my, mz
     axes[3], axes[4], axes[5] = tx, ty, tz
     axes[6], axes[7], axes[8] = my * tz - mz * ty, mz * tx - mx * tz, mx * ty - my * tx
-    low = np.full(3, math.inf)
-    high = np.full(3, -math.inf)
+    frame[0], frame[1], frame[2] = ax, ay, az
+    low = frame[12:15]
+    high = frame[15:]
+    low[:] = math.inf
+    high[:] = -math.inf
     for leaf in range(segments.shape[0]):
         for j in range(_WIDTH):
             if lines[leaf, 0, j] >= _NOWHERE:
@@ -202,6 +206,8 @@ def _turn(points, begin, segments, lines, frame):
             if sphere:
                 half = 0.5 * math.sqrt((cx + dx) ** 2 + (cy + dy) ** 2 + (cz + dz) ** 2)
                 if half < 0.1:
+                    low[:] = -math.inf
+                    high[:] = math.inf
                     return
                 rise = 0.5 * max(1.0 - half, 0.0) / half
             for axis in range(3):
@@ -211,9 +217,6 @@ def _turn(points, begin, segments, lines, frame):
                 up = rise * ((cx + dx) * ex + (cy + dy) * ey + (cz + dz) * ez)
                 low[axis] = min(low[axis], min(one, other) + min(up, 0.0))
                 high[axis] = max(high[axis], max(one, other) + max(up, 0.0))
-    frame[0], frame[1], frame[2] = ax, ay, az
-    frame[12:15] = low
-    frame[15:] = high
 
 
 @loop

@@ -14,6 +14,8 @@ from promesse_geo.columns import Name
 from promesse_geo.pairs import Pairs, align
 from promesse_geo.traces import Traces, as_traces
 
+_CHUNK = 32_768  # values marked at a time
+
 Detail = pd.DataFrame | pd.Series
 """What a metric finds, on its own index: per trace, record or query."""
 
@@ -151,21 +153,25 @@ class Metric(ABC):
 
 
 def mark_of(traces: Traces) -> bytes:
-    """A fingerprint that costs less than reading the data: space, ends of traces, and sums of all bits."""
-    ends = np.concatenate((traces.offsets[:-1], traces.offsets[1:] - 1))
+    """A fingerprint that costs no more than reading the data: space, offsets, and all bits by their places."""
     mark = hashlib.blake2b(repr((type(traces.space).__name__, traces.space.crs.to_wkt())).encode())
-    for values in (traces.points, traces.times):
-        mark.update(values[ends].tobytes())
-        mark.update(_sum_of_bits(values).tobytes())
-    mark.update(traces.offsets.tobytes())
+    for values in (traces.points, traces.times, traces.offsets):
+        mark.update(_marks(values.reshape(-1).view(np.int64)).tobytes())
     return mark.digest()
 
 
-def _sum_of_bits(values: np.ndarray) -> np.int64:
-    flat = values.reshape(-1).view(np.int64)
-    sums: list[np.int64] = []
-    threads.run(lambda first, last: sums.append(flat[first:last].sum()), threads.even(len(flat)))
-    return np.sum(sums, dtype=np.int64)
+def _marks(bits: np.ndarray) -> np.ndarray:
+    """For each chunk the sum of its mixed bits, weighted by their places, modulo 2^64."""
+    marks = np.empty(-(-len(bits) // _CHUNK), np.int64)
+    weights = np.arange(1, 2 * _CHUNK, 2)
+
+    def mark(first: int, last: int) -> None:
+        for chunk in range(first, last):
+            part = bits[chunk * _CHUNK : (chunk + 1) * _CHUNK]
+            marks[chunk] = np.dot(part ^ (part >> 32), weights[: len(part)])
+
+    threads.run(mark, np.append(threads.even(len(bits))[:-1] // _CHUNK, len(marks)))
+    return marks
 
 
 def paired(original: Traces, protected: Traces) -> Pairs:

@@ -16,7 +16,8 @@ from promesse_geo.points import make_points
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces, as_traces
 
-_BLOCK = 4096  # points searched at a time, by whichever thread is free: a costly trace is shared
+_BLOCK = 4096  # points searched at a time, by whichever thread is free: a costly trace is shared; more of long traces,
+# for each block may need frames of its own
 
 
 class PolylineIndex(NamedTuple):
@@ -131,6 +132,7 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
     """Metres from each protected record to its polyline; `feet` takes the nearest points where it has room."""
     original, protected = pairs.original, pairs.protected
     metres = np.empty(protected.records)
+    most = max(_BLOCK, int(protected.counts.max(initial=0)) // (4 * threads.number()))
     threads.take_turns(
         lambda first, last: polyline.search(
             original.points,
@@ -145,6 +147,6 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
             metres,
             feet,
         ),
-        np.append(np.arange(0, protected.records, _BLOCK), protected.records),
+        np.append(np.arange(0, protected.records, most), protected.records),
     )
     return metres * original.space.scale
