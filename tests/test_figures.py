@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib import rcParams, style
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from PIL import Image
 
 import promesse_geo as pg
@@ -295,6 +296,39 @@ def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edge
         assert box.x1 < axes.bbox.x1
     marks = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
     assert not any(box.contains(*mark) for box in labels for mark in marks)
+
+
+def test_metrics_of_one_name_are_not_mixed():
+    narrow = results_of(["Promesse(epsilon=100)"], [1], [20])
+    wide = narrow[narrow.metric.str.startswith("PoiRetrieval")].assign(metric="PoiRetrieval(diameter=1000)", value=10.0)
+    results = pd.concat([narrow, wide], ignore_index=True)
+    with pytest.raises(
+        ValueError, match=r"several metrics 'PoiRetrieval': 'PoiRetrieval\(.*\)' and 'PoiRetrieval\(dia"
+    ):
+        trade_off(results)
+    axes = trade_off(results, privacy="PoiRetrieval(diameter=1000)")
+    assert axes.lines[0].get_xydata().tolist() == [[20, 10]]
+    assert axes.get_ylabel() == "POIs found again, F-score (%)"
+
+
+def test_values_below_zero_are_within_the_axes():
+    axes = trade_off(results_of(["Promesse(epsilon=100)"], [-7], [-3]))
+    assert axes.get_xlim()[0] < -3 < axes.get_xlim()[1]
+    assert axes.get_ylim()[0] < -7 < axes.get_ylim()[1]
+
+
+def test_what_is_no_table_of_results_is_refused():
+    results = results_of(["Promesse(epsilon=100)"], [1], [1])
+    for wrong in (results.assign(value="1"), pd.concat([results, results[["value"]]], axis=1), None):
+        with pytest.raises(TypeError, match=r"The 'results' parameter of trade_off must be what pg\.evaluate returned"):
+            trade_off(wrong)
+    for wrong in (pd.DataFrame({"a": [1]}), None):
+        with pytest.raises(TypeError, match=r"The 'table' parameter of beside_paper must be one of the tables"):
+            beside_paper(wrong)
+    gone = Figure().subplots()
+    gone.remove()
+    with pytest.raises(ValueError, match="The 'ax' parameter of trade_off must be axes"):
+        trade_off(results, ax=gone)
 
 
 def test_a_mechanism_has_one_colour_in_every_trade_off():

@@ -17,6 +17,7 @@ from promesse_geo.view.legends import name_lines, series, write_beside
 from promesse_geo.view.tables import shortened
 
 _COLUMNS = {"dataset", "mechanism", "metric", "unit", "value"}
+_PAPERS = {"row", "paper", "ours", "spread", "unit"}
 
 
 def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:
@@ -35,6 +36,8 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     -------
     matplotlib.axes.Axes
     """
+    if not _is_table(table, _PAPERS, numbers=["ours", "paper", "spread"]):
+        raise TypeError(check.refuse("table", "beside_paper", "one of the tables of pg.reproduce", table))
     axes = axes_for(ax, height=0.34 * len(table) + 1.1, owner="beside_paper")
     places = np.arange(len(table))[::-1]
     axes.errorbar(
@@ -70,11 +73,17 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     return axes
 
 
+def _is_table(table: object, columns: set[str], *, numbers: list[str]) -> bool:
+    if not isinstance(table, pd.DataFrame) or not set(table.columns) >= columns or not table.columns.is_unique:
+        return False
+    return all(pd.api.types.is_numeric_dtype(table[name]) for name in numbers)
+
+
 def axes_for(ax: Axes | None, *, height: float, owner: str) -> Axes:
     """The given axes, or those of a new figure of this height in inches."""
     if ax is None:
         return Figure(figsize=(8, height), layout="constrained").subplots()
-    if not isinstance(ax, Axes) or ax.name != "rectilinear":
+    if not isinstance(ax, Axes) or ax.name != "rectilinear" or ax.figure is None:
         kind = ValueError if isinstance(ax, Axes) else TypeError
         raise kind(check.refuse("ax", owner, "axes of matplotlib with an x and a y, or None for new ones", ax))
     return ax
@@ -95,7 +104,7 @@ def trade_off(
         What `evaluate` returned for one data set. Mechanisms that differ by epsilon alone are joined by a line, and
         each point is labelled with its epsilon; the legend says in which unit, where it is known.
     privacy, utility : str
-        Names of the metrics, as in `PoiRetrieval`.
+        Names of the metrics, as in `PoiRetrieval`; with their parameters, as in the results, where there are several.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -106,7 +115,7 @@ def trade_off(
     Raises
     ------
     TypeError, ValueError
-        If the results are not of `evaluate`, or hold no row, no such metric, or several data sets.
+        If the results are not of `evaluate`, or hold no row, no such metric, several of it, or several data sets.
 
     Warns
     -----
@@ -122,13 +131,14 @@ def trade_off(
     >>> trade_off(results).get_xlabel()
     'range query distortion (%)'
     """
-    if not isinstance(results, pd.DataFrame) or not set(results.columns) >= _COLUMNS:
+    if not _is_table(results, _COLUMNS, numbers=["value"]):
         raise TypeError(check.refuse("results", "trade_off", "what pg.evaluate returned", results))
     if len(results) == 0:
         raise ValueError("The results hold no row, so there is nothing to draw. Take those of one data set.")
     if len(set(results.dataset)) > 1:
         raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
-    x, y = (_means(results, metric) for metric in (utility, privacy))
+    across, along = (_of_metric(results, metric) for metric in (utility, privacy))
+    x, y = (rows.groupby("mechanism", sort=False).value.mean() for rows in (across, along))
     figures = _drawable(pd.DataFrame({"x": x, "y": y}))
     axes = axes_for(ax, height=5, owner="trade_off")
     families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
@@ -140,14 +150,14 @@ def trade_off(
         colour, marker = looks[number]
         lines += axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
         texts += [(*label, colour) for label in _labels(own, near=0.05 * (figures.max() - figures.min()))]
-    axes.set_xlabel(_words(results, utility), parse_math=False)
-    axes.set_ylabel(_words(results, privacy), parse_math=False)
+    axes.set_xlabel(_words(across), parse_math=False)
+    axes.set_ylabel(_words(along), parse_math=False)
     name_lines(axes, lines, names, fontsize=9, title="numbers: ε" if any(text for _, text, _ in texts) else None)
     axes.grid(linewidth=0.4)
     axes.margins(0.12, 0.08)  # room for the last label
     for values, limit in ((figures.x, axes.set_xlim), (figures.y, axes.set_ylim)):
         if values.max() - values.min() < 1e-6:  # such as no POI at all: a whole percent rather than parts of none
-            lowest = max(values.min() - 0.5, -0.06)
+            lowest = values.min() - 0.5 if values.min() < 0 else max(values.min() - 0.5, -0.06)
             limit(lowest, lowest + 1.06)
     if texts:
         _write(axes, texts, lines)
@@ -257,15 +267,21 @@ _NAMES = {
 }
 
 
-def _words(results: pd.DataFrame, metric: str) -> str:
-    unit = results.unit[results.metric.str.startswith(f"{metric}(")].iloc[0]
-    return f"{_NAMES.get(metric, metric)} ({unit})"
+def _words(rows: pd.DataFrame) -> str:
+    name = rows.metric.iloc[0].partition("(")[0]
+    return f"{_NAMES.get(name, name)} ({rows.unit.iloc[0]})"
 
 
-def _means(results: pd.DataFrame, metric: str) -> pd.Series:
-    chosen = results[results.metric.str.startswith(f"{metric}(")]
-    if len(chosen) == 0:
+def _of_metric(results: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of the one metric of this name, or with these parameters."""
+    rows = results[(results.metric == metric) | results.metric.str.startswith(f"{metric}(")]
+    if len(rows) == 0:
         raise ValueError(
             f"The results hold no metric {metric!r}. They hold {check.listed(sorted(set(results.metric)))}."
         )
-    return chosen.groupby("mechanism", sort=False).value.mean()
+    several = sorted(set(rows.metric))
+    if len(several) > 1:
+        raise ValueError(
+            f"The results hold several metrics {metric!r}: {check.listed(several)}. Name one of them whole."
+        )
+    return rows
