@@ -4,11 +4,21 @@ import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+import geopandas as gpd
 import numpy as np
 import shapely
 from geopandas.array import GeometryArray
 
 _BLOCK = 8192  # geometries read at a time, so that they stay in the cache between the questions asked of them
+
+
+def check_geometry(frame: gpd.GeoDataFrame) -> None:
+    """Raise ValueError if a GeoDataFrame has no geometry, or several of one name."""
+    name = frame._geometry_column_name
+    if name not in frame.columns:
+        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
+    if frame.columns.tolist().count(name) > 1:
+        raise ValueError(f"There are several columns named {name!r}. Rename all but the active geometry.")
 
 
 def read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:

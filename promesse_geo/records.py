@@ -11,7 +11,7 @@ import pandas as pd
 
 from promesse_geo import check
 from promesse_geo.columns import Name, Names, find_names, read_times, read_users
-from promesse_geo.points import read_points
+from promesse_geo.points import check_geometry, read_points
 from promesse_geo.space import Space, choose_space
 
 
@@ -205,12 +205,6 @@ def _judged(
         (codes < 0, "no user"),
     ]
     return Records(x, y, times, codes, users, chosen, names, _heard(complaints, drop=errors == "drop"))
-
-
-def check_geometry(frame: gpd.GeoDataFrame) -> None:
-    """Raise ValueError if a GeoDataFrame has no geometry."""
-    if frame._geometry_column_name not in frame.columns:
-        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
 
 
 def _check_frame(frame: gpd.GeoDataFrame) -> None:

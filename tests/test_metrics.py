@@ -133,6 +133,17 @@ def test_an_index_of_other_data_projects_nothing(city):
         metric.project(city, city, index=metric.index(city.iloc[:9]))
 
 
+def test_a_foot_without_a_place_in_the_published_crs_is_told():
+    west = gpd.GeoDataFrame(
+        {"user": ["a", "a"], "time": pd.date_range("2024-01-01", periods=2, freq="1h", tz="UTC")},
+        geometry=gpd.points_from_xy([-80.0, -79.0], [10.0, 10.0]),
+        crs=4326,
+    )
+    east = west.set_geometry(gpd.points_from_xy([100.0, 101.0], [10.0, 10.0])).set_crs(4326)
+    with pytest.raises(ValueError, match=r"2 projected points of 2 cannot be placed in the CRS of the protected data"):
+        pg.SpatialError().project(west, east.to_crs("+proj=gnom +lat_0=10 +lon_0=100"))
+
+
 @every_metric
 def test_an_index_can_be_kept_in_a_file(metric, city):
     kept, index = pickle.loads(pickle.dumps((metric, metric.index(city))))

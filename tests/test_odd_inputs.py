@@ -192,6 +192,12 @@ WHAT_COMES = [
         r"no active geometry column\. Choose one with gdf\.set_geometry",
     ),
     refused(
+        "two geometries of one name",
+        lambda: read(make_frame().assign(g=make_frame().geometry).rename(columns={"g": "geometry"})),
+        ValueError,
+        r"There are several columns named 'geometry'\. Rename all but the active geometry",
+    ),
+    refused(
         "names for Traces",
         lambda: pg.describe(read(make_frame()), user="user"),
         TypeError,

@@ -13,9 +13,9 @@ from promesse_geo.columns import KNOWN_USERS, Name, find_column
 from promesse_geo.kernels import matching
 from promesse_geo.metrics.base import Metric
 from promesse_geo.pairs import Pairs, align
+from promesse_geo.points import check_geometry
 from promesse_geo.pois import Pois, find_pois
 from promesse_geo.pois.stays import checked_stay, in_words, squared
-from promesse_geo.records import check_geometry
 from promesse_geo.traces import Traces
 
 

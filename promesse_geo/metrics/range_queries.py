@@ -18,8 +18,7 @@ from promesse_geo.columns import read_times
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.metrics.base import Metric
 from promesse_geo.pairs import Pairs
-from promesse_geo.points import make_points
-from promesse_geo.records import check_geometry
+from promesse_geo.points import check_geometry, make_points
 from promesse_geo.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces import Traces
 

@@ -7,7 +7,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo import threads
+from promesse_geo import check, threads
 from promesse_geo.columns import Name
 from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.metrics.base import Metric, as_rows_of, paired
@@ -94,6 +94,12 @@ class SpatialError(Metric):
         _search(pairs, self._index_of(before, index), feet)
         points = make_points(*before.space.coordinates(feet))
         projected = gpd.GeoSeries(points, crs=before.space.crs, name="projected").to_crs(after.space.crs)
+        lost = int((~np.isfinite(projected.x)).sum())
+        if lost:
+            raise ValueError(
+                f"{check.counted(lost, 'projected point')} of {len(projected):,} cannot be placed in the CRS of the "
+                "protected data. Compare in one CRS, for example with gdf.to_crs."
+            )
         if isinstance(protected, gpd.GeoDataFrame):
             return as_rows_of(protected, projected, after.positions)
         return projected
