@@ -149,6 +149,12 @@ def _figure(value: float) -> str:
     return f"{value:.3g}" if 0 < value < 1 else f"{value:,.1f}"
 
 
+def _with_unit(name: str) -> str:
+    """A name of the report's summary, with its unit if it has one."""
+    units = {"final_radius": "m", "space_translation": "m", "time_translation": "s", "pseudo_diameter": "m"}
+    return next((f"{name} ({unit})" for start, unit in units.items() if name.startswith(start)), name)
+
+
 @click.command(short_help="Protect in groups of traces that go together.")
 @input_options
 @output_argument
@@ -165,7 +171,7 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
         check_target(context, output, force=force)
         traces = read(context)
         protected, report = mechanism.protect_with_report(traces)
-        click.echo(report.summary.to_string(float_format=_figure), err=True)
+        click.echo(report.summary.rename(_with_unit).to_string(float_format=_figure), err=True)
         if report.clusters:
             click.echo("The pivot of each cluster is published as it was, with all places where it stopped.", err=True)
         save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)

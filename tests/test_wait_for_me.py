@@ -649,7 +649,7 @@ def test_the_command_writes_no_file_where_all_is_trash(raw, tmp_path):
     assert said.exit_code == 1
     assert said.stdout == ""
     assert "Warning: Wait for Me left out 9 of 9 traces" in said.stderr
-    assert "final_radius 0.001 " in " ".join(said.stderr.split())
+    assert "final_radius (m) 0.001 " in " ".join(said.stderr.split())
     assert said.stderr.splitlines()[-1] == (
         "Error: Nothing is left to write: no trace of INPUT could be protected. "
         "Take a larger --max-radius or a smaller --max-trash."
@@ -659,7 +659,7 @@ def test_the_command_writes_no_file_where_all_is_trash(raw, tmp_path):
 
 def test_large_and_small_figures_can_both_be_read(raw, tmp_path):
     said = done("wait-for-me", raw, tmp_path / "safe.csv", "--max-trash", 0, "--seed", 1, "--max-radius", 1_234_567.5)
-    assert "final_radius 1,234,567.5 " in " ".join(said.stderr.split())
+    assert "final_radius (m) 1,234,567.5 " in " ".join(said.stderr.split())
     assert "e+" not in said.stderr
 
 
