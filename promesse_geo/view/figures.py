@@ -79,7 +79,14 @@ def overview(
     figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1.4), layout="constrained")
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
     title = f"Original{f', trace {trace}' if len(traces) > 1 else ''}: {len(recorded):,} records"
-    _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=title, label="record (dark: many in one place)")
+    _draw(
+        left,
+        recorded,
+        colour=colours.ORIGINAL,
+        opacity=0.3,
+        title=title,
+        label="record (deep colour: many in one place)",
+    )
     _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
     title = f"Ends removed: {len(published):,} points published"
     _draw(right, published, colour=colours.PROTECTED, title=title, label="published point")
@@ -94,7 +101,9 @@ def overview(
     left.set_ylabel("north (km)", fontsize=12)
     left.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
     explained = [line for axes in (left, right) for line in axes.lines if not line.get_label().startswith("_")]
-    figure.legend(handles=explained, loc="outside lower center", ncols=len(explained), fontsize=11)
+    legend = figure.legend(handles=explained, loc="outside lower center", ncols=len(explained), fontsize=11)
+    for handle in filter(None, legend.legend_handles):
+        handle.set_alpha(1.0)
     return figure
 
 
