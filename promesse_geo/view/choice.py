@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import available_timezones
 
 import numpy as np
@@ -29,8 +29,9 @@ def chosen_traces(
         keep = [np.isin([str(user) for user in traces.users.tolist()], wanted) for traces in both]
         both = [traces.select(np.repeat(kept, traces.counts)) for traces, kept in zip(both, keep, strict=True)]
     if period is not None:
-        first, last = _window(period, original, owner=owner)
-        both = [traces.select((first <= traces.times) & (traces.times <= last)) for traces in both]
+        windows = _windows(period, original, owner=owner)
+        within = [[(first <= each.times) & (each.times <= last) for first, last in windows] for each in both]
+        both = [traces.select(np.logical_or.reduce(each)) for traces, each in zip(both, within, strict=True)]
     return both[0], None if protected is None else both[1]
 
 
@@ -58,15 +59,18 @@ def _wanted(users: Any, original: Traces, *, owner: str) -> list[str]:
     return wanted
 
 
-def _window(period: Any, original: Traces, *, owner: str) -> tuple[int, int]:
-    """First and last nanosecond of a period."""
+def _windows(period: Any, original: Traces, *, owner: str) -> list[tuple[int, int]]:
+    """First and last nanosecond of a period, the second time too if clocks show it again."""
     try:
         if isinstance(period, str):
             if not _TIME.fullmatch(period):
                 raise ValueError
             whole = pd.Period(period)
-            begin, end = (_moment(each.start_time, original) for each in (whole, whole + 1))
-            return begin, end - 1
+            first, last = whole.start_time, (whole + 1).start_time.as_unit("ns") - pd.Timedelta(1, "ns")
+            return [
+                (_moment(first, original, again=again), _moment(last, original, again=again, back=True))
+                for again in (False, True)
+            ]
         begin, end = (_moment(_end(end), original) for end in period)
         if end < begin:
             raise ValueError
@@ -76,7 +80,7 @@ def _window(period: Any, original: Traces, *, owner: str) -> tuple[int, int]:
             "with a zone only where the data has one"
         )
         raise ValueError(check.refuse("period", owner, rule, period)) from None
-    return begin, end
+    return [(begin, end)]
 
 
 def _end(time: Any) -> pd.Timestamp:
@@ -86,10 +90,15 @@ def _end(time: Any) -> pd.Timestamp:
     raise ValueError
 
 
-def _moment(time: pd.Timestamp, traces: Traces) -> int:
-    """A time in nanoseconds, read in the zone of the traces where it has none."""
+def _moment(time: pd.Timestamp, traces: Traces, *, again: bool = False, back: bool = False) -> int:
+    """A time in nanoseconds, read in the zone of the traces where it has none.
+
+    Of two times that clocks show it is the first, or that when they show it `again`; in place of one that they skip it
+    is the next, or the one `back` before them.
+    """
     if pd.isna(time) or (traces.names.zone is None and time.tz is not None):
         raise ValueError
     if traces.names.zone is not None and time.tz is None:
-        time = time.tz_localize(traces.names.zone, ambiguous=True, nonexistent="shift_forward")
+        skipped: Literal["shift_backward", "shift_forward"] = "shift_backward" if back else "shift_forward"
+        time = time.tz_localize(traces.names.zone, ambiguous=not again, nonexistent=skipped)
     return int(time.as_unit("ns").value)
