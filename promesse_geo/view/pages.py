@@ -106,6 +106,8 @@ def new_map(
         rule = "None or a folium.TileLayer of your own: the data are metres of a plane without a place on the globe"
         raise ValueError(check.refuse("tiles", owner, rule, tiles))
     try:
+        if tiles is not None and not tiles:
+            raise TypeError
         base = Map(tiles=_unattached(tiles), crs=crs, prefer_canvas=True, font_size="13px", **place, **options)
     except (ValueError, AttributeError, TypeError):
         if tiles is None:
