@@ -180,6 +180,26 @@ def test_a_day_has_its_last_nanosecond():
     assert names(frame.promesse.map(period="2024-03-04"))[0] == "Original: 1 record"
 
 
+@pytest.mark.parametrize(
+    ("period", "minutes"),
+    [
+        ("2024-11-03 00:59", ["00:59"]),
+        ("2024-11-03 01:30", ["01:30", "01:30"]),
+        ("2024-11-03 01:59", ["01:59", "01:59"]),
+        ("2024-11-03 02:00", ["02:00"]),
+        ("2024-11-03 01", [f"01:{minute:02}" for minute in range(60)] * 2),
+        ("2024-03-10 02:30", []),
+        ("2024-03-10 02", []),
+    ],
+)
+def test_as_clocks_go_back_what_they_show_twice_is_drawn_twice(period, minutes):
+    zone = "America/New_York"
+    days = (walk([0.0] * 1600, [0.0] * 1600, start=day, tz=zone) for day in ("2024-03-10", "2024-11-03"))
+    call = call_in(pd.concat(days).promesse.map(period=period, attack=None), "records")
+    drawn = pd.to_datetime(np.cumsum(call.data["times"]), unit="s", utc=True).tz_convert(zone)
+    assert drawn.strftime("%H:%M").tolist() == minutes
+
+
 def test_user_keys_that_are_numbers_can_be_named():
     frame = stroll(user=7)
     assert names(frame.promesse.map(users=7))[0] == names(frame.promesse.map(users=["7"]))[0] == "Original: 90 records"
@@ -338,10 +358,94 @@ def test_data_across_the_antimeridian_stays_together(crs):
     assert (east - west, north - south) == pytest.approx((0.199, 0), abs=1e-5)
 
 
-def test_a_trip_around_the_world_goes_on_rather_than_back():
-    frame = walk((np.arange(0, 720, 5.0) + 180) % 360 - 180, np.zeros(144), freq="1h")
+def with_stays(x) -> np.ndarray:
+    """Longitudes of a trip with an hour before and after it."""
+    return np.concatenate((np.full(60, x[0]), x, np.full(60, x[-1])))
+
+
+def wrapped(x) -> np.ndarray:
+    return (np.asarray(x) + 180) % 360 - 180
+
+
+def assert_pois_stand_on_records(drawn) -> None:
+    """Every POI, and there are some, has a drawn record of its data beside it."""
+    original, protected = (places(call) for call in calls_in(drawn, "records"))
+    before, hit, missed, false = (places(call) for call in calls_in(drawn, "pois"))
+    assert len(before)
+    for pois, records in ((before, original), (missed, original), (hit, protected), (false, protected)):
+        apart = np.abs(pois[:, None] - records[None]).max(axis=2)
+        assert (apart.min(axis=1, initial=np.inf) < 0.01).all()
+
+
+@pytest.mark.filterwarnings("ignore:1 of 2 traces could not be protected")
+@pytest.mark.parametrize("crs", [4326, 3857])
+def test_a_flight_over_the_meridian_opposite_all_else_stays_with_what_became_of_it(crs):
+    beijing = walk(np.full(3000, 116.4), np.full(3000, 39.9), user="b")
+    flight = walk(np.linspace(-70, -0.1, 400), np.linspace(42.36, 51.5, 400), user="f")
+    frame = pd.concat([beijing, flight]).to_crs(crs)
+    safe = frame.promesse.smooth(600_000)
+    original, protected = (
+        places(call)[-len(part) :]
+        for call, part in zip(
+            calls_in(frame.promesse.map(safe, slider=True), "records"), (flight, safe[safe.user == "f"]), strict=True
+        )
+    )
+    assert original == pytest.approx(flight.get_coordinates().to_numpy(), abs=2e-6)
+    assert len(protected) > 5
+    near = np.abs(protected[:, None] - original[None]).max(axis=2).min(axis=1)
+    assert near.max() < 0.2
+    alone = safe[safe.user == "f"]
+    later = places(
+        calls_in(frame.promesse.map(alone, users="f", period=("2024-03-04 10:00", "2025-01-01")), "records")[1]
+    )
+    assert np.abs(later[:, None] - original[None]).max(axis=2).min(axis=1).max() < 0.2
+
+
+@pytest.mark.filterwarnings("ignore:1 of 2 traces could not be protected")
+@pytest.mark.parametrize("other", ["itself", "smoothed", "elsewhere"])
+@pytest.mark.parametrize(
+    "x",
+    [
+        with_stays(np.linspace(-71, -0.1, 400)),
+        with_stays(wrapped(np.linspace(-118, -478, 400))),
+        with_stays(wrapped(np.linspace(170, 170 + 355, 400))),
+        with_stays(wrapped(np.linspace(0, 3 * 360 + 90, 400))),
+        with_stays(wrapped(np.linspace(178, 182, 400))),
+    ],
+)
+def test_pois_stand_on_the_records_they_are_made_of(x, other):
+    beijing = walk(np.full(3000, 116.4), np.full(3000, 39.9), user="b")
+    frame = pd.concat([beijing, walk(x, np.linspace(20, 30, len(x)).round(), user="f")])
+    if other == "itself":
+        after = frame
+    elif other == "smoothed":
+        after = frame.promesse.smooth(500)
+    else:
+        after = frame.set_geometry(frame.translate(0, -1))
+    assert_pois_stand_on_records(frame.promesse.map(after))
+
+
+def test_a_trip_goes_on_around_the_world_rather_than_back():
+    frame = walk(wrapped(np.arange(100, 455, 5.0)), np.zeros(71), freq="1h")
     x = places(call_in(frame.promesse.map(), "records"))[:, 0]
-    assert np.diff(x) == pytest.approx(np.full(143, 5.0))
+    assert np.diff(x) == pytest.approx(np.full(70, 5.0))
+
+
+@pytest.mark.parametrize(("x", "latitude"), [(np.arange(0, 720, 5.0), 0.0), (np.linspace(0, 1080, 300), 89.999)])
+def test_who_goes_around_the_world_or_a_pole_again_and_again_stays_in_view(x, latitude):
+    frame = walk(wrapped(x), np.full(len(x), latitude))
+    original, protected = calls_in(frame.promesse.map(frame, attack=None), "records")
+    drawn = places(original)[:, 0]
+    assert np.ptp(drawn) <= 360
+    assert (wrapped(drawn - x + 1) - 1) == pytest.approx(np.zeros(len(x)), abs=2e-6)
+    assert places(protected) == pytest.approx(places(original))
+
+
+def test_what_is_published_of_a_time_without_original_stays_together():
+    frame = walk([179.9, 179.95], [-17.0] * 2)
+    later = walk(wrapped(179.9 + np.arange(100) * 0.01), np.full(100, -17.0), start="2024-03-05")
+    x = places(calls_in(frame.promesse.map(later, period="2024-03-05"), "records")[1])[:, 0]
+    assert np.diff(x) == pytest.approx(np.full(99, 0.01), abs=2e-6)
 
 
 @pytest.mark.parametrize("crs", [3857, 32631, 2154])
@@ -485,7 +589,8 @@ def test_parameters_are_checked(city, safe):
     for wrong in ({"points": 1}, {"points": 2.5}, {"offline": "yes"}):
         with pytest.raises((TypeError, ValueError), match=f"'{next(iter(wrong))}' parameter of map must be"):
             city.promesse.map(safe, **wrong)
-    for tiles, error in ((5, TypeError), ([1], TypeError), ("Nonesuch", ValueError)):
+    nothing = [("", ValueError), *((each, TypeError) for each in (0, False, [], {}))]
+    for tiles, error in ((5, TypeError), ([1], TypeError), ("Nonesuch", ValueError), *nothing):
         for draw, owner in ((pg.draw_map, "map"), (pg.draw_map_pair, "map_pair")):
             with pytest.raises(error, match=f"'tiles' parameter of {owner} must be the name of a background"):
                 draw(city, safe, tiles=tiles)

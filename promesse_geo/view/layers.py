@@ -1,87 +1,25 @@
 """What the layers of a map hold: records and points of interest, thinned and packed for the browser."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from pyproj import Transformer
-from pyproj.exceptions import ProjError
 
 from promesse_geo import check
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.pairs import Pairs
 from promesse_geo.pois import Pois
-from promesse_geo.space import Plane, Space
 from promesse_geo.traces import Traces
 from promesse_geo.view import colours
 from promesse_geo.view.choice import map_zone
+from promesse_geo.view.ground import Ground, numbers_of, thinned
 from promesse_geo.view.tables import shortened
 
 MOST_POIS = 1000
 """Points of interest drawn in a layer."""
 
 _MANY_POIS = 200  # from more on they are drawn smaller
-
-
-@dataclass(frozen=True, eq=False)
-class Ground:
-    """Where places stand on the map: longitude and latitude around a middle, or metres of a plane without a globe.
-
-    What lies on another body stands at its longitude and latitude there.
-
-    Parameters
-    ----------
-    space : Sphere or Plane
-        The space of the points.
-    transformer : pyproj.Transformer or None
-        From the CRS to longitude and latitude on the Earth; None where there is no way.
-    middle : float
-        The longitude in the middle of the map, so that data on both sides of the antimeridian stays together.
-    numbers : mapping of text to int
-        The number of each user's trace in the original data, which tells users apart whose names are too long.
-    """
-
-    space: Space
-    transformer: Transformer | None
-    middle: float = 0.0
-    numbers: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, traces: Traces, numbers: Mapping[str, int]) -> "Ground":
-        """Return the ground on which to draw traces."""
-        try:
-            transformer = Transformer.from_crs(traces.space.crs, "EPSG:4326", always_xy=True)
-        except ProjError:
-            transformer = None
-        ground = cls(traces.space, transformer, numbers=numbers)
-        if ground.flat or traces.records == 0:
-            return ground
-        turns = np.exp(1j * np.radians(ground.places(traces.points[thinned(traces.records, 10_000)])[:, 0]))
-        return replace(ground, middle=float(np.degrees(np.angle(turns.mean()))))
-
-    @property
-    def flat(self) -> bool:
-        """Whether the map is a plane."""
-        return self.transformer is None and isinstance(self.space, Plane)
-
-    def places(self, points: np.ndarray) -> np.ndarray:
-        """Return x and y on the map, shape (n, 2)."""
-        x, y = self.space.coordinates(points)
-        if self.transformer is not None:
-            x, y = self.transformer.transform(x, y)
-        elif isinstance(self.space, Plane):
-            return points
-        else:
-            x, y = self.space.degrees(x, y)
-        return np.column_stack((self.middle + (x - self.middle + 180) % 360 - 180, y))
-
-
-def thinned(count: int, most: int) -> np.ndarray:
-    """Return positions of at most so many of `count` things, evenly spread, with the first and the last."""
-    if count <= most:
-        return np.arange(count)
-    return np.linspace(0, count - 1, most).round().astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +55,8 @@ class Layer:
 def record_layer(traces: Traces, ground: Ground, *, most: int, kind: str) -> Layer:
     """Pack the records of one data set, `kind` being "Original" or "Protected"."""
     chosen = thinned(traces.records, most)
-    numbers = np.searchsorted(traces.offsets, chosen, side="right") - 1
-    places = _joined(ground.places(traces.points[chosen]), numbers, flat=ground.flat)
+    numbers = numbers_of(chosen, traces.offsets)
+    places = ground.places(traces.points[chosen], traces, numbers)
     original = kind == "Original"
     colour = colours.ORIGINAL if original else colours.PROTECTED
     data = _packed(traces, ground, numbers, places, traces.times[chosen], _NO_TIMES[1])
@@ -130,6 +68,7 @@ def record_layer(traces: Traces, ground: Ground, *, most: int, kind: str) -> Lay
         "shade": 0.3 if original else 0.7,
         "opacity": 0.45 if original and len(chosen) > 100 else 0.9,
         "lines": len(chosen) == traces.records,
+        "around": 0 if ground.flat else 360,
     }
     name = f"{kind}: {_drawn(traces.records, len(chosen), 'record')}"
     return Layer("records", name, _glyph(f'<circle cx="8" cy="8" r="5" fill="{colour}"/>'), places, data)
@@ -145,7 +84,7 @@ def poi_layers(pairs: Pairs, ground: Ground, *, attack: PoiRetrieval) -> list[La
 
     def after(kind: str, chosen: np.ndarray) -> Layer:
         some = chosen[thinned(len(chosen), MOST_POIS)]
-        numbers = np.searchsorted(offsets, some, side="right") - 1
+        numbers = numbers_of(some, offsets)
         return _poi_layer(kind, pairs.protected, ground, points[some], numbers, _NO_TIMES, total=len(chosen))
 
     return [
@@ -213,7 +152,7 @@ def _poi_layer(
     total: int,
 ) -> Layer:
     """Pack points of interest of traces with these numbers; times are those of arrival and departure, or none."""
-    sign, places = _SIGNS[kind], ground.places(points)
+    sign, places = _SIGNS[kind], ground.places(points, traces, numbers)
     glyph = _glyph(sign.drawing)
     data = _packed(traces, ground, numbers, places, *times)
     size = sign.size if len(points) <= _MANY_POIS else 2 * sign.size // 3
@@ -253,17 +192,6 @@ def _names(traces: Traces, used: np.ndarray, ground: Ground) -> list[str]:
         name if name == text else f"{name} (trace {ground.numbers[text]:,})"
         for name, text in zip(shorter, texts, strict=True)
     ]
-
-
-def _joined(places: np.ndarray, numbers: np.ndarray, *, flat: bool) -> np.ndarray:
-    """Places whose longitudes go on past 180 degrees rather than around the map, trace by trace."""
-    if flat or len(places) < 2:
-        return places
-    turns = -np.round(np.diff(places[:, 0]) / 360)
-    turns[np.diff(numbers) > 0] = 0
-    total = np.concatenate(([0], np.cumsum(turns)))
-    starts = np.maximum.accumulate(np.where(np.diff(numbers, prepend=-1) > 0, np.arange(len(numbers)), 0))
-    return places + np.column_stack((360 * (total - total[starts]), np.zeros(len(places))))
 
 
 def _drawn(total: int, drawn: int, noun: str) -> str:

@@ -12,8 +12,8 @@ from promesse_geo.metrics.base import paired
 from promesse_geo.pairs import align
 from promesse_geo.traces import Traces, as_traces
 from promesse_geo.view.choice import chosen_traces, map_zone
+from promesse_geo.view.ground import Ground
 from promesse_geo.view.layers import (
-    Ground,
     Layer,
     bounds_of,
     original_poi_layer,
@@ -100,7 +100,7 @@ def draw_map(
     """
     points, attack, slider = _checked(points, attack, slider, owner="map")
     before, after, numbers = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map")
-    ground = Ground.of(before, numbers)
+    ground = Ground.of(before, after, numbers, most=points)
     records = _record_layers(before, after, ground, most=points)
     layers = records + _attacked(before, after, ground, attack)
     corners, far = bounds_of(layers)
@@ -155,7 +155,7 @@ def draw_map_pair(
     before, after, numbers = _chosen(
         original, protected, users=users, period=period, user=user, time=time, owner="map_pair"
     )
-    ground = Ground.of(before, numbers)
+    ground = Ground.of(before, after, numbers, most=points)
     records = _record_layers(before, after, ground, most=points)
     found = _attacked(before, after, ground, attack)
     corners, far = bounds_of(records + found)

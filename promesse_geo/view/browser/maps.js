@@ -48,12 +48,25 @@ const promesse = (() => {
     group.bindTooltip(lines, { direction: "auto" }).bindPopup(lines);
   };
 
+  /* The copy of a place that is nearest to another, on a map that repeats itself (or not, around being 0). */
+  const beside = (other, [height, x], around) => [height, around ? x + around * Math.round((other[1] - x) / around) : x];
+
+  /* A track in pieces, none of which goes back across the whole map. */
+  const pieces = (places, around) => {
+    const all = [];
+    places.forEach((place, i) => {
+      if (i && beside(places[i - 1], place, around)[1] === place[1]) all[all.length - 1].push(place);
+      else all.push([place]);
+    });
+    return all;
+  };
+
   const records = (group, data) => {
     const time = clock(data.zone);
-    group.promesse = { colour: data.colour, tracks: tracks(data) };
+    group.promesse = { colour: data.colour, around: data.around, tracks: tracks(data) };
     if (data.lines) {
       for (const { places } of group.promesse.tracks) {
-        L.polyline(places, { color: data.colour, weight: data.width, opacity: data.shade, interactive: false }).addTo(group);
+        L.polyline(pieces(places, data.around), { color: data.colour, weight: data.width, opacity: data.shade, interactive: false }).addTo(group);
       }
     }
     for (const { user, places, times } of group.promesse.tracks) {
@@ -118,7 +131,7 @@ const promesse = (() => {
   };
 
   /* Where a track is at a moment, between its records; nowhere before the first and after the last. */
-  const at = ({ places, times }, moment) => {
+  const at = ({ places, times, around }, moment) => {
     const last = times.length - 1;
     if (last < 0 || moment < times[0] || moment > times[last]) return null;
     let [low, high] = [0, last];
@@ -128,12 +141,13 @@ const promesse = (() => {
       else high = middle;
     }
     const passed = times[high] > times[low] ? (moment - times[low]) / (times[high] - times[low]) : 0;
-    return places[low].map((from, axis) => from + passed * (places[high][axis] - from));
+    const to = beside(places[low], places[high], around);
+    return places[low].map((from, axis) => from + passed * (to[axis] - from));
   };
 
   const slider = (map, groups, zone) => {
     const time = clock(zone);
-    const all = groups.flatMap(({ promesse }) => promesse.tracks.map((track) => ({ ...track, colour: promesse.colour })));
+    const all = groups.flatMap(({ promesse }) => promesse.tracks.map((track) => ({ ...promesse, ...track })));
     const moments = all.flatMap(({ times }) => [times[0], times[times.length - 1]]);
     if (!moments.length) return;
     const [first, last] = [Math.min(...moments), Math.max(...moments)];
@@ -149,7 +163,7 @@ const promesse = (() => {
         const place = at(track, moment);
         if (!place) continue;
         if (places.has(user)) {
-          const line = [places.get(user), place];
+          const line = [places.get(user), beside(places.get(user), place, track.around)];
           L.polyline(line, { renderer, className: "promesse-apart", weight: 2, dashArray: "4 5" }).addTo(now);
         }
         places.set(user, place);
