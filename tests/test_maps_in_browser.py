@@ -12,7 +12,7 @@ import pytest
 from browser import Browser, find_browser
 from matplotlib.colors import to_rgb
 from PIL import Image
-from test_maps import HOSTILE, stroll, walk
+from test_maps import HALL, HOSTILE, stroll, walk, wrapped
 
 import promesse_geo as pg
 from promesse_geo.view import colours
@@ -353,6 +353,34 @@ def test_data_across_the_antimeridian_fills_the_view(look):
     assert browser.run(f"{MAP}.getZoom()") > 10
     assert pixels(browser, colours.ORIGINAL) > 50
     assert browser.run(f"{MAP}.getBounds().contains([-17, 180.099]) && {MAP}.getBounds().contains([-17, 179.9])")
+
+
+@pytest.mark.parametrize(
+    ("x", "moved", "crs", "pieces", "step"),
+    [
+        (wrapped(np.arange(0, 720, 5.0)), wrapped(np.arange(3, 723, 5.0)), 4326, 3, 5),
+        (np.arange(144) % 2 * 500.0, np.arange(144) % 2 * 500.0 + 3, HALL, 1, 500),
+    ],
+)
+def test_no_line_crosses_the_whole_world_but_some_a_hall(look, x, moved, crs, pieces, step):
+    frame, after = (walk(each, np.zeros(144), crs=crs) for each in (x, moved))
+    browser = look(frame.promesse.map(after, attack=None, slider=True))
+    drawn = browser.run(
+        f"(() => {{ const all = []; {MAP}.eachLayer(each => each instanceof L.Polyline && each.options.interactive === "
+        "false && all.push(each.getLatLngs().map(piece => piece.map(place => place.lng)))); return all; })()"
+    )
+    steps = [np.abs(np.diff(piece)) for track in drawn for piece in track]
+    assert [len(track) for track in drawn] == [pieces, pieces]
+    assert sum(map(len, steps)) == 2 * (144 - pieces)
+    assert np.concatenate(steps) == pytest.approx(step, abs=1e-5)
+    dashes = browser.run(
+        "(() => { const range = document.querySelector('.promesse-slider input'), all = [];"
+        "for (let moment = Number(range.min); moment <= Number(range.max); moment += 30) {"
+        f"range.value = moment; range.dispatchEvent(new Event('input')); {MAP}.eachLayer(each => {{"
+        "if (each.options.className != 'promesse-apart') return; const [from, to] = each.getLatLngs();"
+        "all.push(to.lng - from.lng); }); } return all; })()"
+    )
+    assert dashes == pytest.approx([3] * (2 * 143 + 1), abs=1e-5)
 
 
 def test_a_plane_in_metres_has_a_scale_in_metres(look):
