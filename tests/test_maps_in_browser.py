@@ -359,6 +359,7 @@ def test_data_across_the_antimeridian_fills_the_view(look):
     ("x", "moved", "crs", "pieces", "step"),
     [
         (wrapped(np.arange(0, 720, 5.0)), wrapped(np.arange(3, 723, 5.0)), 4326, 3, 5),
+        (np.arange(144) % 2 * 180.0 - 93, np.arange(144) % 2 * 180.0 - 90, 4326, 1, 180),
         (np.arange(144) % 2 * 500.0, np.arange(144) % 2 * 500.0 + 3, HALL, 1, 500),
     ],
 )

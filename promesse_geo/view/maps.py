@@ -62,7 +62,8 @@ def draw_map(
     users : user key or list of them, optional
         Whom to draw; everybody by default.
     period : str or (start, end), optional
-        When: a day as '2008-05-18' (or a month, an hour, a minute), or two times; read in the zone of the data.
+        When: a day as '2008-05-18' (or a month, an hour, a minute; both that clocks show twice), or two times; read
+        in the zone of the data.
     tiles : str, folium.TileLayer or xyzservices.TileProvider, optional
         A background, such as "OpenStreetMap", or the address of a server of your own (as a folium.TileLayer, which
         names its source). Its server learns which places are looked at. By default there is none.

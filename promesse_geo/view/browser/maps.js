@@ -48,8 +48,12 @@ const promesse = (() => {
     group.bindTooltip(lines, { direction: "auto" }).bindPopup(lines);
   };
 
-  /* The copy of a place that is nearest to another, on a map that repeats itself (or not, around being 0). */
-  const beside = (other, [height, x], around) => [height, around ? x + around * Math.round((other[1] - x) / around) : x];
+  /* The copy of a place that is nearest to another, on a map that repeats itself (or not, around being 0): itself if
+     it is half a turn away. */
+  const beside = (other, [height, x], around) => {
+    const away = other[1] - x;
+    return [height, around ? x + around * Math.sign(away) * Math.ceil(Math.abs(away) / around - 0.5) : x];
+  };
 
   /* A track in pieces, none of which goes back across the whole map. */
   const pieces = (places, around) => {
@@ -66,7 +70,8 @@ const promesse = (() => {
     group.promesse = { colour: data.colour, around: data.around, tracks: tracks(data) };
     if (data.lines) {
       for (const { places } of group.promesse.tracks) {
-        L.polyline(pieces(places, data.around), { color: data.colour, weight: data.width, opacity: data.shade, interactive: false }).addTo(group);
+        const style = { color: data.colour, weight: data.width, opacity: data.shade, interactive: false };
+        L.polyline(pieces(places, data.around), style).addTo(group);
       }
     }
     for (const { user, places, times } of group.promesse.tracks) {
