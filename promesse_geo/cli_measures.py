@@ -90,6 +90,7 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
     """Find the points of interest in INPUT: places where users stayed.
 
     OUTPUT is .parquet, .gpkg, .geojson or .csv. It holds true places and user names: it is not for publication.
+    GeoPackage and GeoJSON cut times to milliseconds.
     """
     with in_plain_words():
         check_inputs_stay(output, {"INPUT": context.obj["source"]})

@@ -4,7 +4,7 @@ import glob
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,25 @@ import pyarrow as pa
 import pyogrio
 from pyproj import CRS
 
+from promesse_geo import check
+
+OF_GDAL = (".gpkg", ".geojson", ".json")
+"""Endings of files that GDAL writes."""
+
 OF_SQLITE = ("-wal", "-journal")
 """Endings of files beside a GeoPackage that hold changes not yet in it, or what stood there before them."""
+
+
+def check_file(path: Path, endings: Sequence[str], *, force: bool) -> None:
+    """Say why data cannot be written to a path: its ending, its place, or that GDAL does not reach it."""
+    ending = path.suffix.lower()
+    if ending not in endings:
+        raise ValueError(
+            f"The output {path.name!r} must end with one of {check.listed(endings)}, which says the format."
+        )
+    check_place(path, force=force)
+    if ending in OF_GDAL:
+        _check_gdal_reaches(path.absolute().parent)
 
 
 def check_place(path: Path, *, force: bool) -> None:
@@ -34,7 +51,7 @@ def check_place(path: Path, *, force: bool) -> None:
         )
 
 
-def check_gdal_reaches(folder: Path) -> None:
+def _check_gdal_reaches(folder: Path) -> None:
     """Refuse the folders whose paths GDAL takes for something else."""
     text = str(folder)
     if not text.isprintable() or "!" in text:

@@ -13,19 +13,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
-from pyproj import CRS, Transformer
 
 from promesse_geo import check
 from promesse_geo.columns import Name
+from promesse_geo.fields import (
+    WGS84,
+    check_keys,
+    check_names,
+    coordinate_names,
+    iso,
+    on_the_globe,
+    plain_keys,
+    write_points,
+)
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.output import bare_crs, check_gdal_reaches, check_place, renamed_when_whole, write_layer
+from promesse_geo.output import bare_crs, check_file, renamed_when_whole
 from promesse_geo.space import Sphere
 from promesse_geo.traces import Traces, as_traces
 
 METADATA_KEY = "promesse_geo"
 """Under this key GeoParquet and GeoPackage files hold the mechanism's name and public parameters, as JSON."""
 
-_WGS84 = CRS.from_epsg(4326)
 _ROWS = 1_000_000  # records made into a table at a time
 _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 _TEXT_LIMIT = 2**31  # bytes of text that arrow holds in one array
@@ -65,8 +73,8 @@ def write(
     FileExistsError
         If the file is there, or came while this was written, and `force` is not given.
     FileNotFoundError, ValueError
-        If the folder is not there, the ending is not known, or the format cannot keep the names of two columns
-        apart or a user's key.
+        If the folder is not there, the ending is not known, the format cannot keep the names of two columns apart
+        or a user's key, or the CRS has no way to that of GeoJSON.
 
     Examples
     --------
@@ -94,15 +102,8 @@ def describe_mechanism(mechanism: Mechanism) -> str:
 def check_output(path: str | os.PathLike[str], *, force: bool) -> Callable[[Traces, Path, dict[str, str]], None]:
     """Return what writes this path's format, or say why the path cannot be written; for a check before long work."""
     path = Path(path)
-    if path.suffix.lower() not in _WRITERS:
-        raise ValueError(
-            f"The output {path.name!r} must end with one of {check.listed(list(_WRITERS))}, which says the format."
-        )
-    check_place(path, force=force)
-    save = _WRITERS[path.suffix.lower()]
-    if save in (_write_geopackage, _write_geojson):
-        check_gdal_reaches(path.absolute().parent)
-    return save
+    check_file(path, list(_WRITERS), force=force)
+    return _WRITERS[path.suffix.lower()]
 
 
 def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
@@ -128,7 +129,7 @@ def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
 
 
 def _write_csv(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    _check_keys(traces)
+    check_keys(traces.users)
     schema = next(_tables(traces, _with_text)).schema
     options = csv.WriteOptions(quoting_style="needed")
     with path.open("wb") as file, csv.CSVWriter(file, schema, write_options=options) as writer:
@@ -136,52 +137,18 @@ def _write_csv(traces: Traces, path: Path, about: dict[str, str]) -> None:
             writer.write_table(table)
 
 
-def _write_geopackage(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    _write_by_gdal(traces, path, driver="GPKG", crs=traces.space.crs, about=about)
-
-
 def _write_geojson(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    if traces.space.crs != _WGS84:
-        if traces.space.crs.geodetic_crs is None:
-            raise ValueError(
-                "GeoJSON is in EPSG:4326, and a local grid has no place on the globe. Take another ending."
-            )
-        change = Transformer.from_crs(traces.space.crs, _WGS84, always_xy=True)
-        space = Sphere(_WGS84)
-        traces = replace(traces, points=space.points(*change.transform(*traces.coordinates())), space=space)
-    _write_by_gdal(traces, path, driver="GeoJSON", crs=_WGS84, about={})
+    if traces.space.crs != WGS84:
+        space = Sphere(WGS84)
+        places = on_the_globe(*traces.coordinates(), traces.space.crs)
+        traces = replace(traces, points=space.points(*places), space=space)
+    _write_by_gdal(traces, path, {})
 
 
-def _write_by_gdal(traces: Traces, path: Path, *, driver: str, crs: CRS, about: dict[str, str]) -> None:
-    _check_keys(traces)
-    names = _column_names(traces)
-    own = ["OGC_FID"] if driver == "GeoJSON" else []  # GDAL's numbers, which in GeoPackage get a free name
-    _check_names([*names.values(), *own], fold=str.lower)
-    table = pa.concat_tables(_tables(traces, _with_wkb))
-    number, zone = table.column_names.index(names["time"]), None if traces.names.zone is None else "UTC"
-    unit = "s" if traces.names.unit == "s" else "ms"  # finer, GDAL rounds 59.9996 s up to 60, which nobody reads
-    column = table.column(number).cast(pa.timestamp(unit, zone), safe=False)  # in UTC, for offsets change
-    table = table.set_column(number, pa.field(names["time"], column.type), column)
-    options = {
-        "GPKG": {"FID": _free_name(table.column_names)},
-        "GeoJSON": {"AUTODETECT_JSON_STRINGS": "NO"},  # else a user called "[1]" becomes a list
-    }
-    write_layer(
-        table,
-        path,
-        driver=driver,
-        layer="traces",
-        geometry=names["geometry"],
-        crs=crs,
-        about=about,
-        options=options[driver],
-    )
-
-
-def _free_name(taken: list[str]) -> str:
-    """Name for the GeoPackage's own numbers, which no column may have."""
-    lower = [name.lower() for name in taken]
-    return next(name for name in ("fid", "row", "number", "feature") if name not in lower)
+def _write_by_gdal(traces: Traces, path: Path, about: dict[str, str]) -> None:
+    check_keys(traces.users)
+    table, names = pa.concat_tables(_tables(traces, _with_wkb)), _column_names(traces)
+    write_points(table, path, layer="traces", geometry=names["geometry"], crs=traces.space.crs, about=about)
 
 
 def _column_names(traces: Traces) -> dict[str, str]:
@@ -189,27 +156,6 @@ def _column_names(traces: Traces) -> dict[str, str]:
     names = traces.names
     named = {} if names.user is None else {"user": str(names.user)}
     return named | {"time": "time" if names.time is None else str(names.time), "geometry": str(names.geometry)}
-
-
-def _check_names(names: list[str], *, fold: Callable[[str], str] = str) -> None:
-    """Refuse names that a file would not keep, or not apart."""
-    if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in "".join(names)):
-        raise ValueError("The name of a column holds a NUL or a lone surrogate, which files cannot keep. Rename it.")
-    if len({fold(name) for name in names}) < len(names):
-        raise ValueError(
-            f"The file would have the columns {check.listed(names)}, two of one name. Rename one of them in the frame"
-            f"{'; capitals do not tell them apart in this format' if fold is str.lower else ''}."
-        )
-
-
-def _check_keys(traces: Traces) -> None:
-    """Refuse users whose keys would end early."""
-    bad = sum("\0" in str(user) for user in traces.users)
-    if bad:
-        raise ValueError(
-            f"{check.counted(bad, 'user key holds', 'user keys hold')} a NUL character, which CSV, GeoPackage and "
-            "GeoJSON cannot keep. Rename these users, or write GeoParquet."
-        )
 
 
 def _with_known_zone(traces: Traces) -> Traces:
@@ -233,17 +179,18 @@ def _tables(traces: Traces, locate: Callable[..., list[tuple[str, pa.Array]]]) -
         if "user" in names:
             numbers = np.searchsorted(traces.offsets, np.arange(*rows.indices(traces.records)), side="right") - 1
             columns.insert(0, (names["user"], users.take(pa.array(numbers)).cast(kind)))
-        _check_names([name for name, _ in columns])
+        check_names([name for name, _ in columns])
         yield pa.table(dict(columns))
 
 
 def _keys(users: list[Any]) -> tuple[pa.Array, int]:
     """Integers of 64 bits as such, else text, where both kinds mix too; and how many records a table can hold."""
-    if users and all(not isinstance(user, str) and abs(user) < 2**63 for user in users):
-        return pa.array(users, pa.int64()), _ROWS
-    sizes = [len(str(user).encode()) for user in users]
+    keys = plain_keys(users)
+    if keys and not isinstance(keys[0], str):
+        return pa.array(keys, pa.int64()), _ROWS
+    sizes = [len(str(key).encode()) for key in keys]
     kind = pa.string() if sum(sizes) < _TEXT_LIMIT else pa.large_string()
-    return pa.array(map(str, users), kind), max(min(_ROWS, (_TEXT_LIMIT - 1) // max([1, *sizes])), 1)
+    return pa.array(keys, kind), max(min(_ROWS, (_TEXT_LIMIT - 1) // max([1, *sizes])), 1)
 
 
 def _with_wkb(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> list[tuple[str, pa.Array]]:
@@ -258,29 +205,14 @@ def _with_wkb(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> 
 
 def _with_text(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> list[tuple[str, pa.Array]]:
     """Coordinates as numbers, and the times as ISO 8601."""
-    degrees = traces.space.crs.to_2d().equals(_WGS84, ignore_axis_order=True)  # as everybody takes lon and lat
-    across, along = ("lon", "lat") if degrees else ("x", "y")
-    return [(_column_names(traces)["time"], _iso(times)), (across, pa.array(x)), (along, pa.array(y))]
-
-
-def _iso(times: pa.Array) -> pa.Array:
-    """ISO 8601 in the unit of the times; UTC has its Z, wall clocks none."""
-    zoned = times.type.tz is not None
-    texts = times.cast(pa.timestamp(times.type.unit)).cast(pa.string())
-    width = len("2008-05-17T10:00:04") + {"s": 0, "ms": 4, "us": 7, "ns": 10}[times.type.unit]
-    written = np.empty((len(texts), width + zoned), np.uint8)
-    written[:, :width] = np.frombuffer(texts.buffers()[2] or b"", np.uint8, len(texts) * width).reshape(-1, width)
-    written[:, 10] = ord("T")
-    if zoned:
-        written[:, width] = ord("Z")
-    offsets = np.arange(len(texts) + 1, dtype=np.int32) * (width + zoned)
-    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(written))
+    across, along = coordinate_names(traces.space.crs)
+    return [(_column_names(traces)["time"], iso(times)), (across, pa.array(x)), (along, pa.array(y))]
 
 
 _WRITERS: dict[str, Callable[[Traces, Path, dict[str, str]], None]] = {
     ".parquet": _write_parquet,
     ".geoparquet": _write_parquet,
-    ".gpkg": _write_geopackage,
+    ".gpkg": _write_by_gdal,
     ".csv": _write_csv,
     ".geojson": _write_geojson,
     ".json": _write_geojson,

@@ -13,7 +13,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = (
     ("kernels", "check", "threads"),
     ("space", "columns", "points", "output"),
-    ("records",),
+    ("records", "fields"),
     ("traces",),
     ("days", "pseudonyms", "pairs"),
     ("mechanisms", "preprocess", "pois", "datasets"),

@@ -259,6 +259,66 @@ def test_other_tables_are_no_results(tmp_path, text, city):
             pg.load_results(tmp_path / name)
 
 
+def without_geometry(city):
+    return pd.DataFrame(city.drop(columns="geometry")).assign(lon=city.geometry.x, lat=city.geometry.y)
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_what_holds_no_results_is_not_saved(city, tmp_path, name):
+    table = pg.measure(city, city, [Compression()])
+    placed = gpd.GeoDataFrame(table, geometry=city.geometry.iloc[:1])
+    for other in (city, without_geometry(city), table.drop(columns="unit"), placed, "table"):
+        with pytest.raises(TypeError, match=r"must be what pg\.evaluate .* columns 'metric', 'unit' and 'value'"):
+            pg.save_results(other, tmp_path / name)
+    with pytest.raises(ValueError, match="attrs of the table do not say how it came about"):
+        pg.save_results(pd.DataFrame(table.to_dict()), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+@pytest.mark.parametrize(
+    "column",
+    [["a", 1], ["a\ud800", "b"], [10**30, 1], [object(), object()], [b"a", "b"], [[2.3, 48.9]] * 2],
+    ids=range(6),
+)
+def test_a_column_that_files_do_not_keep_is_named(city, tmp_path, name, column):
+    table = pg.measure(city, city, [Compression(), SpatialError()])
+    with pytest.raises(ValueError, match="The column 'note' of the table cannot be kept by a file"):
+        pg.save_results(table.assign(note=pd.Series(column, dtype=object)), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["results.csv", "results.parquet"])
+def test_columns_of_results_have_names_that_are_text_each_its_own(city, tmp_path, name):
+    table = pg.measure(city, city, [Compression(), SpatialError()])
+    for key in (7, "\ud800"):
+        wide = table.assign(note="a")
+        wide.columns = pd.Index([*table.columns, key], dtype=object)
+        with pytest.raises(ValueError, match=r"The column (7|'\\ud800') of the table cannot be kept by a file"):
+            pg.save_results(wide, tmp_path / name)
+    twice = pd.concat((table, table[["unit"]]), axis=1)
+    twice.attrs.update(table.attrs)
+    with pytest.raises(ValueError, match="several columns named 'unit'"):
+        pg.save_results(twice, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_that_were_cut_within_a_row_are_refused(city, tmp_path):
+    path = tmp_path / "results.csv"
+    pg.save_results(pg.evaluate({"a,\nb": city}, [Promesse(200)], [Compression(), SpatialError()]), path)
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1  # after which quotes are those of fields
+    cuts = [n for n in range(first, len(whole)) if whole[n - 1 : n] != b"\n" or whole[first:n].count(b'"') % 2]
+    assert len(whole) - first - len(cuts) == 3  # rows that are whole
+    for size in (first, *cuts):
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=r"holds no results that pg\.save_results wrote, or not all of them"):
+            pg.load_results(path)
+    path.write_bytes(whole.rsplit(b",", 1)[0] + b"\n")
+    with pytest.raises(ValueError, match="or not all of them"):
+        pg.load_results(path)
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [

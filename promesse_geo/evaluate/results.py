@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -24,6 +26,8 @@ _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely"
 _ENDINGS = (".parquet", ".csv")
 _COMMENT = "# "
 _NUMBERS = ["value", "seconds"]
+_COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
+_ABOUT = "metrics"  # in the attrs of both
 
 
 def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +70,8 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     Raises
     ------
     TypeError, ValueError, OSError
-        If the table is none, the ending is another one, or the file cannot be written.
+        If the table is none of `evaluate` or `measure` or has no `attrs`, a column is one that files do not keep,
+        the ending is another one, or the file cannot be written.
 
     Examples
     --------
@@ -79,8 +84,7 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     >>> again.equals(results), again.attrs == results.attrs
     (True, True)
     """
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(check.refuse("table", "save_results", "what pg.evaluate returned", table))
+    _check_table(table)
     target = check_results_output(path, force=force)
     about = _as_json(table.attrs)
     with renamed_when_whole(target, force=force) as temporary:
@@ -89,6 +93,36 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
         else:
             text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # else "\r" ends a row
             temporary.write_text(f"{_COMMENT}{about}\n{text}", encoding="utf-8")
+
+
+def _check_table(table: Any) -> None:
+    """Refuse what holds no results, such as positions, and columns that would not come back."""
+    if not isinstance(table, pd.DataFrame) or isinstance(table, gpd.GeoDataFrame) or not set(table) >= _COLUMNS:
+        rule = f"what pg.evaluate or pg.measure returned, with columns {check.listed(sorted(_COLUMNS))}"
+        raise TypeError(check.refuse("table", "save_results", rule, table))
+    if _ABOUT not in table.attrs:
+        raise ValueError(
+            "The attrs of the table do not say how it came about; pandas drops them where tables are joined. Give them "
+            "back, as in table.attrs.update(results.attrs)."
+        )
+    if not table.columns.is_unique:
+        twice = check.listed(table.columns[table.columns.duplicated()].unique().tolist())
+        raise ValueError(f"The table has several columns named {twice}. Rename all but one.")
+    for name, column in table.items():
+        if not isinstance(name, str) or not _is_kept([name]) or not _is_kept(column):
+            raise ValueError(
+                f"The column {name!r} of the table cannot be kept by a file: its name is no text, or it mixes text "
+                "with something else, or holds bytes, objects or a lone surrogate. Make it text or numbers, or drop it."
+            )
+
+
+def _is_kept(values: Any) -> bool:
+    """Whether values are of one kind that both formats have, such as text or numbers."""
+    try:
+        kind = pa.array(values, from_pandas=True).type
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return False
+    return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
 def _as_json(about: Mapping[Any, Any]) -> str:
@@ -127,17 +161,19 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     ValueError, OSError
-        If the file is not there or not of the kind.
+        If the file is not there, not of the kind, or was cut within a row.
     """
     source = _checked(path, owner="load_results")
     try:
         table = pd.read_parquet(source) if source.suffix.lower() == ".parquet" else _from_csv(source)
-        if not {"metric", "value", "unit"} <= set(table.columns) or "metrics" not in table.attrs:
+        if not set(table) >= _COLUMNS or _ABOUT not in table.attrs:
             raise ValueError("neither of evaluate nor of measure")
-    except (pa.ArrowException, ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (pa.ArrowException, csv.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
         if isinstance(error, OSError):
             raise
-        raise ValueError(f"The file {str(source)!r} holds no results that pg.save_results wrote.") from error
+        raise ValueError(
+            f"The file {str(source)!r} holds no results that pg.save_results wrote, or not all of them."
+        ) from error
     return table
 
 
@@ -146,9 +182,13 @@ def _from_csv(source: Path) -> pd.DataFrame:
         first = file.readline()
         if not first.startswith(_COMMENT):
             raise ValueError("no first line of save_results")
-        table = pd.read_csv(file, dtype="str", keep_default_na=False)
-    if not isinstance(table.index, pd.RangeIndex):
-        raise ValueError("more fields than heads")
+        text = file.read()
+    if not text.endswith("\n"):
+        raise ValueError("cut within a line")
+    heads, *rows = filter(None, csv.reader(io.StringIO(text, newline=""), strict=True))
+    if any(len(row) != len(heads) for row in rows):
+        raise ValueError("more or fewer fields than heads")
+    table = pd.DataFrame(rows, columns=heads, dtype="str")
     for name in table.columns.intersection(_NUMBERS):  # to the last digit
         table[name] = np.array([float(text) if text else math.nan for text in table[name]])
     if "seed" in table:
