@@ -10,13 +10,16 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import mistune
 import nbformat
 from browser import Browser, find_browser
 from lab import Lab
 from PIL import Image
+from readme import README
 
 import promesse_geo as pg
 from notebooks import FOLDER, small_notebook
+from promesse_geo.demo import run_demo
 from promesse_geo.view.comparisons import trade_off
 from promesse_geo.view.distributions import space_time, spatial_error
 from promesse_geo.view.figures import overview
@@ -24,6 +27,13 @@ from promesse_geo.view.figures import overview
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 LARGEST = 200_000
 SCREEN = {"width": 1280, "height": 800}
+_STYLE = """
+body { font: 15px/1.5 sans-serif; max-width: 900px; margin: 24px auto; color: #1f2328; }
+img { max-width: 100%; } a { color: #0969da; text-decoration: none; }
+pre, code { background: #f6f8fa; font: 13px/1.45 monospace; } pre { padding: 12px; }
+table { border-collapse: collapse; font-size: 13px; margin-bottom: 14px; } td, th { border: 1px solid #d1d9e0; padding: 3px 9px; }
+h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: 6px; }
+"""
 
 
 def write(name: str, drawn: bytes) -> None:
@@ -32,7 +42,7 @@ def write(name: str, drawn: bytes) -> None:
     with Image.open(io.BytesIO(drawn)) as picture:
         picture.convert("RGB").save(file, optimize=True)
         if file.stat().st_size >= LARGEST:
-            picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(file, optimize=True)
+            picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
     sys.stdout.write(f"{file.name}: {file.stat().st_size:,} bytes\n")
 
 
@@ -72,6 +82,18 @@ def write_figures() -> None:
         write(name, stream.getvalue())
 
 
+def write_readme(browser: Browser, folder: Path) -> None:
+    """The picture of the README, which the demo draws, and its first screen."""
+    run_demo(folder / "demo")
+    write("before_after", (folder / "demo" / "overview.png").read_bytes())
+    page = mistune.create_markdown(escape=False, plugins=["table"])(README.read_text(encoding="utf-8"))
+    head = f'<meta charset="utf-8"><base href="{README.parent.as_uri()}/"><style>{_STYLE}</style>'
+    (folder / "readme.html").write_text(f"<!doctype html>{head}<body>{page}</body>", encoding="utf-8")
+    browser.open(folder / "readme.html", width=1000, height=1400)
+    browser.settle()
+    write("readme", browser.picture())
+
+
 def write_screens(browser: Browser, folder: Path) -> None:
     """JupyterLab with a map, and what a reader sees first of two notebooks."""
     (folder / "notebooks").mkdir()
@@ -96,6 +118,7 @@ def main() -> None:
         folder = Path(name)
         write_figures()
         with Browser(find_browser() or "chromium", folder / "browser") as browser:
+            write_readme(browser, folder)
             write_maps(browser, folder)
             write_screens(browser, folder)
 
