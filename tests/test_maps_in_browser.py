@@ -114,12 +114,15 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
     assert redder > (picture[..., 2] - picture[..., 0] > 40).sum()  # the original shows beside what lies on it
 
 
-def test_nothing_that_is_drawn_hides_behind_the_legend(look, city, safe):
-    browser = look(city.promesse.map(safe))
+@pytest.mark.parametrize("size", [(1280, 800), (1000, 600), (700, 900)])
+def test_nothing_that_is_drawn_hides_behind_the_legend_or_the_remarks(look, city, safe, size):
+    browser = look(city.promesse.map(safe, points=300), width=size[0], height=size[1])
     hidden = browser.run(
-        "(() => { const legend = document.querySelector('.leaflet-control-layers').getBoundingClientRect();"
+        "(() => { const boxes = ['.leaflet-control-layers', '.promesse-note'].map("
+        "each => document.querySelector(each).getBoundingClientRect());"
         "return [...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
-        ".filter(box => box.right > legend.left && box.top < legend.bottom).length; })()"
+        ".filter(poi => boxes.some(box => poi.right > box.left && poi.left < box.right && poi.bottom > box.top"
+        " && poi.top < box.bottom)).length; })()"
     )
     assert hidden == 0
 

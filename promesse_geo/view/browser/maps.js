@@ -105,7 +105,7 @@ const promesse = (() => {
   const below = (map, group) =>
     map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
 
-  /* Scale, remarks, and a view of the corners (south-west, north-east) that the legend does not cover.
+  /* Scale, remarks, and a view of the corners (south-west, north-east) that neither legend nor remarks cover.
      A legend that would lie on the zoom buttons opens when it is pointed at. */
   const furnish = (map, control, { corners, closest, remarks }) => {
     const container = map.getContainer();
@@ -119,9 +119,14 @@ const promesse = (() => {
     }
     if (corners) {
       const legend = container.querySelector(".leaflet-control-layers");
+      const said = container.querySelector(".promesse-note") || { offsetWidth: 0, offsetHeight: 0 };
       const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, 45] };
-      const beside = { ...padding, paddingBottomRight: [legend.offsetWidth + 20, 45] };
-      const under = { ...padding, paddingTopLeft: [50, legend.offsetHeight + 20] };
+      const widest = Math.max(legend.offsetWidth, said.offsetWidth);
+      const beside = { ...padding, paddingBottomRight: [widest + 20, 45] };
+      const under = {
+        paddingTopLeft: [50, legend.offsetHeight + 20],
+        paddingBottomRight: [25, Math.max(45, said.offsetHeight + 30)],
+      };
       const room = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
         const taken = L.point(left + right, top + bottom);
         const { x, y } = map.getSize().subtract(taken);
