@@ -31,7 +31,8 @@ _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 900px; margin: 24px auto; color: #1f2328; }
 img { max-width: 100%; } a { color: #0969da; text-decoration: none; }
 pre, code { background: #f6f8fa; font: 13px/1.45 monospace; } pre { padding: 12px; }
-table { border-collapse: collapse; font-size: 13px; margin-bottom: 14px; } td, th { border: 1px solid #d1d9e0; padding: 3px 9px; }
+table { border-collapse: collapse; font-size: 13px; margin-bottom: 14px; }
+td, th { border: 1px solid #d1d9e0; padding: 3px 9px; }
 h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: 6px; }
 """
 

@@ -119,13 +119,14 @@ const promesse = (() => {
     }
     if (corners) {
       const legend = container.querySelector(".leaflet-control-layers");
-      const said = container.querySelector(".promesse-note") || { offsetWidth: 0, offsetHeight: 0 };
+      const said = (container.querySelector(".promesse-note") || legend).getBoundingClientRect();
+      const below = remarks.length ? Math.ceil(container.getBoundingClientRect().bottom - said.top) : 0;
       const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, 45] };
-      const widest = Math.max(legend.offsetWidth, said.offsetWidth);
+      const widest = Math.max(legend.offsetWidth, Math.ceil(said.width));
       const beside = { ...padding, paddingBottomRight: [widest + 20, 45] };
       const under = {
         paddingTopLeft: [50, legend.offsetHeight + 20],
-        paddingBottomRight: [25, Math.max(45, said.offsetHeight + 30)],
+        paddingBottomRight: [25, Math.max(45, below + 20)],
       };
       const room = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
         const taken = L.point(left + right, top + bottom);
@@ -233,7 +234,7 @@ const promesse = (() => {
     follow(one, other);
     follow(other, one);
     const [wide, near] = one.getZoom() <= other.getZoom() ? [one, other] : [other, one];
-    near.setView(wide.getCenter(), wide.getZoom(), { animate: false });
+    near.setView(wide.getCenter(), wide.getZoom(), { reset: true }); // else by whole pixels
     other.getContainer().classList.add("promesse-pair");
   };
 
