@@ -166,7 +166,10 @@ def test_users_and_period_look_closer(city, safe):
     assert names(drawn)[0] == f"Original: {len(days):,} records"
     assert original.data["users"] == protected.data["users"] == ["user-001"]
     first, last = pd.Timestamp("2024-03-04 09:00", tz="UTC"), pd.Timestamp("2024-03-04 13:00", tz="Europe/Paris")
+    assert "Only records of a period are drawn: 2024-03-04." in call_in(drawn, "furnish").data["remarks"]
     later = city.promesse.map(users="user-001", period=("2024-03-04 09:00", last))
+    said = f"Only records of a period are drawn: 2024-03-04 09:00 to {last}."
+    assert said in call_in(later, "furnish").data["remarks"]
     assert (
         names(city.promesse.map(period="2024-03-04T09"))[0]
         == names(city.promesse.map(period=("2024-03-04T09:00", np.datetime64("2024-03-04T09:59:59.999999999"))))[0]
@@ -233,7 +236,7 @@ def test_a_map_is_thinned_and_says_so(city, safe):
     assert names(drawn)[0] == f"Original: {len(city):,} records (100 drawn)"
     assert not original.data["lines"]
     assert call_in(drawn, "furnish").data["remarks"] == [
-        "At most 100 records of a layer are drawn, evenly taken and not joined by lines.",
+        "At most 100 records of a layer are drawn, evenly taken; larger layers have no lines.",
         "Times are told in UTC.",
         "Shows true locations: not for publication.",
     ]
@@ -340,7 +343,8 @@ def test_nothing_at_all_is_a_map_that_says_so():
     nothing.promesse.map_pair(nothing)
     empty = stroll().promesse.map(period="1999-01-01", slider=True)
     assert names(empty)[0] == "Original: 0 records"
-    assert call_in(empty, "furnish").data["remarks"] == ["Shows true locations: not for publication."]
+    period = "Only records of a period are drawn: 1999-01-01."
+    assert call_in(empty, "furnish").data["remarks"] == [period, "Shows true locations: not for publication."]
 
 
 def test_one_point_is_looked_at_from_near_by():

@@ -107,7 +107,8 @@ def draw_map(
     corners, far = bounds_of(layers)
     base = new_map(tiles=tiles, offline=check.flag(offline, name="offline", owner="map"), flat=ground.flat, owner="map")
     times = _moving(before, after, records) if slider else _told(before)
-    groups = _fill(base, layers, corners, [*_remarks(records, points, far=far, flat=ground.flat), *times, _SECRET])
+    remarks = [*_limited(period), *_remarks(records, points, far=far, flat=ground.flat), *times, _SECRET]
+    groups = _fill(base, layers, corners, remarks)
     if slider:
         _check_few(before, after)
         Call("slider", [base, groups[: len(records)]], map_zone(before)).add_to(base)
@@ -160,7 +161,7 @@ def draw_map_pair(
     records = _record_layers(before, after, ground, most=points)
     found = _attacked(before, after, ground, attack)
     corners, far = bounds_of(records + found)
-    remarks = _remarks(records, points, far=far, flat=ground.flat)
+    remarks = [*_limited(period), *_remarks(records, points, far=far, flat=ground.flat)]
     figure = Figure()
     maps: list[Map] = []
     for number, layers in enumerate(([records[0], *found[:1]], [*records[1:], *found[1:]])):
@@ -211,7 +212,7 @@ def _remarks(records: list[Layer], points: int, *, far: bool, flat: bool) -> lis
     """What whoever looks at the map must know."""
     remarks = []
     if not all(layer.data["lines"] for layer in records):
-        remarks.append(f"At most {points:,} records of a layer are drawn, evenly taken and not joined by lines.")
+        remarks.append(f"At most {points:,} records of a layer are drawn, evenly taken; larger layers have no lines.")
     if far:
         remarks.append("A few records lie far outside of this view.")
     beyond = 0 if flat else sum(int((np.abs(layer.places[:, 1]) > _EDGE).sum()) for layer in records)
@@ -220,6 +221,15 @@ def _remarks(records: list[Layer], points: int, *, far: bool, flat: bool) -> lis
             f"Drawn at the map's edge, {_EDGE:.2f}° north or south: {check.counted(beyond, 'record')} beyond it."
         )
     return remarks
+
+
+def _limited(period: Any) -> list[str]:
+    """What must be known of a map of a period."""
+    if period is None:
+        return []
+    return [
+        f"Only records of a period are drawn: {period if isinstance(period, str) else ' to '.join(map(str, period))}."
+    ]
 
 
 def _told(traces: Traces) -> list[str]:
