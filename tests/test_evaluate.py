@@ -462,6 +462,33 @@ def test_seeds_are_kept_to_the_digit(city, tmp_path, seeds, ending):
     assert pg.load_results(tmp_path / f"results{ending}").seed.dropna().tolist() == seeds
 
 
+def test_a_file_that_was_cut_between_rows_is_refused(city, tmp_path):
+    table = pg.evaluate({"c": city}, [Promesse(100), Promesse(200)], [Compression()])
+    pg.save_results(table, tmp_path / "results.csv")
+    lines = (tmp_path / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    assert pg.load_results(tmp_path / "results.csv").attrs == table.attrs
+    for kept in (2, 3):
+        (tmp_path / "cut.csv").write_text("".join(lines[:kept]), encoding="utf-8")
+        with pytest.raises(ValueError, match="or not all of them"):
+            pg.load_results(tmp_path / "cut.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("value", ["x", "y"]),
+        ("value", [True, False]),
+        ("seed", ["1", "2"]),
+        ("seconds", ["1", "2"]),
+        ("note", ["x" * 131_073] * 2),
+    ],
+)
+def test_results_that_would_not_come_back_are_not_saved(city, tmp_path, name, values):
+    table = pg.evaluate({"c": city}, [Promesse(100), Promesse(200)], [Compression()])
+    with pytest.raises(ValueError, match=f"The column '{name}' of the table cannot be kept"):
+        pg.save_results(table.assign(**{name: values}), tmp_path / "results.csv")
+
+
 def test_a_mechanism_may_have_slots(city):
     table = pg.evaluate({"c": city}, [Slotted()], [Compression()], seeds=2)
     assert table.seed.tolist() == [0, 1]

@@ -311,6 +311,20 @@ def test_metrics_of_one_name_are_not_mixed():
     assert axes.get_ylabel() == "POIs found again, F-score (%)"
 
 
+def test_a_parameter_that_ends_like_epsilon_is_another():
+    mechanisms = ["Two(start_epsilon=10.0, epsilon=100.0)", "Two(start_epsilon=20.0, epsilon=300.0)"]
+    axes = trade_off(results_of(mechanisms, [1, 2], [3, 4]))
+    assert [text.get_text() for text in axes.texts] == ["100", "300"]
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["Two, start_epsilon = 10.0", "Two, start_epsilon = 20.0"]
+
+
+def test_the_papers_marks_below_zero_are_drawn():
+    row = {"row": "a", "paper": -4.0, "spread": 0.0, "unit": "m"}
+    axes = beside_paper(pd.DataFrame([{**row, "ours": -5.0}, {**row, "ours": 2.0}]))
+    assert axes.get_xlim()[0] < -5 < 2 < axes.get_xlim()[1]
+
+
 def test_values_below_zero_are_within_the_axes():
     axes = trade_off(results_of(["Promesse(epsilon=100)"], [-7], [-3]))
     assert axes.get_xlim()[0] < -3 < axes.get_xlim()[1]
@@ -322,6 +336,10 @@ def test_what_is_no_table_of_results_is_refused():
     for wrong in (results.assign(value="1"), pd.concat([results, results[["value"]]], axis=1), None):
         with pytest.raises(TypeError, match=r"The 'results' parameter of trade_off must be what pg\.evaluate returned"):
             trade_off(wrong)
+    with pytest.raises(TypeError, match="The 'privacy or utility' parameter of trade_off must be text"):
+        trade_off(results, privacy=pg.PoiRetrieval())
+    missing = trade_off(results.assign(value=pd.array([1.0, 2.0], dtype="Float64")))
+    assert missing.lines[0].get_xydata().tolist() == [[2, 1]]
     for wrong in (pd.DataFrame({"a": [1]}), None):
         with pytest.raises(TypeError, match=r"The 'table' parameter of beside_paper must be one of the tables"):
             beside_paper(wrong)

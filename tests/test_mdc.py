@@ -74,9 +74,11 @@ class TestWhatIsRead:
 
     def test_files_in_folders_below_are_told(self, tmp_path):
         folder = write_challenge(tmp_path / "mdc")
-        write_challenge(folder / "more")
-        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in folders of '.*mdc'\. Name those, too\."):
+        for name in ("more", ".kept"):
+            write_challenge(folder / name, [("099", *RECORDS[0][1:])], name="GPS_99.CSV")
+        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in folders below those in 'source'\. Name these"):
             check_all(read_mdc(folder))
+        assert len(set(read_mdc([folder, folder / "more"])["user"])) > len(set(read_mdc(folder / "gps.csv")["user"]))
 
     @LAYOUTS
     def test_a_file_by_its_path_as_text(self, tmp_path, write):

@@ -133,6 +133,25 @@ def test_an_index_of_other_data_projects_nothing(city):
         metric.project(city, city, index=metric.index(city.iloc[:9]))
 
 
+def test_an_index_of_data_in_another_order_is_refused():
+    def day(*places) -> gpd.GeoDataFrame:
+        x, y = np.repeat(places, 20, axis=0).T
+        times = pd.date_range("2024-01-01", periods=len(x), freq="10min", tz="UTC")
+        return gpd.GeoDataFrame({"user": "a", "time": times}, geometry=gpd.points_from_xy(x, y), crs=4326)
+
+    home, work = (6.62, 46.52), (6.57, 46.50)
+    metric = pg.SpatialError()
+    one, other = day(home, work, work, home), day(work, home, home, work)
+    metric.detail(one, one, index=metric.index(one))
+    with pytest.raises(ValueError, match="was made of other original data"):
+        metric.detail(one, one, index=metric.index(other))
+    plane = [
+        day(*((500_010 + x, 5e6) for x in walk)).set_crs(32632, allow_override=True) for walk in ((0, 10, 0), (2, 6, 2))
+    ]
+    with pytest.raises(ValueError, match="was made of other original data"):
+        metric.detail(plane[0], plane[0], index=metric.index(plane[1]))
+
+
 def test_a_foot_without_a_place_in_the_published_crs_is_told():
     west = gpd.GeoDataFrame(
         {"user": ["a", "a"], "time": pd.date_range("2024-01-01", periods=2, freq="1h", tz="UTC")},

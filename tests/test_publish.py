@@ -6,6 +6,7 @@ import zlib
 from time import perf_counter
 from unittest import mock
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -63,10 +64,16 @@ def test_smoothed_parts_pass_but_for_their_digits(parts, safe):
     assert verdicts(table)["last points are away"] in ("passed", "look")
 
 
+def make_hours(hours: np.ndarray) -> gpd.GeoDataFrame:
+    times = pd.Timestamp("2000-01-03") + pd.to_timedelta(hours, unit="h")
+    places = gpd.points_from_xy(4.8 + 0.01 * np.arange(len(hours)), np.full(len(hours), 45.7))
+    return gpd.GeoDataFrame({"user": "a", "time": times}, geometry=places, crs=4326)
+
+
 def test_data_that_nobody_prepared_are_told(safe):
     city = pg.make_city(users=3, days=3)
     paused, dated = (
-        "3 traces with pauses of more than 4 h, across which smoothing runs on",
+        "3 traces with pauses of 4 h or more, across which smoothing runs on",
         "days as they were recorded",
     )
     said = reason(city.promesse.check(city.promesse.smooth(200)), "data are prepared")
@@ -77,6 +84,13 @@ def test_data_that_nobody_prepared_are_told(safe):
     cut = pg.split_gaps(city, seed=1)
     said = reason(cut.promesse.check(cut.promesse.smooth(200)), "data are prepared")
     assert said.startswith(f"the original has {dated}, not those")
+    late = pg.collapse_empty_days(city)
+    late.loc[late["user"] == late["user"].iloc[0], "time"] += pd.Timedelta("2000D")
+    assert dated in reason(late.promesse.check(late.promesse.smooth(200)), "data are prepared")
+    every_4_hours = make_hours(4 * np.arange(5))
+    assert reason(every_4_hours.promesse.check(every_4_hours), "data are prepared").startswith(
+        "the original has 1 trace"
+    )
     empty = safe[:0]
     assert verdicts(empty.promesse.check(empty))["data are prepared"] == "not comparable"
 

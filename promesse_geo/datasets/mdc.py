@@ -14,17 +14,9 @@ from pyarrow import csv
 from promesse_geo import check
 from promesse_geo.datasets import batch
 from promesse_geo.datasets.last_line import CUT, end_of, judge
+from promesse_geo.datasets.mdc_files import GPS, HEADER, fields, find_tables, is_records, is_table
 from promesse_geo.traces import Traces
 
-_HEADER = (
-    *("userid", "time", "tz", "gps_time", "altitude", "longitude", "latitude", "speed", "heading"),
-    *("horizontal_accuracy", "horizontal_dop", "vertical_accuracy", "vertical_dop", "speed_accuracy"),
-    *("heading_accuracy", "time_since_gps_boot"),
-)
-_GPS = (
-    *("db_key", "time", "longitude", "latitude", "altitude", "speed", "speed_accuracy", "horizontal_dop"),
-    *("horizontal_accuracy", "vertical_dop", "vertical_accuracy", "time_since_gps_boot"),
-)
 _RECORDS = ("db_key", "userid", "time", "tz", "type")
 _TYPES = {
     "db_key": pa.int64(),
@@ -33,7 +25,6 @@ _TYPES = {
     "longitude": pa.float64(),
     "latitude": pa.float64(),
 }
-_ENDINGS = (".csv", ".tsv", ".txt")
 _BLOCK = 1 << 26  # bytes of records.csv in memory
 
 
@@ -99,7 +90,7 @@ def read_mdc(
     ['017']
     """
     wanted = batch.wanted_users(users, owner="read_mdc")
-    files, records = _files([source] if isinstance(source, (str, os.PathLike)) else list(source))
+    files, records = find_tables([source] if isinstance(source, (str, os.PathLike)) else list(source))
     if not files or (wanted is not None and not wanted):
         raise ValueError("Nothing is to be read: 'source' or 'users' of read_mdc is an empty list.")
     parse = partial(_parse, records=records, wanted=wanted)
@@ -112,71 +103,16 @@ def read_mdc(
     return traces if as_traces else traces.to_frame()
 
 
-def _files(sources: Sequence[str | os.PathLike[str]]) -> tuple[list[Path], list[Path]]:
-    """Return the files with places, and the tables of records among the paths."""
-    found: list[Path] = []
-    for path in map(Path, sources):
-        if not path.exists():
-            raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
-        found += _in_folder(path) if path.is_dir() else [path]
-    twice = len(found) - len({path.resolve() for path in found})
-    if twice:
-        raise ValueError(f"{check.counted(twice, 'file')} would be read twice: the paths in 'source' overlap.")
-    records = [path for path in found if _is_records(path)]
-    files = [path for path in found if path not in records]
-    if records and not files:
-        raise FileNotFoundError(f"{str(records[0])!r} holds no places: they stand in gps.csv.")
-    return files, records
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    """Return the files named after GPS, or else all that are no tables of records, or else these."""
-    files = sorted(file for file in folder.iterdir() if file.name.lower().endswith(_ENDINGS) and file.name[0] != ".")
-    named = [file for file in files if "gps" in file.name.lower()]
-    others = [file for file in files if not _is_records(file)]
-    if not files:
-        raise FileNotFoundError(f"The folder {str(folder)!r} holds no file of MDC (gps.csv, or others, .csv too).")
-    _check_layouts(folder, others if len(others) < len(files) else [])
-    below = sum(file.name.lower().endswith(_ENDINGS) for file in folder.glob("*/**/*gps*"))
-    if below:
-        check.tell(f"Not read: {check.counted(below, 'GPS file')} in folders of {str(folder)!r}. Name those, too.")
-    return named or others or files
-
-
-def _check_layouts(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse files of the challenge beside the tables of the campaign, which may hold the same records."""
-    firsts = {}
-    for file in files:
-        if file.is_file() and os.access(file, os.R_OK):  # else it is told when it is read
-            with file.open("rb") as lines:
-                firsts[file.name] = _fields(lines.readline(1 << 16))
-    challenge = [name for name, first in firsts.items() if not set(first).isdisjoint(_HEADER)]
-    campaign = [name for name, first in firsts.items() if len(first) == len(_GPS) and name not in challenge]
-    if challenge and campaign:
-        raise ValueError(
-            f"The folder {str(folder)!r} holds both layouts of MDC, which may hold the same records: with a header "
-            f"({challenge[0]!r}) and, beside a table of records, without one ({campaign[0]!r}). Name the files to read."
-        )
-
-
-def _fields(line: bytes) -> tuple[str, ...]:
-    return tuple(line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").rstrip("\r\n").split("\t"))
-
-
-def _is_records(path: Path) -> bool:
-    return "record" in path.name.lower() and "gps" not in path.name.lower()
-
-
 def _parse(name: str, content: bytes, *, records: Sequence[Path], wanted: set[str] | None) -> list[batch.Part]:
     """Make the parts of one file, one a user."""
     content = content.removeprefix(b"\xef\xbb\xbf")
-    header = _fields(content[: content.find(b"\n")] if b"\n" in content else content)
-    has_header = not set(header).isdisjoint(_HEADER)
+    header = fields(content[: content.find(b"\n")] if b"\n" in content else content)
+    has_header = not set(header).isdisjoint(HEADER)
     if has_header:
         table = _read_challenge(name, content, header=header)
         codes, users = _as_codes(table.column("userid"))
     else:
-        table = _read(name, content, columns=_GPS, take=_GPS[:4])
+        table = _read(name, content, columns=GPS, take=GPS[:4])
         codes, users = _look_up(table.column("db_key"), records or _records_beside(name))
     if (codes == -1).all():
         raise ValueError(_complaint(name, f"none of its {check.counted(len(codes), 'record')} has a user"))
@@ -240,7 +176,7 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 def _records_beside(name: str) -> list[Path]:
     folder = Path(name).parent
     usual = folder / "records.csv"
-    others = [file for file in sorted(folder.iterdir()) if _is_records(file) and file.suffix.lower() in _ENDINGS]
+    others = [file for file in sorted(folder.iterdir()) if is_records(file) and is_table(file)]
     if not usual.exists() and not others:
         raise ValueError(_complaint(name, "it has no header, and there is no records.csv beside it to tell the users"))
     return [usual] if usual.exists() else others

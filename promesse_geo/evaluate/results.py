@@ -28,6 +28,7 @@ _COMMENT = "# "
 _NUMBERS = ["value", "seconds"]
 _COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
 _ABOUT = "metrics"  # in the attrs of both
+_ROWS = "rows of this file"
 
 
 def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,12 +87,13 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     """
     _check_table(table)
     target = check_results_output(path, force=force)
-    about = _as_json(table.attrs)
+    _as_json(table.attrs)
     with renamed_when_whole(target, force=force) as temporary:
         if target.suffix.lower() == ".parquet":
             table.to_parquet(temporary, index=False)
         else:
             text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # else "\r" ends a row
+            about = _as_json({**table.attrs, _ROWS: len(table)})
             temporary.write_text(f"{_COMMENT}{about}\n{text}", encoding="utf-8")
 
 
@@ -109,19 +111,25 @@ def _check_table(table: Any) -> None:
         twice = check.listed(table.columns[table.columns.duplicated()].unique().tolist())
         raise ValueError(f"The table has several columns named {twice}. Rename all but one.")
     for name, column in table.items():
-        if not isinstance(name, str) or not _is_kept([name]) or not _is_kept(column):
+        numbers_only = name in (*_NUMBERS, "seed")
+        if not isinstance(name, str) or not _is_kept([name]) or not _is_kept(column, numbers_only=numbers_only):
             raise ValueError(
                 f"The column {name!r} of the table cannot be kept by a file: its name is no text, or it mixes text "
-                "with something else, or holds bytes, objects or a lone surrogate. Make it text or numbers, or drop it."
+                "with something else, or holds bytes, objects, a lone surrogate or endless text, or no numbers where "
+                "there must be some. Make it text or numbers, or drop it."
             )
 
 
-def _is_kept(values: Any) -> bool:
-    """Whether values are of one kind that both formats have, such as text or numbers."""
+def _is_kept(values: Any, *, numbers_only: bool = False) -> bool:
+    """Whether values are of one kind that both formats have, such as text that is not endless or numbers."""
     try:
         kind = pa.array(values, from_pandas=True).type
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return False
+    if numbers_only and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+        return False
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return max((len(text) for text in values if isinstance(text, str)), default=0) <= csv.field_size_limit()
     return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
@@ -193,7 +201,10 @@ def _from_csv(source: Path) -> pd.DataFrame:
         table[name] = np.array([float(text) if text else math.nan for text in table[name]])
     if "seed" in table:
         table["seed"] = pd.array([int(text) if text else pd.NA for text in table["seed"]], dtype="Int64")
-    table.attrs.update(json.loads(first.removeprefix(_COMMENT)))
+    about = json.loads(first.removeprefix(_COMMENT))
+    if about.pop(_ROWS, len(table)) != len(table):  # older files do not say
+        raise ValueError("cut between rows")
+    table.attrs.update(about)
     return table
 
 

@@ -15,6 +15,7 @@ from promesse_geo.pairs import Pairs, align
 from promesse_geo.traces import Traces, as_traces
 
 _CHUNK = 32_768  # values marked at a time
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 
 Detail = pd.DataFrame | pd.Series
 """What a metric finds, on its own index: per trace, record or query."""
@@ -153,22 +154,26 @@ class Metric(ABC):
 
 
 def mark_of(traces: Traces) -> bytes:
-    """A fingerprint that costs no more than reading the data: space, offsets, and all bits by their places."""
+    """A fingerprint that costs little more than reading the data: space, offsets, and all bits by their places."""
     mark = hashlib.blake2b(repr((type(traces.space).__name__, traces.space.crs.to_wkt())).encode())
     for values in (traces.points, traces.times, traces.offsets):
-        mark.update(_marks(values.reshape(-1).view(np.int64)).tobytes())
+        mark.update(_marks(values.reshape(-1).view(np.uint64)).tobytes())
     return mark.digest()
 
 
 def _marks(bits: np.ndarray) -> np.ndarray:
-    """For each chunk the sum of its mixed bits, weighted by their places, modulo 2^64."""
-    marks = np.empty(-(-len(bits) // _CHUNK), np.int64)
-    weights = np.arange(1, 2 * _CHUNK, 2)
+    """For each chunk the sum of its bits, mixed with their places so that no sum of changes cancels; modulo 2^64."""
+    marks = np.empty(-(-len(bits) // _CHUNK), np.uint64)
+    places = np.arange(_CHUNK, dtype=np.uint64) * _ODD
 
     def mark(first: int, last: int) -> None:
         for chunk in range(first, last):
             part = bits[chunk * _CHUNK : (chunk + 1) * _CHUNK]
-            marks[chunk] = np.dot(part ^ (part >> 32), weights[: len(part)])
+            mixed = part + places[: len(part)]
+            mixed ^= mixed >> np.uint64(32)
+            mixed *= _ODD
+            mixed ^= mixed >> np.uint64(29)
+            marks[chunk] = mixed.sum()
 
     threads.run(mark, np.append(threads.even(len(bits))[:-1] // _CHUNK, len(marks)))
     return marks

@@ -22,6 +22,7 @@ from promesse_geo.traces import Traces, as_traces, read_frame
 
 _FEW = 5  # times that are next to true ones for one chance in a hundred, where half of all are and one in ten by chance
 _PAUSE = DAY // 6  # where prepare cuts
+_LONGEST = 1_000 * DAY  # more are hardly prepared
 _PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new", "stays are hidden")
 
 
@@ -97,15 +98,15 @@ def _prepared(before: Traces) -> Finding:
     test, reasons = "data are prepared", []
     if not before.records:
         return Finding(test, NOT_COMPARABLE, "there is no original")
-    paused = (np.diff(before.times) > _PAUSE) & (np.diff(before.trace_numbers) == 0)
+    paused = (np.diff(before.times) >= _PAUSE) & (np.diff(before.trace_numbers) == 0)
     traces = len(np.unique(before.trace_numbers[:-1][paused]))
     if traces:
-        reasons.append(f"{check.counted(traces, 'trace')} with pauses of more than 4 h, across which smoothing runs on")
-    if not 0 <= before.times.min() - FIRST_DAY < 366 * DAY:
+        reasons.append(f"{check.counted(traces, 'trace')} with pauses of 4 h or more, across which smoothing runs on")
+    if before.times.min() < FIRST_DAY - DAY or before.times.max() >= FIRST_DAY + _LONGEST:  # a zone may shift a day
         reasons.append("days as they were recorded, not those of the common calendar")
     if reasons:
         return Finding(test, LOOK, f"the original has {', and '.join(reasons)}; prepare cuts pauses and moves days")
-    return Finding(test, PASSED, "no pause of more than 4 h within a trace, and days of the common calendar")
+    return Finding(test, PASSED, "no pause of 4 h or more within a trace, and days of the common calendar")
 
 
 def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Finding]:

@@ -38,6 +38,7 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     """
     if not _is_table(table, _PAPERS, numbers=["ours", "paper", "spread"]):
         raise TypeError(check.refuse("table", "beside_paper", "one of the tables of pg.reproduce", table))
+    table = table.astype(dict.fromkeys(("ours", "paper", "spread"), "float64"))
     axes = axes_for(ax, height=0.34 * len(table) + 1.1, owner="beside_paper")
     places = np.arange(len(table))[::-1]
     axes.errorbar(
@@ -68,7 +69,8 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     unit = f"({table.unit.iloc[0]})" if len(table) else ""
     axes.set_xlabel(f"{label} {unit}".strip(), parse_math=False)
     axes.grid(axis="x", linewidth=0.4)
-    axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a mark at 0 is whole
+    if not (table[["ours", "paper"]].min() < 0).any():
+        axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a mark at 0 is whole
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 
@@ -76,7 +78,10 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
 def _is_table(table: object, columns: set[str], *, numbers: list[str]) -> bool:
     if not isinstance(table, pd.DataFrame) or not set(table.columns) >= columns or not table.columns.is_unique:
         return False
-    return all(pd.api.types.is_numeric_dtype(table[name]) for name in numbers)
+    texts = columns & {"mechanism", "metric", "row"}
+    return all(pd.api.types.is_any_real_numeric_dtype(table[name]) for name in numbers) and all(
+        pd.api.types.is_string_dtype(table[name]) for name in texts
+    )
 
 
 def axes_for(ax: Axes | None, *, height: float, owner: str) -> Axes:
@@ -133,6 +138,8 @@ def trade_off(
     """
     if not _is_table(results, _COLUMNS, numbers=["value"]):
         raise TypeError(check.refuse("results", "trade_off", "what pg.evaluate returned", results))
+    privacy, utility = (check.text(one, name="privacy or utility", owner="trade_off") for one in (privacy, utility))
+    results = results.assign(value=results.value.astype("float64"))
     if len(results) == 0:
         raise ValueError("The results hold no row, so there is nothing to draw. Take those of one data set.")
     if len(set(results.dataset)) > 1:
@@ -141,7 +148,9 @@ def trade_off(
     x, y = (rows.groupby("mechanism", sort=False).value.mean() for rows in (across, along))
     figures = _drawable(pd.DataFrame({"x": x, "y": y}))
     axes = axes_for(ax, height=5, owner="trade_off")
-    families = pd.Series([re.sub(r"epsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index)
+    families = pd.Series(
+        [re.sub(r"\bepsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index
+    )
     names = _names(list(dict.fromkeys(families)))
     lines: list[Line2D] = []
     looks = _looks([family.partition("(")[0] for family in dict.fromkeys(families)])
@@ -207,7 +216,7 @@ def _labels(figures: pd.DataFrame, *, near: pd.Series) -> list[tuple[tuple[float
     """The epsilon of each point; of points too near each other to be read apart, together at the first."""
     labels: list[tuple[tuple[float, float], str]] = []
     for mechanism, x, y in figures.itertuples():
-        epsilon = re.search(r"epsilon=([^,)]+)", str(mechanism))
+        epsilon = re.search(r"\bepsilon=([^,)]+)", str(mechanism))
         text = "" if epsilon is None else _short(epsilon[1])
         if labels and abs(labels[-1][0][0] - x) <= near.x and abs(labels[-1][0][1] - y) <= near.y:
             labels[-1] = labels[-1][0], f"{labels[-1][1]}, {text}"
