@@ -336,8 +336,9 @@ def test_what_is_no_table_of_results_is_refused():
     for wrong in (results.assign(value="1"), pd.concat([results, results[["value"]]], axis=1), None):
         with pytest.raises(TypeError, match=r"The 'results' parameter of trade_off must be what pg\.evaluate returned"):
             trade_off(wrong)
-    with pytest.raises(TypeError, match="The 'privacy or utility' parameter of trade_off must be text"):
-        trade_off(results, privacy=pg.PoiRetrieval())
+    for name in ("privacy", "utility"):
+        with pytest.raises(TypeError, match=f"The '{name}' parameter of trade_off must be text"):
+            trade_off(results, **{name: pg.PoiRetrieval()})
     missing = trade_off(results.assign(value=pd.array([1.0, 2.0], dtype="Float64")))
     assert missing.lines[0].get_xydata().tolist() == [[2, 1]]
     for wrong in (pd.DataFrame({"a": [1]}), None):

@@ -54,8 +54,8 @@ def read_mdc(
     Parameters
     ----------
     source : path or several paths
-        A file, a folder, or several. Of a folder, but none in it, the files with "gps" in their names are read, or
-        where there is none all of its .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
+        A file, a folder, or several. Of a folder, without the folders in it, the files with "gps" in their names are
+        read, or where there is none all .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
     users : iterable of str, optional
         The users to read, as written in the files, such as "017"; all by default.
     as_traces : bool

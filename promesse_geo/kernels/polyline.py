@@ -3,8 +3,8 @@
 Bound: for each point the groups of boxes and arcs nearer than its nearest arc, and the few arcs that may be that one,
 measured exactly with two square roots and two divisions each. What would be nearer by less than some 1e-8 m is not
 searched. Where boxes seen from above tell too little, for arcs lie on or along each other, each box gets an upright one
-in space as well, turned along its longest segment: made once for a trace and only after as many leaves were looked at
-in vain. Many arcs that share an end and point everywhere are told apart by neither.
+in space as well, turned along its longest segment: made once for each call of `search` and trace, and only after as
+many leaves were looked at in vain. Many arcs that share an end and point everywhere are told apart by neither.
 """
 
 import math

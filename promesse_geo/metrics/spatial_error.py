@@ -16,8 +16,7 @@ from promesse_geo.points import make_points
 from promesse_geo.records import as_offsets
 from promesse_geo.traces import Traces, as_traces
 
-_BLOCK = 4096  # points searched at a time, by whichever thread is free: a costly trace is shared; more of long traces,
-# for each block may need frames of its own
+_BLOCK = 4096  # points searched at a time at least, by whichever thread is free: a costly trace is shared
 
 
 class PolylineIndex(NamedTuple):
@@ -138,7 +137,8 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
     """Metres from each protected record to its polyline; `feet` takes the nearest points where it has room."""
     original, protected = pairs.original, pairs.protected
     metres = np.empty(protected.records)
-    most = max(_BLOCK, int(protected.counts.max(initial=0)) // (4 * threads.number()))
+    longest = int(protected.counts.max(initial=0))
+    block = max(_BLOCK, longest // (4 * threads.number()))  # few of a long trace: each may make frames of its own
     threads.take_turns(
         lambda first, last: polyline.search(
             original.points,
@@ -153,6 +153,6 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
             metres,
             feet,
         ),
-        np.append(np.arange(0, protected.records, most), protected.records),
+        np.append(np.arange(0, protected.records, block), protected.records),
     )
     return metres * original.space.scale

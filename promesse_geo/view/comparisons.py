@@ -138,7 +138,8 @@ def trade_off(
     """
     if not _is_table(results, _COLUMNS, numbers=["value"]):
         raise TypeError(check.refuse("results", "trade_off", "what pg.evaluate returned", results))
-    privacy, utility = (check.text(one, name="privacy or utility", owner="trade_off") for one in (privacy, utility))
+    privacy = check.text(privacy, name="privacy", owner="trade_off")
+    utility = check.text(utility, name="utility", owner="trade_off")
     results = results.assign(value=results.value.astype("float64"))
     if len(results) == 0:
         raise ValueError("The results hold no row, so there is nothing to draw. Take those of one data set.")

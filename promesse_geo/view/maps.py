@@ -227,9 +227,8 @@ def _limited(period: Any) -> list[str]:
     """What must be known of a map of a period."""
     if period is None:
         return []
-    return [
-        f"Only records of a period are drawn: {period if isinstance(period, str) else ' to '.join(map(str, period))}."
-    ]
+    words = period if isinstance(period, str) else " to ".join(map(str, period))
+    return [f"Only records of a period are drawn: {words}."]
 
 
 def _told(traces: Traces) -> list[str]:
