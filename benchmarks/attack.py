@@ -15,7 +15,7 @@ from measure import in_turn, machine, table
 
 import promesse_geo as pg
 from data import add_cabspotting, circle, cloud, commuters, creep, prepared
-from promesse_geo.pois.stays import Pois, find_pois
+from promesse_geo.stays.stays import Pois, find_pois
 
 DIAMETER, MINUTES = 200.0, 15.0
 DIAMETERS = 10, 20, 50, 100, 200, 500, 1000

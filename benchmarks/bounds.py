@@ -6,7 +6,7 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import loop, polyline
-from promesse_geo.traces import Traces
+from promesse_geo.traces.traces import Traces
 
 
 @loop

@@ -16,7 +16,7 @@ from measure import in_turn, machine, table
 
 import promesse_geo as pg
 from promesse_geo.mechanisms.promesse import _equal_steps
-from promesse_geo.records import as_offsets
+from promesse_geo.traces.records import as_offsets
 
 START = 1_700_000_000_000_000_000
 
@@ -123,7 +123,7 @@ def growth() -> str:
 
 def pipeline(archive: Path) -> str:
     """The command line, from the archive to GeoParquet, each step in a process of its own."""
-    command = [sys.executable, "-m", "promesse_geo.cli"]
+    command = [sys.executable, "-m", "promesse_geo.cli.commands"]
     with tempfile.TemporaryDirectory() as folder:
         prepared, safe = Path(folder) / "prepared.parquet", Path(folder) / "safe.parquet"
         steps = {

@@ -12,7 +12,7 @@ import pandas as pd
 from measure import in_turn, machine, table
 
 import promesse_geo as pg
-from promesse_geo.datasets.geolife import read_geolife
+from promesse_geo.io.geolife import read_geolife
 
 HEADER = "Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
 

@@ -37,8 +37,9 @@ from importlib import import_module
 from typing import Any
 
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
-from promesse_geo.datasets import (
-    make_city,
+from promesse_geo.audit import check_published
+from promesse_geo.evaluation import evaluate, load_results, measure, save_results
+from promesse_geo.io import (
     read_cabspotting,
     read_file,
     read_geolife,
@@ -46,8 +47,7 @@ from promesse_geo.datasets import (
     read_mdc,
     read_table,
 )
-from promesse_geo.days import collapse_empty_days, first_days
-from promesse_geo.evaluate import evaluate, load_results, measure, save_results
+from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
 from promesse_geo.metrics import (
     AdaptivePoiRetrieval,
@@ -61,24 +61,33 @@ from promesse_geo.metrics import (
     SpatialError,
     match_pois,
 )
-from promesse_geo.pois import pois
-from promesse_geo.preprocess import describe, drop_jumps, prepare, pseudonymize, split_gaps
-from promesse_geo.publish import check_published
-from promesse_geo.space import Plane, Sphere
-from promesse_geo.traces import Traces
-from promesse_geo.write import write
+from promesse_geo.preprocess import (
+    collapse_empty_days,
+    describe,
+    drop_jumps,
+    first_days,
+    prepare,
+    pseudonymize,
+    split_gaps,
+)
+from promesse_geo.stays import pois
+from promesse_geo.synthetic import make_city
+from promesse_geo.traces.space import Plane, Sphere
+from promesse_geo.traces.traces import Traces
 
 _HEAVY = {
-    "PoiExtractor": "promesse_geo.pois.extractor",
-    "draw_map": "promesse_geo.view.maps",
-    "draw_map_pair": "promesse_geo.view.maps",
+    "PoiExtractor": "promesse_geo.stays.places",
+    "draw_map": "promesse_geo.plot.maps",
+    "draw_map_pair": "promesse_geo.plot.maps",
     "reproduce": "promesse_geo.paper",
     "run_demo": "promesse_geo.demo",
 }  # loaded when first used, so that importing stays quick
 
 
 def __getattr__(name: str) -> Any:
-    """Load a heavy room when a name of it is first used."""
+    """Load a heavy module when a name of it is first used."""
+    if name in ("paper", "plot"):
+        return import_module(f"promesse_geo.{name}")
     if name not in _HEAVY:
         raise AttributeError(f"module 'promesse_geo' has no attribute {name!r}")
     return getattr(import_module(_HEAVY[name]), name)

@@ -1,5 +1,5 @@
 """python -m promesse_geo: the same as promesse-geo."""
 
-from promesse_geo.cli import main
+from promesse_geo.cli.commands import main
 
 main(prog_name="promesse-geo")

@@ -7,16 +7,16 @@ from typing import Any
 import geopandas as gpd
 import pandas as pd
 
-from promesse_geo import check, preprocess
-from promesse_geo import days as local_days
-from promesse_geo.columns import Name
-from promesse_geo.evaluate import PAPER, measure
+from promesse_geo import preprocess
+from promesse_geo.audit import check_published
+from promesse_geo.evaluation import PAPER, measure
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.messages import shown
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
-from promesse_geo.pois import pois as find_pois
-from promesse_geo.publish import check_published
-from promesse_geo.space import Space
-from promesse_geo.traces import Traces
+from promesse_geo.stays import pois as find_pois
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.traces import Traces
 
 _ATTACK = PoiRetrieval()
 
@@ -88,11 +88,11 @@ class PromesseAccessor:
 
     def collapse_empty_days(self, *, tz: Any = None) -> gpd.GeoDataFrame:
         """Make every trace begin on the same day, without empty days; see `promesse_geo.collapse_empty_days`."""
-        return local_days.collapse_empty_days(self._frame, tz=tz, **self._names)
+        return preprocess.collapse_empty_days(self._frame, tz=tz, **self._names)
 
     def first_days(self, days: int = 20, *, min_days: int | None = None, tz: Any = None) -> gpd.GeoDataFrame:
         """Keep each user's first days that hold data; see `promesse_geo.first_days`."""
-        return local_days.first_days(self._frame, days=days, min_days=min_days, tz=tz, **self._names)
+        return preprocess.first_days(self._frame, days=days, min_days=min_days, tz=tz, **self._names)
 
     def split_gaps(
         self, gap: Any = "4h", *, seed: int | str | None = None, keep_user: bool = False
@@ -136,7 +136,7 @@ class PromesseAccessor:
         return self.protect(WaitForMe(k, delta, max_radius=max_radius, max_trash=max_trash, chunk=chunk, seed=seed))
 
     def pois(self, diameter: float = 200, duration: Any = "15min") -> gpd.GeoDataFrame:
-        """Find where users stayed, as the paper's attacker does; see `promesse_geo.pois`."""
+        """Find where users stayed, as the paper's attacker does; see `promesse_geo.stays`."""
         return find_pois(self._frame, diameter, duration, **self._names)
 
     def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
@@ -232,11 +232,11 @@ def checked_mechanism(mechanism: Mechanism) -> Mechanism:
     if not isinstance(mechanism, Mechanism):
         raise TypeError(
             "The 'mechanism' parameter of protect must be a mechanism such as pg.Promesse(200). "
-            f"Got {check.shown(mechanism)} instead."
+            f"Got {shown(mechanism)} instead."
         )
     return mechanism
 
 
 def _maps() -> Any:
     """The room of maps, which loads folium: only when a map is drawn."""
-    return import_module("promesse_geo.view.maps")
+    return import_module("promesse_geo.plot.maps")

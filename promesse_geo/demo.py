@@ -6,15 +6,15 @@ from typing import cast
 
 import geopandas as gpd
 
-from promesse_geo import check
-from promesse_geo.datasets import make_city
+from promesse_geo.io.output import renamed_when_whole
+from promesse_geo.io.writers import check_output, write
 from promesse_geo.mechanisms import Promesse
-from promesse_geo.output import renamed_when_whole
+from promesse_geo.messages import counted
+from promesse_geo.plot.figures import overview
+from promesse_geo.plot.tables import comparison
 from promesse_geo.preprocess import prepare, pseudonymize
-from promesse_geo.traces import Traces
-from promesse_geo.view.figures import overview
-from promesse_geo.view.tables import comparison
-from promesse_geo.write import check_output, write
+from promesse_geo.synthetic import make_city
+from promesse_geo.traces.traces import Traces
 
 _ZONE = "Europe/Paris"
 
@@ -81,7 +81,7 @@ A made-up city of {len(city)} people and 7 days, protected with {mechanism!r}:
 
 {comparison(parts, protected)}
 
-{check.counted(dropped, "trace")} never moved far enough to be protected and {were} dropped.
+{counted(dropped, "trace")} never moved far enough to be protected and {were} dropped.
 What would be published:  {published}
 What happened to a trace: {picture}
 

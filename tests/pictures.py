@@ -20,9 +20,7 @@ from readme import README
 import promesse_geo as pg
 from notebooks import FOLDER, small_notebook
 from promesse_geo.demo import run_demo
-from promesse_geo.view.comparisons import trade_off
-from promesse_geo.view.distributions import space_time, spatial_error
-from promesse_geo.view.figures import overview
+from promesse_geo.plot import overview, space_time, spatial_error, trade_off
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 LARGEST = 200_000

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import promesse_geo as pg
-from promesse_geo.datasets import batch
-from promesse_geo.datasets.geolife import read_geolife
-from promesse_geo.datasets.mdc import read_mdc
+from promesse_geo.io import batch
+from promesse_geo.io.geolife import read_geolife
+from promesse_geo.io.mdc import read_mdc
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data" / "sample"
 
@@ -73,7 +73,7 @@ class TestParts:
         assert [part.user for part in parts] == ["a", "b"]
         assert [some.name for some in skipped] == ["a2", "c1"]
         with pytest.warns(UserWarning, match=r"^test left out 2 files \(first: 'a2' is bad\)\.$"):
-            batch.tell_what_was_left_out(parts, skipped, owner="test")
+            batch.warn_dropped_records(parts, skipped, owner="test")
 
     def test_nothing_is_returned_only_where_nothing_was_skipped(self):
         batch.check_some_read([], [])
@@ -129,16 +129,19 @@ class TestWhatIsLeftOut:
 
     def test_one_warning_says_it_all(self):
         empty = np.empty(0)
-        some = [batch.LeftOut("no time", 1, "line 3 of 'x'"), batch.LeftOut("no user", 2, "line 5 of 'x'")]
+        some = [
+            batch.DroppedRecords("no time", 1, "line 3 of 'x'"),
+            batch.DroppedRecords("no user", 2, "line 5 of 'x'"),
+        ]
         parts = [batch.Part("a", empty, empty, empty, some), batch.Part("b", empty, empty, empty, some[:1])]
         words = r"^test left out 2 records \(no time; first at line 3 of 'x'\), 2 records \(no user; .*\)\.$"
         with pytest.warns(UserWarning, match=words) as caught:
-            batch.tell_what_was_left_out(parts, [], owner="test")
+            batch.warn_dropped_records(parts, [], owner="test")
         assert len(caught) == 1
         assert caught[0].filename == __file__
 
     def test_nothing_left_out_is_not_told(self):
-        batch.tell_what_was_left_out([], [], owner="test")
+        batch.warn_dropped_records([], [], owner="test")
 
 
 class TestLines:

@@ -13,7 +13,7 @@ import pytest
 from geopandas.testing import assert_geodataframe_equal
 
 import promesse_geo as pg
-from promesse_geo.datasets import sources
+from promesse_geo.io import sources
 
 # Newest first, decimals with trailing zeros cut, as in the original.
 CABS = {

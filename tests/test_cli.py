@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import promesse_geo as pg
-from promesse_geo.cli import main
+from promesse_geo.cli.commands import main
 
 ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
 every_ending = pytest.mark.parametrize("ending", ENDINGS)
@@ -503,7 +503,7 @@ def test_a_pipe_is_no_input(options, tmp_path):
 
 
 def run_true(*words, **named) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "promesse_geo.cli", *map(str, words)]
+    command = [sys.executable, "-m", "promesse_geo.cli.commands", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8", **named)
 
 
@@ -538,9 +538,9 @@ def test_a_name_that_is_not_utf_8_is_written_and_said(raw, tmp_path):
 
 
 SLOW = """
-import signal, time, importlib, promesse_geo.cli as cli
+import signal, time, importlib, promesse_geo.cli.commands as cli
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
-writing = importlib.import_module("promesse_geo.write")
+writing = importlib.import_module("promesse_geo.io.writers")
 def slowly(traces, path, about):
     path.write_bytes(b"half")
     time.sleep(60)

@@ -9,7 +9,7 @@ from shapely import Point
 from test_cli import done, failed, make_frame, run
 
 import promesse_geo as pg
-from promesse_geo.publish import file_epsilon
+from promesse_geo.audit import file_epsilon
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sample"
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from promesse_geo.datasets.table import read_table
+from promesse_geo.io.table import read_table
 
 SECRET = "45.7654321"
 LOST = "a feature that is cut or damaged: {}, first in "

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 import promesse_geo as pg
-from promesse_geo.cli import main
-from promesse_geo.view import figures
-from promesse_geo.view.tables import span
+from promesse_geo.cli.commands import main
+from promesse_geo.plot import figures
+from promesse_geo.plot.tables import span
 
 SPHERE = 6_371_008.8
 

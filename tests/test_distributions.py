@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import promesse_geo as pg
-from promesse_geo.view import colours
-from promesse_geo.view.distributions import intervals, space_time, spatial_error, speeds
+from promesse_geo.plot import colours
+from promesse_geo.plot.distributions import intervals, space_time, spatial_error, speeds
 
 EVERY = pytest.mark.parametrize("draw", [spatial_error, speeds, intervals, space_time], ids=lambda draw: draw.__name__)
 

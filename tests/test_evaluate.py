@@ -19,8 +19,8 @@ from promesse_geo import (
     RangeQueryDistortion,
     SpatialError,
 )
-from promesse_geo.evaluate import PAPER
-from promesse_geo.evaluate.results import fingerprint
+from promesse_geo.evaluation import PAPER
+from promesse_geo.evaluation.results import fingerprint
 
 COLUMNS = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
 RUNS = Counter()

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import promesse_geo as pg
-from promesse_geo.view import colours
-from promesse_geo.view.comparisons import beside_paper, trade_off
-from promesse_geo.view.figures import overview
+from promesse_geo.plot import colours
+from promesse_geo.plot.comparisons import beside_paper, trade_off
+from promesse_geo.plot.figures import overview
 
 METRES = "EPSG:32631"
 

@@ -16,7 +16,7 @@ from scipy import stats
 import promesse_geo as pg
 from promesse_geo import threads
 from promesse_geo.kernels import laplace
-from promesse_geo.space import EARTH_RADIUS
+from promesse_geo.traces.space import EARTH_RADIUS
 
 LEVELS = {"ln10/100": math.log(10) / 100, "ln6/200": math.log(6) / 200, "ln4/200": math.log(4) / 200}
 JIT = not numba.config.DISABLE_JIT

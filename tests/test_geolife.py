@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from geopandas.testing import assert_geodataframe_equal
 
-from promesse_geo.datasets import sources
-from promesse_geo.datasets.geolife import read_geolife
+from promesse_geo.io import sources
+from promesse_geo.io.geolife import read_geolife
 
 HEADER = ["Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255,My Track,0,0,2,8421376", "0"]
 LINES = {

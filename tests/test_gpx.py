@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_gpx import records_of
 
-from promesse_geo.datasets.gpx import read_gpx
+from promesse_geo.io.gpx import read_gpx
 
 SAMPLE = ROOT / "data" / "sample" / "gpx"
 NEW = 'xmlns="http://www.topografix.com/GPX/1/1"'

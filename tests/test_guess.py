@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 import promesse_geo as pg
-from promesse_geo.datasets.guess import FORMATS, guess_format
+from promesse_geo.io.registry import FORMATS, guess_format
 
 SAMPLE = ROOT / "data" / "sample"
 CAB = b"37.75134 -122.39488 0 1213084687\n"

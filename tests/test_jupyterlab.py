@@ -9,7 +9,7 @@ from conftest import COMPILED
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from promesse_geo.view import colours
+from promesse_geo.plot import colours
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 pytest.importorskip("jupyterlab", reason="jupyterlab is not installed")

@@ -15,7 +15,7 @@ from PIL import Image
 from test_maps import HALL, HOSTILE, stroll, walk, wrapped
 
 import promesse_geo as pg
-from promesse_geo.view import colours
+from promesse_geo.plot import colours
 
 MAP = "Object.values(window).find(each => each instanceof L.Map)"
 MAPS = "Object.values(window).filter(each => each instanceof L.Map)"

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from geopandas.testing import assert_geodataframe_equal
 
-from promesse_geo.datasets import mdc
-from promesse_geo.datasets.mdc import read_mdc
+from promesse_geo.io import mdc
+from promesse_geo.io.mdc import read_mdc
 
 HEADER = [
     *("userid", "time", "tz", "gps_time", "altitude", "longitude", "latitude", "speed", "heading"),

@@ -17,7 +17,7 @@ import shapely
 from shapely import LineString, MultiPoint, Point
 
 import promesse_geo as pg
-from promesse_geo.publish import file_findings
+from promesse_geo.audit import file_findings
 
 KEYS = ["zaphod"] * 4 + ["trillian"] * 3
 COUNT = len(KEYS)

@@ -17,10 +17,10 @@ from readme_tables import RESULTS, with_tables
 
 import promesse_geo as pg
 from promesse_geo import paper
-from promesse_geo.cli import main
+from promesse_geo.cli.commands import main
 from promesse_geo.paper import published
 from promesse_geo.paper.report import beyond_summary, cells, number
-from promesse_geo.view.comparisons import beside_paper, trade_off
+from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 
 @contextmanager

@@ -22,8 +22,8 @@ from strategies import SECOND, crowds, moved, spaces, walks
 
 import promesse_geo as pg
 from promesse_geo.kernels import stays as kernel
-from promesse_geo.pois import find_pois
-from promesse_geo.pois.stays import measured, squared
+from promesse_geo.stays import find_pois
+from promesse_geo.stays.stays import measured, squared
 
 GOLDEN = json.loads((Path(__file__).parent / "data" / "stays.json").read_text())["cases"]
 GRID = 'LOCAL_CS["grid",UNIT["metre",1]]'
@@ -447,6 +447,6 @@ def test_places_do_not_overwrite_a_column_named_stays(name):
 def test_without_scikit_learn_the_estimator_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    monkeypatch.delitem(sys.modules, "promesse_geo.pois.extractor", raising=False)
+    monkeypatch.delitem(sys.modules, "promesse_geo.stays.places", raising=False)
     with pytest.raises(ImportError, match=r'PoiExtractor needs scikit-learn.*promesse-geo\[scikit-learn\]"'):
         pg.PoiExtractor  # noqa: B018

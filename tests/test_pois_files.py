@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 import promesse_geo as pg
-from promesse_geo.cli import main
-from promesse_geo.pois.files import write_pois
+from promesse_geo.cli.commands import main
+from promesse_geo.io.pois import write_pois
 
 ENDINGS = (".parquet", ".gpkg", ".geojson", ".csv")
 LOCAL_GRID = 'LOCAL_CS["building",UNIT["metre",1]]'

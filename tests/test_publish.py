@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from shapely import from_wkt
 
 import promesse_geo as pg
-from promesse_geo.pairs import align
-from promesse_geo.publish.everybody import Everybody
+from promesse_geo.audit.everybody import Everybody
+from promesse_geo.traces.pairs import align
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
@@ -734,7 +734,7 @@ def test_shared_records_are_those_that_the_plain_twin_finds(before, after, unit,
     expected = [  # below a microsecond times are not told apart
         any(x == a and y == b and (t == s or unit == 1) for a, b, s in before) for x, y, t in after
     ]
-    with mock.patch("promesse_geo.publish.everybody._MOST", most):  # looked up in cells, or one by one
+    with mock.patch("promesse_geo.audit.everybody._MOST", most):  # looked up in cells, or one by one
         assert (Everybody(traces(before, 0), traces(after, aside)).shared() == 2).tolist() == expected
 
 

@@ -18,9 +18,9 @@ import shapely
 from pyproj import CRS
 
 import promesse_geo as pg
-from promesse_geo.publish import file_epsilon, file_findings, file_mechanism
-from promesse_geo.publish.packed import packed_things
-from promesse_geo.publish.spelling import is_plain_number
+from promesse_geo.audit import file_epsilon, file_findings, file_mechanism
+from promesse_geo.audit.packed import packed_things
+from promesse_geo.audit.spelling import is_plain_number
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
 

@@ -20,7 +20,7 @@ import shapely
 from conftest import ROOT
 
 import promesse_geo as pg
-from promesse_geo.datasets.table import read_table
+from promesse_geo.io.table import read_table
 
 SAMPLE = ROOT / "data" / "sample" / "table"
 HEADER = "user,time,lon,lat"

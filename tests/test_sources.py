@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from promesse_geo.datasets import sources
-from promesse_geo.datasets.sources import find_files, read_bytes
-from promesse_geo.datasets.table import read_table
+from promesse_geo.io import sources
+from promesse_geo.io.sources import find_files, read_bytes
+from promesse_geo.io.table import read_table
 
 TEXT = "user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.5,45.5\n"
 needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyproj import CRS, Transformer
 
 from promesse_geo import Traces
-from promesse_geo.space import EARTH_RADIUS, Plane, Sphere, choose_space
+from promesse_geo.traces.space import EARTH_RADIUS, Plane, Sphere, choose_space
 
 GRID = 'LOCAL_CS["building site",UNIT["metre",1]]'
 FEET_GRID = 'LOCAL_CS["building site",UNIT["US survey foot",0.304800609601219]]'

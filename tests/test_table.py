@@ -17,8 +17,8 @@ import pytest
 import shapely
 
 import promesse_geo as pg
-from promesse_geo.datasets.guess import guess_format
-from promesse_geo.datasets.table import table_kind
+from promesse_geo.io.registry import guess_format
+from promesse_geo.io.table import table_kind
 
 HEADER = "user,time,lon,lat"
 LINE = "zaphod,2008-05-17T10:00:04Z,-122.39488,37.75134"

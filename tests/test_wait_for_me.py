@@ -19,9 +19,10 @@ from test_cli import done, failed, run
 
 import promesse_geo as pg
 from promesse_geo import threads
-from promesse_geo.mechanisms.wait_for_me import flat, grouping
+from promesse_geo.audit import file_mechanism
+from promesse_geo.mechanisms.wait_for_me import grouping
 from promesse_geo.mechanisms.wait_for_me.program import c_rand
-from promesse_geo.publish import file_mechanism
+from promesse_geo.traces import local_plane as flat
 
 GRID = 'LOCAL_CS["grid",UNIT["metre",1]]'
 GOLDEN = Path(__file__).parent / "data" / "w4m"

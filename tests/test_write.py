@@ -21,9 +21,9 @@ import pyogrio
 import pytest
 
 import promesse_geo as pg
-from promesse_geo.publish.files import file_findings
+from promesse_geo.audit.files import file_findings
 
-writing = import_module("promesse_geo.write")  # the package's name `write` is the function
+writing = import_module("promesse_geo.io.writers")  # the package's name `write` is the function
 
 ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
 MILLISECONDS = (".gpkg", ".geojson")  # GDAL keeps no more

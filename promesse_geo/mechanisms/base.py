@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from promesse_geo import check
-from promesse_geo.columns import Name
-from promesse_geo.traces import Data, Traces, through_doors
+from promesse_geo.messages import counted
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Data, Traces, map_traces
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Mechanism(ABC):
         >>> list(pg.Promesse(200).protect(city).columns)
         ['user', 'time', 'geometry']
         """
-        return through_doors(data, self._protected, user=user, time=time)
+        return map_traces(data, self._protected, user=user, time=time)
 
     def _protected(self, traces: Traces) -> Traces:
         """What `_protect` gives, which others may have written."""
@@ -95,7 +95,7 @@ def _fault(traces: Traces) -> str:
         whole = np.isfinite(traces.points.sum())  # takes no memory, as long as all is well
     bad = 0 if whole else int((~np.isfinite(traces.points)).any(axis=1).sum())
     if bad:
-        return f"with {check.counted(bad, 'record')} of {records:,} without a location (NaN or infinite)"
+        return f"with {counted(bad, 'record')} of {records:,} without a location (NaN or infinite)"
     back = np.flatnonzero(traces.times[1:] < traces.times[:-1]) + 1
     if not np.isin(back, offsets).all():
         return "with records that are not in the order of their times"

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from promesse_geo import check, threads
+from promesse_geo import threads
 from promesse_geo.kernels import laplace
 from promesse_geo.mechanisms.base import Mechanism
-from promesse_geo.space import EARTH_RADIUS
-from promesse_geo.traces import Traces
+from promesse_geo.traces.space import EARTH_RADIUS
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_number, check_seed
 
 _BLOCKS = 1 << 18  # records drawn at a time: their random blocks stay in the cache
 
@@ -76,12 +77,12 @@ class GeoIndistinguishability(Mechanism):
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = "GeoIndistinguishability"
-        epsilon = check.number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=3e-6, high=10)
+        epsilon = check_number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=3e-6, high=10)
         object.__setattr__(self, "epsilon", epsilon)
         if self.grid is not None:
-            grid = check.number(self.grid, name="grid", owner=owner, unit="metres", low=1e-3, high=1e6)
+            grid = check_number(self.grid, name="grid", owner=owner, unit="metres", low=1e-3, high=1e6)
             object.__setattr__(self, "grid", grid)
-        object.__setattr__(self, "seed", check.seed(self.seed, owner=owner))
+        object.__setattr__(self, "seed", check_seed(self.seed, owner=owner))
 
     @classmethod
     def from_level(
@@ -110,8 +111,8 @@ class GeoIndistinguishability(Mechanism):
         289
         """
         owner = "GeoIndistinguishability.from_level"
-        radius = check.number(radius, name="radius", owner=owner, unit="metres")
-        level = check.number(level, name="level", owner=owner, unit="times", low=1 + 1e-9)
+        radius = check_number(radius, name="radius", owner=owner, unit="metres")
+        level = check_number(level, name="level", owner=owner, unit="times", low=1 + 1e-9)
         return cls(math.log(level) / radius, grid=grid, seed=seed)
 
     def _protect(self, traces: Traces) -> Traces:

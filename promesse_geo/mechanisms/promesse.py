@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from promesse_geo import check, threads
+from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism
-from promesse_geo.records import as_offsets
-from promesse_geo.space import Space
-from promesse_geo.traces import Traces
+from promesse_geo.messages import counted, warn
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_choice, check_integer, check_number
 
 _TOLERANCE = (1e-9, 1e-8)  # "at least ε away" forgives 1e-9 of ε and 1e-8 m, so that rounding does not decide
 _TABLE = 256  # multiples of ε whose sine and cosine are looked up; longer straight pieces compute theirs
@@ -65,10 +67,10 @@ class Promesse(Mechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        epsilon = check.number(self.epsilon, name="epsilon", owner="Promesse", unit="metres", low=0.01, high=1e6)
+        epsilon = check_number(self.epsilon, name="epsilon", owner="Promesse", unit="metres", low=0.01, high=1e6)
         object.__setattr__(self, "epsilon", epsilon)
-        check.choice(self.variant, name="variant", owner="Promesse", options=("polyline", "pseudocode"))
-        least = check.whole(self.min_points, name="min_points", owner="Promesse")
+        check_choice(self.variant, name="variant", owner="Promesse", options=("polyline", "pseudocode"))
+        least = check_integer(self.min_points, name="min_points", owner="Promesse")
         object.__setattr__(self, "min_points", least)
 
     def _protect(self, traces: Traces) -> Traces:
@@ -77,8 +79,8 @@ class Promesse(Mechanism):
         dropped = len(traces) - int(remain.sum())
         if dropped:
             least = "" if self.min_points == 1 else f"fewer than {self.min_points} points would remain, or "
-            check.tell(
-                f"{dropped:,} of {check.counted(len(traces), 'trace')} could not be protected and "
+            warn(
+                f"{dropped:,} of {counted(len(traces), 'trace')} could not be protected and "
                 f"{'was' if dropped == 1 else 'were'} left out ({least}too short a way for points "
                 f"{self.epsilon:g} m apart).{'' if remain.any() else ' Nothing is left: take a smaller epsilon.'}"
             )

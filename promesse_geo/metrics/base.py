@@ -9,10 +9,11 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo import check, threads
-from promesse_geo.columns import Name
-from promesse_geo.pairs import Pairs, align
-from promesse_geo.traces import Traces, as_traces
+from promesse_geo import threads
+from promesse_geo.messages import counted, invalid
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.pairs import Pairs, align
+from promesse_geo.traces.traces import Traces, as_traces
 
 _CHUNK = 32_768  # values marked at a time
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
@@ -133,7 +134,7 @@ class Metric(ABC):
         owner = type(self).__name__
         cure = f"Leave it out, or give what {owner}.index returns for the same original data."
         if not isinstance(index, Index):
-            raise TypeError(check.refuse("index", owner, "an index", index, cure=cure))
+            raise TypeError(invalid("index", owner, "an index", index, cure=cure))
         if index.metric is not self and index.metric != self:
             raise ValueError(f"The 'index' parameter of {owner} was made by a metric of other parameters. {cure}")
         if index.mark != mark_of(original):
@@ -200,12 +201,12 @@ def _unknown_users(unknown: int, users: int, row: int) -> str:
     where = f"first in row {row:,}, counted from 0"
     if unknown == users:
         return (
-            f"The original has none of the {check.counted(users, 'user')} of the protected data ({where}). Prepare the "
+            f"The original has none of the {counted(users, 'user')} of the protected data ({where}). Prepare the "
             "original first, protect the prepared data keeping its users, and compare those two: "
             "parts = gdf.promesse.prepare(), then parts.promesse.smooth(200)."
         )
     return (
-        f"The original lacks {unknown:,} of the {check.counted(users, 'user')} of the protected data ({where}). "
+        f"The original lacks {unknown:,} of the {counted(users, 'user')} of the protected data ({where}). "
         "Compare with the data that was protected, and before users are renamed."
     )
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import pandas as pd
 
-from promesse_geo import check
-from promesse_geo.datasets import make_city, read_cabspotting, read_geolife, read_mdc
-from promesse_geo.days import collapse_empty_days, first_days
-from promesse_geo.evaluate import evaluate, load_results
-from promesse_geo.evaluate.parameters import checked_jobs, checked_seeds
+from promesse_geo.evaluation import evaluate, load_results
+from promesse_geo.evaluation.parameters import checked_jobs, checked_seeds
+from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
+from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
 from promesse_geo.paper import published, tables
 from promesse_geo.paper.report import read_tables, write_report
-from promesse_geo.preprocess import split_gaps
-from promesse_geo.traces import Traces
-from promesse_geo.write import write
+from promesse_geo.preprocess import collapse_empty_days, first_days, split_gaps
+from promesse_geo.synthetic import make_city
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_flag, check_integer
 
 CITY = "made-up city"
 _READERS: dict[str, Callable[..., Any]] = {
@@ -144,14 +144,14 @@ def reproduce(
     ['Table I', 'Table II', 'Table III', 'Table IV', 'Table V', 'Table VI']
     """
     if min_days is not None:
-        min_days = check.whole(min_days, name="min_days", owner="reproduce")
+        min_days = check_integer(min_days, name="min_days", owner="reproduce")
     chosen, processes = checked_seeds(seeds, owner="reproduce"), checked_jobs(n_jobs, owner="reproduce")
     sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
     for source in sources.values():
         if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
             raise FileNotFoundError(f"There is no file or folder {str(source)!r}.")
     prepared, results, times = [], [], []
-    beyond = check.flag(attacks, name="attacks", owner="reproduce")
+    beyond = check_flag(attacks, name="attacks", owner="reproduce")
     for name, whole, parts in _prepared(sources, min_days, with_whole=beyond):
         prepared.append(tables.table_1({name: parts}))
         mechanisms = [row.mechanism for row in published.ROWS if name not in row.without]

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from promesse_geo.evaluate import save_results
-from promesse_geo.output import check_place, renamed_when_whole
+from promesse_geo.evaluation import save_results
+from promesse_geo.io.output import check_place, renamed_when_whole
 from promesse_geo.paper import published
-from promesse_geo.view.comparisons import beside_paper, trade_off
+from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 TITLES = {
     "Table I": "The data sets, prepared",

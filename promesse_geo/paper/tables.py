@@ -19,7 +19,7 @@ from promesse_geo.metrics import (
 )
 from promesse_geo.paper import published
 from promesse_geo.preprocess import describe
-from promesse_geo.traces import Traces
+from promesse_geo.traces.traces import Traces
 
 COLUMNS = ("dataset", "row", "paper", "ours", "spread", "ratio", "unit")
 _HOUR = pd.Timedelta("1h")

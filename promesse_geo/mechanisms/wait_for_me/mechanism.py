@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from promesse_geo import check, threads
-from promesse_geo.columns import Name
+from promesse_geo import threads
 from promesse_geo.kernels import alignment
 from promesse_geo.mechanisms.base import Mechanism
-from promesse_geo.mechanisms.wait_for_me.flat import Flat
 from promesse_geo.mechanisms.wait_for_me.grouping import Bar, Clustering, Groups, Tracks, chunks, room
 from promesse_geo.mechanisms.wait_for_me.program import as_the_program_reads, c_rand, seed_of_c
 from promesse_geo.mechanisms.wait_for_me.publication import WaitForMeReport, publish
-from promesse_geo.traces import Data, Traces, through_doors
+from promesse_geo.messages import invalid
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.local_plane import Flat
+from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.validation import check_choice, check_flag, check_integer, check_number, check_seed, is_number
 
 _LARGEST_CAP = 1_000_000
 
@@ -105,23 +107,23 @@ class WaitForMe(Mechanism):
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = "WaitForMe"
-        cap = check.whole(self.cost_cap, name="cost_cap", owner=owner)
+        cap = check_integer(self.cost_cap, name="cost_cap", owner=owner)
         if cap > _LARGEST_CAP:
-            raise ValueError(check.refuse("cost_cap", owner, f"at most {_LARGEST_CAP:,}", self.cost_cap))
-        check.choice(self.radius_test, name="radius_test", owner=owner, options=("members", "v1.1"))
-        seed = check.seed(self.seed, owner=owner)
+            raise ValueError(invalid("cost_cap", owner, f"at most {_LARGEST_CAP:,}", self.cost_cap))
+        check_choice(self.radius_test, name="radius_test", owner=owner, options=("members", "v1.1"))
+        seed = check_seed(self.seed, owner=owner)
         if self.program is not None:
             if not (isinstance(self.program, str) and self.program == "v1.1"):
                 kind = ValueError if isinstance(self.program, str) else TypeError
-                raise kind(check.refuse("program", owner, "None or 'v1.1'", self.program))
+                raise kind(invalid("program", owner, "None or 'v1.1'", self.program))
             seed = seed_of_c(seed)
         checked = {
-            "k": check.whole(self.k, name="k", owner=owner, low=2),
-            "delta": check.number(self.delta, name="delta", owner=owner, unit="metres", low=0.01, high=1e7),
-            "max_radius": check.number(self.max_radius, name="max_radius", owner=owner, unit="metres", high=1e9),
+            "k": check_integer(self.k, name="k", owner=owner, low=2),
+            "delta": check_number(self.delta, name="delta", owner=owner, unit="metres", low=0.01, high=1e7),
+            "max_radius": check_number(self.max_radius, name="max_radius", owner=owner, unit="metres", high=1e9),
             "max_trash": _share(self.max_trash, owner=owner),
             "cost_cap": cap,
-            "chunk": check.flag(self.chunk, name="chunk", owner=owner),
+            "chunk": check_flag(self.chunk, name="chunk", owner=owner),
             "seed": seed,
         }
         for name, value in checked.items():
@@ -206,7 +208,7 @@ class WaitForMe(Mechanism):
             reports.append(report)
             return protected
 
-        return through_doors(data, work, user=user, time=time), reports[0]
+        return map_traces(data, work, user=user, time=time), reports[0]
 
     def _protect(self, traces: Traces) -> Traces:
         return self._protect_in_order(traces, np.arange(len(traces)))[0]
@@ -286,8 +288,8 @@ class WaitForMe(Mechanism):
 def _share(value: Any, *, owner: str) -> float:
     """Return a share, or say that it is none."""
     rule = "a number from 0 to 1, the share of the traces"
-    if not check.is_number(value):
-        raise TypeError(check.refuse("max_trash", owner, rule, value))
+    if not is_number(value):
+        raise TypeError(invalid("max_trash", owner, rule, value))
     if not 0 <= value <= 1:
-        raise ValueError(check.refuse("max_trash", owner, rule, value))
+        raise ValueError(invalid("max_trash", owner, rule, value))
     return float(value)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from promesse_geo import check
-from promesse_geo.traces import Traces
+from promesse_geo.messages import counted, warn
+from promesse_geo.traces.traces import Traces
 
 _SECOND = 1_000_000_000
 _LONGEST = 10_000  # records: longer traces are thinned
@@ -24,8 +24,8 @@ def as_the_program_reads(traces: Traces) -> Traces:
     step = np.repeat(np.maximum(counts / _LONGEST, 1), counts)
     keep = np.mod(number, step) < 1
     long = int(np.sum(counts > _LONGEST))
-    check.tell(
-        f"{len(keep) - int(keep.sum()):,} records of {check.counted(long, 'trace')} were left out: "
+    warn(
+        f"{len(keep) - int(keep.sum()):,} records of {counted(long, 'trace')} were left out: "
         f"the program of 2010 thins traces of more than {_LONGEST:,} records."
     )
     return traces.select(keep)

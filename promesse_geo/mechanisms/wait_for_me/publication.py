@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from promesse_geo import check, threads
+from promesse_geo import threads
 from promesse_geo.kernels import alignment
-from promesse_geo.mechanisms.wait_for_me.flat import Flat
 from promesse_geo.mechanisms.wait_for_me.grouping import Groups, Tracks
-from promesse_geo.records import as_offsets
-from promesse_geo.traces import Traces
+from promesse_geo.messages import counted, warn
+from promesse_geo.traces.local_plane import Flat
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.traces import Traces
 
 _RECORDS = 1 << 18  # written at a time, or one trace
 
@@ -179,8 +180,8 @@ def _published(
 
 def _tell_trash(report: WaitForMeReport) -> None:
     if report.trash:
-        check.tell(
-            f"Wait for Me left out {report.trash:,} of {check.counted(report.traces, 'trace')} "
-            f"({check.counted(report.trashed_records, 'record')}): within {report.final_radius:,.12g} m there was no "
+        warn(
+            f"Wait for Me left out {report.trash:,} of {counted(report.traces, 'trace')} "
+            f"({counted(report.trashed_records, 'record')}): within {report.final_radius:,.12g} m there was no "
             "group for them."
         )

@@ -1,0 +1,5 @@
+"""The command line, `promesse-geo`."""
+
+from promesse_geo.cli.commands import main
+
+__all__ = ["main"]

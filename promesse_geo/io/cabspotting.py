@@ -1,0 +1,231 @@
+"""Cabspotting: taxis of San Francisco, 2008 (CRAWDAD epfl/mobility)."""
+
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from promesse_geo.io import batch
+from promesse_geo.io.sources import files_inside, largest, read_as_it_is, too_large
+from promesse_geo.traces.traces import Traces
+
+_NAME = re.compile(r"new_(.+)\.txt")
+_RULE = "four numbers: latitude, longitude, occupancy (0 or 1), unix seconds"
+_TEN_DIGITS = 10**9  # unix seconds since 2001
+_PARSE = {
+    "parse_options": csv.ParseOptions(delimiter=" ", quote_char=False),
+    "convert_options": csv.ConvertOptions(
+        column_types={"latitude": pa.float64(), "longitude": pa.float64(), "occupancy": pa.int8(), "time": pa.int64()},
+        null_values=[],
+    ),
+    "read_options": csv.ReadOptions(
+        column_names=["latitude", "longitude", "occupancy", "time"], use_threads=False, block_size=1 << 26
+    ),
+}
+
+
+def read_cabspotting(
+    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    users: Iterable[str] | None = None,
+    as_traces: bool = False,
+    errors: str = "raise",
+) -> gpd.GeoDataFrame | Traces:
+    r"""Read Cabspotting: the archive, its folder, or some of its files.
+
+    Parameters
+    ----------
+    source : path or several paths
+        `cabspottingdata.tar.gz`, a folder that holds `new_<cab>.txt` files at any depth, one such file, or
+        several.
+    users : iterable of str, optional
+        The cabs to read (`<cab>` of the file names); all by default.
+    as_traces : bool
+        Whether to return Traces, which is much faster than a frame of points.
+    errors : {"raise", "skip"}
+        What becomes of a file that cannot be read: an error, or a counted warning. Of an archive that is cut or
+        damaged, "skip" keeps the files before that place.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        user (the cab), time (UTC) and geometry (EPSG:4326).
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or none of the cabs asked for.
+    ValueError
+        If a file is not what the format says; the message names the file and the line.
+
+    References
+    ----------
+    Piorkowski, Sarafijanovic-Djukic, Grossglauser: A Parsimonious Model of Mobile Partitioned Networks with
+    Clustering. COMSNETS 2009.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "new_abc.txt"
+    >>> _ = file.write_text("37.75134 -122.39488 0 1213084687\n37.75136 -122.39527 1 1213084659\n")
+    >>> pg.read_cabspotting(file).user.unique().tolist()
+    ['abc']
+    """
+    wanted = batch.wanted_users(users, owner="read_cabspotting", noun="cabs")
+    parts, skipped = batch.read_parts(_contents(source, wanted), _parse, errors=errors, owner="read_cabspotting")
+    _check_cabs([part.user for part in parts], [_cab_of(some.name) for some in skipped], wanted)
+    batch.check_some_read(parts, skipped)
+    batch.warn_dropped_records(parts, skipped, owner="read_cabspotting")
+    traces = batch.join(parts)
+    return traces if as_traces else traces.to_frame()
+
+
+def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
+    """Yield the name and the reader of each cab's file."""
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from _in_folder(path, wanted)
+        elif not path.exists():
+            raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
+        elif _NAME.fullmatch(path.name):
+            if _is_wanted(path.name, wanted):
+                yield str(path), partial(read_as_it_is, path)
+        else:
+            yield from _members(path, wanted)
+
+
+def _in_folder(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
+    """Yield the files in a folder, at any depth, and folders that cannot be read."""
+    files = sorted(files_inside(path, lambda file: _NAME.fullmatch(file.name) is not None))
+    if not files:
+        raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+    for file in files:
+        if not _NAME.fullmatch(file.name) or _is_wanted(file.name, wanted):
+            yield str(file), partial(read_as_it_is, file)
+
+
+def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
+    found = False
+    packed, unpacked = path.stat().st_size, 0
+    sizes: dict[str, int] = {}
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            for member in archive:
+                name = os.path.basename(member.name)
+                found = found or bool(_NAME.fullmatch(name))
+                sizes[member.name] = sizes.get(member.linkname, 0) if member.islnk() else member.size
+                unpacked += sizes[member.name]
+                if unpacked > largest(packed):
+                    yield str(path), _failing(too_large(f"The archive {str(path)!r}", packed))
+                    return
+                if not member.isdir() and _is_wanted(name, wanted):
+                    yield f"{path}:{name}", _content_of(f"{path}:{name}", member, archive)
+            _check_end(archive)
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno:
+            yield str(path), _failing(f"{str(path)!r} cannot be read: {error.strerror}.", cause=error)
+            return
+        if found:
+            yield str(path), _failing(f"The archive {str(path)!r} is cut or damaged. Fetch it again.", cause=error)
+            return
+        reason = "is neither an archive nor a file of Cabspotting (cabspottingdata.tar.gz or new_<cab>.txt)."
+        yield str(path), _failing(f"{str(path)!r} {reason}", cause=error)
+        return
+    if not found:
+        yield str(path), _failing(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+
+
+def _content_of(name: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> Callable[[], bytes]:
+    """Return what gives a member's content, also where it is a hard link to another member."""
+    if not (member.isfile() or member.islnk()):
+        return _failing(f"{name!r} is a link or no file at all. Unpack the archive, and read its folder.")
+    try:
+        stream = archive.extractfile(member)
+    except KeyError:
+        return _failing(f"{name!r} is a link to a file that the archive does not hold.")
+    return _ready(stream.read() if stream else b"")
+
+
+def _ready(content: bytes) -> Callable[[], bytes]:
+    return lambda: content
+
+
+def _failing(message: str, *, cause: Exception | None = None) -> Callable[[], bytes]:
+    """Return a reader that fails, so that a bad archive is skipped like a bad file."""
+
+    def fail() -> bytes:
+        raise ValueError(message) from cause
+
+    return fail
+
+
+def _check_end(archive: tarfile.TarFile) -> None:
+    """Read on to the end: tarfile takes a cut or damaged header for the end, and leaves the checksum unread."""
+    assert archive.fileobj is not None
+    archive.fileobj.seek(archive.offset)
+    if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+        raise tarfile.ReadError
+    while archive.fileobj.read(1 << 20):
+        pass
+
+
+def _is_wanted(name: str, wanted: set[str] | None) -> bool:
+    match = _NAME.fullmatch(name)
+    return match is not None and (wanted is None or match[1] in wanted)
+
+
+def _cab_of(name: str) -> str:
+    """Return the cab of a file or of an archive's member; nothing for the archive itself."""
+    match = _NAME.fullmatch(re.split(r"[/\\]|:(?=new_)", name)[-1])
+    return match[1] if match else ""
+
+
+def _table(content: bytes) -> pa.Table:
+    return csv.read_csv(pa.BufferReader(content), **_PARSE)
+
+
+def _parse(name: str, content: bytes) -> list[batch.Part]:
+    """Make the part of one cab."""
+    try:
+        table = _table(content)
+    except pa.ArrowInvalid:
+        reason = batch.why_no_text(content)
+        raise ValueError(
+            _complaint(name, reason, line=0 if reason else batch.first_bad_line(content, _table))
+        ) from None
+    latitude, longitude, occupancy, seconds = (column.to_numpy() for column in table.columns)
+    wrong = (
+        ~(np.abs(latitude) <= 90)
+        | ~(np.abs(longitude) <= 180)
+        | ((occupancy != 0) & (occupancy != 1))
+        | (seconds < 0)
+        | (seconds > batch.LAST_SECOND)
+    )
+    if wrong.any():
+        raise ValueError(_complaint(name, "", line=batch.line_of_row(content, int(wrong.argmax()))))
+    if not content.endswith((b"\n", b"\r")) and seconds[-1] < _TEN_DIGITS and (seconds[:-1] >= _TEN_DIGITS).all():
+        raise ValueError(_complaint(name, "the file is cut, for its last line has no end and too short a time", line=0))
+    return [batch.Part(_cab_of(name), seconds * 1_000_000_000, longitude, latitude)]
+
+
+def _complaint(name: str, reason: str, *, line: int) -> str:
+    where = f"{reason}; each line should be" if reason else f"line {line:,} is not"
+    return f"{name!r} is not in the format of Cabspotting: {where} {_RULE}, separated by one blank."
+
+
+def _check_cabs(cabs: list[Any], skipped: list[str], wanted: set[str] | None) -> None:
+    if not cabs and not skipped and not wanted:
+        raise ValueError("Nothing is to be read: 'source' or 'users' of read_cabspotting is an empty list.")
+    batch.check_wanted(wanted, cabs + skipped, noun="cab")
+    if len(set(cabs)) < len(cabs):
+        raise ValueError("Two files hold the same cab. Read the archive or the folder, not both.")

@@ -1,0 +1,151 @@
+"""Parquet with or without GeoParquet's metadata."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyproj import CRS
+
+from promesse_geo.io.table_columns import (
+    Columns,
+    Wanted,
+    as_times,
+    as_users,
+    find_coordinates,
+    find_user_and_time,
+)
+from promesse_geo.io.wkb import read_points
+from promesse_geo.messages import listed
+from promesse_geo.traces.columns import Names
+
+_KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
+
+
+def read_parquet_table(path: Path, wanted: Wanted) -> Columns:
+    """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
+    file = pq.ParquetFile(pa.OSFile(os.fsencode(path), "rb"))
+    names, places, crs = find_parquet_columns(file.schema_arrow, wanted)
+    table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
+    points = point_fields(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
+    return as_columns(table, points, names=names, crs=crs)
+
+
+def find_parquet_columns(schema: pa.Schema, wanted: Wanted) -> tuple[Names, list[str], Any]:
+    """Say which columns hold user and time, which one the points or which two x and y, and their CRS."""
+    located = None if wanted.lon or wanted.lat else _geometry_column(schema, wanted)
+    if located is None:
+        across, along, crs = _coordinate_columns(schema, wanted)
+        return find_user_and_time(schema.names, wanted), [across, along], crs
+    geometry, crs = located
+    others = [name for name in schema.names if name != geometry]
+    return find_user_and_time(others, wanted, geometry=geometry), [geometry], crs
+
+
+def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, Any]:
+    try:
+        return find_coordinates(schema.names, wanted)
+    except ValueError as error:
+        if b"geo" in (schema.metadata or {}):
+            raise
+        raise ValueError(f"the file has no GeoParquet metadata that would say where records are. {error}") from None
+
+
+def _geometry_column(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
+    """Name and CRS of the geometry; None where the file has none, but may have columns of coordinates."""
+    content = (schema.metadata or {}).get(b"geo")
+    if content is None:
+        return _bare_geometry(schema, wanted)
+    try:
+        about = json.loads(content)
+        name = about["primary_column"]
+        crs = about["columns"][name].get("crs", "OGC:CRS84")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("the file's GeoParquet metadata cannot be read.") from None
+    return name, known_crs(crs, wanted)
+
+
+def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
+    """A column that GeoArrow's metadata says to be points, or a known name with bytes in it and a CRS given."""
+    for field in schema:
+        about = field.metadata or {}
+        if about.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
+            inner = json.loads(about.get(b"ARROW:extension:metadata") or "{}")
+            return field.name, known_crs(inner.get("crs"), wanted)
+    bare = [name for name in schema.names if name in _KNOWN_GEOMETRIES and _is_geometry(schema.field(name).type)]
+    if len(bare) != 1:
+        return None
+    if wanted.crs is None:
+        raise ValueError(
+            f"the file has no GeoParquet metadata, so the CRS of {bare[0]!r} is unknown. "
+            "Say it, as in crs='EPSG:4326' (--crs EPSG:4326), or name columns of coordinates with 'lon' (--lon) "
+            "and 'lat' (--lat)."
+        )
+    return bare[0], wanted.crs
+
+
+def _is_geometry(kind: pa.DataType) -> bool:
+    return pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) or _is_bytes(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(is_so(kind) for is_so in some)
+
+
+def known_crs(crs: Any, wanted: Wanted) -> Any:
+    """The file's CRS, else the one given, which must not contradict."""
+    if crs is None and wanted.crs is None:
+        raise ValueError(
+            "the file says that its CRS is unknown. Say which one it is, as in crs='EPSG:4326' (--crs EPSG:4326)."
+        )
+    if crs is None:
+        return wanted.crs
+    if wanted.crs is not None and not CRS.from_user_input(wanted.crs).equals(crs, ignore_axis_order=True):
+        raise ValueError("the file says its CRS itself, and 'crs' (--crs) says another one. Leave it out.")
+    return crs
+
+
+def point_fields(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """X and y of WKB or of GeoArrow's points, structures of x and y or pairs of numbers; and whether any has Z or M."""
+    column = pa.chunked_array([_stored(chunk) for chunk in column.chunks], type=_storage(column.type))
+    if _is_bytes(column.type):
+        return read_points(column)
+    chunk, kind = column.combine_chunks(), column.type
+    if pa.types.is_struct(kind) and {"x", "y"} <= {field.name for field in kind}:
+        x, y = (chunk.field(axis).cast(pa.float64()).to_numpy(zero_copy_only=False) for axis in "xy")
+    elif pa.types.is_fixed_size_list(kind) and kind.list_size >= 2:
+        flat = chunk.values.slice(chunk.offset * kind.list_size, len(chunk) * kind.list_size)
+        x, y = flat.cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, kind.list_size).T[:2]
+    else:
+        raise ValueError("its geometries are neither WKB nor points of GeoArrow.")
+    there = chunk.is_valid().to_numpy(zero_copy_only=False)
+    dimensions = kind.num_fields if pa.types.is_struct(kind) else kind.list_size
+    return np.where(there, x, np.nan), np.where(there, y, np.nan), dimensions > 2
+
+
+def _storage(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def _stored(chunk: pa.Array) -> pa.Array:
+    return chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
+
+
+def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray, bool]:
+    try:
+        x, y = (table.column(name).cast(pa.float64()).to_numpy() for name in places)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise ValueError(f"the columns {listed(places)} must hold numbers.") from None
+    return x, y, False
+
+
+def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
+    """Users and times of a table beside its points."""
+    x, y, has_z = points
+    times, notes = as_times(table.column(names.time), names.time)
+    users = None if names.user is None else as_users(table.column(names.user), names.user)
+    return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)

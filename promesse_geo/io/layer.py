@@ -1,0 +1,146 @@
+"""Tables that GDAL reads: a layer of a GeoPackage, and GeoJSON, with a count of what GDAL would pass over."""
+
+import json
+import mmap
+import os
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import pyogrio
+
+from promesse_geo.io.geo_table import as_columns, known_crs
+from promesse_geo.io.table_columns import Columns, Wanted, find_user_and_time
+from promesse_geo.io.wkb import read_points
+from promesse_geo.messages import listed
+
+GDAL_ERRORS = (
+    pyogrio.errors.DataSourceError,
+    pyogrio.errors.DataLayerError,
+    pyogrio.errors.FeatureError,
+    pyogrio.errors.GeometryError,
+)
+_LONGEST = 1 << 20  # bytes of one feature
+_MEMBERS = (b'"Feature"', b'"geometry"')
+
+
+def read_geopackage(path: Path, wanted: Wanted) -> Columns:
+    """Read a GeoPackage's layer; where pages of the file are damaged, GDAL would stop there without a word."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
+            sound = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except sqlite3.OperationalError as error:  # locked, or of a kind that this SQLite lacks
+        _check_nothing_beside(path, error)
+        sound = True
+    except sqlite3.DatabaseError:
+        sound = False
+    if not sound:
+        raise ValueError("it is a GeoPackage that is cut or damaged: its pages do not fit together. Fetch it again.")
+    return _read("GPKG", path, wanted)
+
+
+def _check_nothing_beside(path: Path, cause: Exception) -> None:
+    """Refuse a GeoPackage that lacks what lies beside it, which SQLite could not take in."""
+    beside = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
+    if beside:
+        raise ValueError(
+            f"a change of it is under way or was broken off, as {beside[0]!r} says, which cannot be taken in. Open it "
+            "once with the program that made the change, and close it there."
+        ) from cause
+
+
+def read_geojson(path: Path, wanted: Wanted) -> Columns:
+    """Read GeoJSON, or features one a line; features that cannot be read are counted."""
+    is_sequence = _is_sequence(path)
+    columns = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, wanted)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        count = _lines(content) if is_sequence else _features(content, expected=len(columns.x))
+    lost = count - len(columns.x)
+    return columns if lost <= 0 else columns._replace(lost=(("a feature that is cut or damaged", lost),))
+
+
+def _is_sequence(path: Path) -> bool:
+    """Whether there are features one a line, or each after a record separator."""
+    with path.open("rb") as file:
+        first = file.readline(_LONGEST).removeprefix(b"\xef\xbb\xbf").strip(b" \r\n\t")
+        while not first and (line := file.readline(_LONGEST)):
+            first = line.strip(b" \r\n\t")
+        if first.startswith(b"\x1e"):
+            return True
+        alone = not file.read(1 << 10).strip()
+    return not alone and first.endswith(b"}") and b'"Feature"' in first and b'"FeatureCollection"' not in first
+
+
+def _lines(content: mmap.mmap) -> int:
+    """The number of features in a sequence: of its lines, or more where one holds several."""
+    with_marks = re.match(rb"[\xef\xbb\xbf\s]*\x1e", content)
+    lines = _count(rb"\x1e\s*[^\s\x1e]" if with_marks else rb"[^\s][^\n]*", content)
+    return max(lines, min(_count(re.escape(member), content) for member in _MEMBERS))
+
+
+def _features(content: mmap.mmap, *, expected: int) -> int:
+    """The number of features; they are taken apart only where counts of words do not tell that all were read."""
+    if all(_count(re.escape(member), content) == expected for member in _MEMBERS):
+        return expected
+    try:
+        whole = json.loads(content[:])
+    except ValueError:
+        raise ValueError("it is not one JSON text as GeoJSON is. Write it again, or one feature a line.") from None
+    features = whole.get("features")
+    return len(features) if isinstance(features, list) else 1
+
+
+def _count(pattern: bytes, content: mmap.mmap) -> int:
+    return sum(1 for _ in re.finditer(pattern, content))
+
+
+def _read(driver: str, path: Path, wanted: Wanted) -> Columns:
+    source = _for_gdal(driver, path)
+    layer = _layer(source, wanted.layer)
+    about = pyogrio.read_info(source, layer=layer)
+    names = find_user_and_time(list(about["fields"]), wanted, geometry=about["geometry_name"] or "geometry")
+    # GDAL takes a user such as 2024-01-01 for a date
+    options = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}
+    about, table = pyogrio.read_arrow(
+        source,
+        layer=layer,
+        columns=[name for name in (names.user, names.time) if name is not None],
+        datetime_as_string=True,
+        **options,
+    )
+    points = read_points(table.column(about["geometry_name"] or "wkb_geometry"))
+    return as_columns(table, points, names=names, crs=known_crs(about["crs"], wanted))
+
+
+def _for_gdal(driver: str, path: Path) -> str:
+    """The path so that neither its ending nor a sign such as ! in it says what it is; and GDAL's own words unheard.
+
+    GDAL prints complaints, which quote the file, on the standard error of threads that it or we start.
+    """
+    if pyogrio.get_gdal_config_option("CPL_LOG") is None:
+        pyogrio.set_gdal_config_options({"CPL_LOG": os.devnull})
+    name = str(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError("GDAL reads no file whose name is not UTF-8. Rename it.") from None
+    return name if driver == "GPKG" and ":" in name else f"{driver}:{name}"
+
+
+def _layer(source: str, wanted: str | None) -> str:
+    """The layer asked for, or the only one that has a geometry."""
+    layers = [name for name, geometry in pyogrio.list_layers(source) if geometry is not None]
+    if wanted is not None and wanted in layers:
+        return wanted
+    if not layers:
+        raise ValueError("it holds no layer with a geometry, or is cut or damaged.")
+    if wanted is not None:
+        raise ValueError(f"it has no layer {wanted!r} with a geometry. There are {listed(layers)}.")
+    if len(layers) > 1:
+        raise ValueError(
+            f"it holds several layers, and traces are one: {listed(layers)}. "
+            f"Name it, as in layer={layers[0]!r} (--layer {layers[0]})."
+        )
+    return layers[0]

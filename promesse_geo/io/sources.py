@@ -1,0 +1,186 @@
+"""Which files a source stands for, what their names say of the user, and how large they may be unpacked."""
+
+import glob
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from promesse_geo.messages import counted
+
+Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""A file, a folder, a glob pattern, or several of these."""
+
+GZIP = b"\x1f\x8b"
+_GROWTH, _FREE, _LARGEST = 200, 1 << 30, 100 << 30  # times, and bytes: positions shrink to a tenth or so
+
+
+def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Path]:
+    """Return the files of a source in the order of their paths.
+
+    Parameters
+    ----------
+    source : path, glob pattern, or several of these
+        A folder gives the files in it, at any depth, whose names end with one of `endings`. Links to folders outside
+        of it are followed.
+    endings : sequence of str
+        Lower-case, with the dot; upper case in the names will do.
+    owner : str
+        The reader's name, for messages.
+
+    Returns
+    -------
+    list of pathlib.Path
+        Also what cannot be read, so that reading fails: links to nothing, folders that may not be entered, and folders
+        that are named like a file but hold none.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If a path is not there, a folder or a pattern gives nothing, or a file is given twice.
+    """
+    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if not several:
+        raise ValueError(f"Nothing is to be read: 'source' of {owner} is an empty list.")
+    files = [file for one in several for file in _files_of(os.fspath(one), endings)]
+    twice = len(files) - len({file.resolve() for file in files})
+    if twice:
+        raise ValueError(f"{counted(twice, 'file')} would be read twice: the paths in 'source' overlap.")
+    return sorted(files)
+
+
+def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
+    if os.path.isdir(path):
+        files = list(files_inside(path, partial(_has_ending, endings=endings)))
+        if not files:
+            raise FileNotFoundError(f"The folder {path!r} holds no file that ends with {_either(endings)}.")
+        return files
+    if os.path.exists(path):
+        check_no_pipe(Path(path))
+        return [Path(path)]
+    if not glob.has_magic(path):
+        is_link = os.path.islink(path)
+        raise FileNotFoundError(
+            f"{path!r} is a link to nothing." if is_link else f"There is no file or folder {path!r}."
+        )
+    found = [Path(one) for one in glob.glob(path, recursive=True)]
+    files = [one for one in found if not one.is_dir()]
+    files += [one for one in found if one.is_dir() and not _is_covered(one, files, endings)]
+    if not files:
+        raise FileNotFoundError(f"There is no file that fits the pattern {path!r}.")
+    return files
+
+
+def check_no_pipe(path: Path) -> None:
+    """Refuse what cannot be read twice, first to tell its format."""
+    if not path.is_file() and not path.is_dir():
+        raise ValueError(f"{str(path)!r} is a pipe or a device. Save what it gives to a file first.")
+
+
+def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield the files that fit in a folder, at any depth, unless they are hidden; and what cannot be read there."""
+    unreadable: list[OSError] = []
+    inside = os.path.realpath(root)
+    seen = {inside}
+    for folder, names, files in os.walk(root, onerror=unreadable.append, followlinks=True):
+        for name in list(names):
+            path = Path(folder, name)
+            real = os.path.realpath(path)
+            if name.startswith(".") or (path.is_symlink() and (real in seen or Path(real).is_relative_to(inside))):
+                names.remove(name)
+            elif fits(path) and os.access(path, os.R_OK | os.X_OK) and not any(files_inside(path, fits)):
+                yield path
+            seen.add(real)
+        yield from (Path(folder, name) for name in files if not name.startswith(".") and fits(Path(name)))
+    yield from (Path(error.filename) for error in unreadable)
+
+
+def _is_covered(folder: Path, files: Sequence[Path], endings: Sequence[str]) -> bool:
+    """Whether nothing is lost where a folder that fits a pattern is passed over."""
+    return set(files_inside(folder, partial(_has_ending, endings=endings))) <= set(files)
+
+
+def _has_ending(file: Path, endings: Sequence[str]) -> bool:
+    return file.name.lower().endswith(tuple(endings))
+
+
+def _either(endings: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(endings[:-1]), endings[-1]]))
+
+
+def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
+    """Name each file's user by the file ("file": its name without ending) or the folder ("folder") that it lies in.
+
+    Raises
+    ------
+    ValueError
+        If two files, or files of two folders, would be one user for having the same name.
+    """
+    names = {file: _stem(file) if by == "file" else file.resolve().parent.name for file in files}
+    places = {(name, file.resolve() if by == "file" else file.resolve().parent) for file, name in names.items()}
+    alike = len(places) - len(set(names.values()))
+    if alike:
+        nouns = {"file": ("file has", "files have"), "folder": ("folder has", "folders have")}[by]
+        cure = " If each folder is a user, say user='folder' (--user folder)." if by == "file" else ""
+        raise ValueError(
+            f"{counted(alike, *nouns)} the name of another one, so that two users would become one. "
+            f"Rename them, or read them one by one.{cure}"
+        )
+    return names
+
+
+def _stem(file: Path) -> str:
+    return Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return the content of a file, unpacked where gzip packed it, whatever its name."""
+    content = read_as_it_is(file)
+    if not content.startswith(GZIP):
+        return content
+    try:
+        with gzip.open(io.BytesIO(content)) as packed:
+            unpacked = packed.read(largest(len(content)) + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{str(file)!r} is packed by gzip, and cut or damaged. Fetch it again.") from error
+    if len(unpacked) > largest(len(content)):
+        raise ValueError(too_large(repr(str(file)), len(content)))
+    return unpacked
+
+
+def read_as_it_is(file: Path) -> bytes:
+    """Return the content of a file, or say why it cannot be read."""
+    try:
+        check_is_file(file)
+        return file.read_bytes()
+    except OSError as error:
+        if error.errno is None:  # in our words already
+            raise
+        raise ValueError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+
+
+def check_is_file(path: Path) -> None:
+    """Say what a folder, a link to nothing or a pipe is: the last would be waited for."""
+    if path.is_dir():
+        list(path.iterdir())  # says why, where it may not be read
+        raise ValueError(f"{str(path)!r} is a folder. Name a file.")
+    if not path.exists():
+        what = "is a link to nothing" if path.is_symlink() else "is not there any more"
+        raise FileNotFoundError(f"{str(path)!r} {what}.")
+    check_no_pipe(path)
+
+
+def largest(packed: int) -> int:
+    """The bytes that so many packed bytes may become: more than traces need, less than fills a memory by malice."""
+    return min(max(_FREE, _GROWTH * packed), _LARGEST)
+
+
+def too_large(name: str, packed: int) -> str:
+    """What is said of a file that would become larger than that."""
+    return (
+        f"{name} would take more than {largest(packed) / (1 << 30):,.0f} GiB unpacked, far more than traces do. "
+        "Unpack it yourself if it is sound."
+    )

@@ -1,0 +1,284 @@
+"""Tables that people bring or that we wrote: CSV, Parquet, GeoPackage and GeoJSON."""
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pandas.api.types import union_categoricals
+from pyproj import CRS
+
+from promesse_geo.io.batch import Bar, DroppedRecords, Part, Skipped, warn_dropped_records
+from promesse_geo.io.geo_table import read_parquet_table
+from promesse_geo.io.last_line import tell_unsure
+from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
+from promesse_geo.io.sources import Source, find_files, name_users
+from promesse_geo.io.table_columns import BY_NAME, Columns, Wanted, as_integers
+from promesse_geo.io.table_kind import table_kind
+from promesse_geo.io.text_table import read_text_table
+from promesse_geo.messages import counted, invalid, warn
+from promesse_geo.traces import records
+from promesse_geo.traces.columns import Name, check_names
+from promesse_geo.traces.space import choose_space
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_choice
+
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
+_READERS: dict[str, tuple[Callable[[Path, Wanted], Columns], str]] = {
+    "parquet": (read_parquet_table, "GeoParquet"),
+    "geopackage": (read_geopackage, "a GeoPackage"),
+    "geojson": (read_geojson, "GeoJSON"),
+    "csv": (read_text_table, "CSV in UTF-8 or UTF-16"),
+}
+
+
+class _File(NamedTuple):
+    """What a file holds, its user where its name says it, and what of its records cannot be used."""
+
+    name: str
+    columns: Columns
+    user: str | None
+    bad: np.ndarray
+    left_out: list[DroppedRecords]
+
+
+def read_table(
+    source: Source,
+    *,
+    user: Name = ...,
+    time: Name = ...,
+    lon: str | None = None,
+    lat: str | None = None,
+    crs: Any = None,
+    layer: str | None = None,
+    users: Iterable[Any] | None = None,
+    as_traces: bool = False,
+    errors: str = "raise",
+) -> gpd.GeoDataFrame | Traces:
+    r"""Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, told apart by their content.
+
+    CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
+    bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
+    and location are read; a warning says where elevations (Z) are left out. Where the last line of a CSV has no end
+    and too short a value, it is an error or counted; a warning says where that cannot be known. So are lines that a
+    quote before them makes part of a value, though they look like records. In GeoJSON, `true` among users that are
+    whole numbers is 1.
+
+    Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
+    with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or
+    nanoseconds since 1970, whichever falls between 1990 and 2100, and a warning says so.
+
+    Parameters
+    ----------
+    source : path, glob pattern, or several of these
+        A file, a folder with tables in it (at any depth), a pattern such as `"2024-*.csv"`, or several. They are
+        read in the order of their paths, and become one data set.
+    user, time : column name, None or ...
+        As in `Traces.from_frame`; known names may be in capitals. `user="file"` takes each file's name without its
+        ending for the user of all its records, `user="folder"` the name of the folder that it lies in.
+    lon, lat : str, optional
+        Columns of the coordinates in CSV and Parquet; by default known names are looked for.
+    crs : anything pyproj takes, optional
+        CRS of the coordinates where the file does not say it; EPSG:4326 by default for longitude and latitude.
+    layer : str, optional
+        The layer of a GeoPackage that has several.
+    users : iterable of text or integers, optional
+        The users to read; all by default.
+    as_traces : bool
+        Whether to return Traces, which is much faster than a frame of points.
+    errors : {"raise", "skip"}
+        What becomes of files that cannot be read, and of records without a valid location, time or user: an error
+        that counts them and names the first, or one warning that does and goes on without them.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        user, time and geometry under the file's names.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError, TypeError, KeyError
+        If a file is not there, is not such a table, or cannot be used; the message names the file and no value of it.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "trips.csv"
+    >>> _ = file.write_text("driver;time;lat;lon\nann;2024-03-04T08:00:00Z;45,7;4,8\n")
+    >>> list(pg.read_table(file, user="driver").columns)
+    ['driver', 'time', 'geometry']
+    """
+    check_choice(errors, name="errors", owner="read_table", options=("raise", "skip"))
+    chosen = _wanted_users(users)
+    check_names({"user": user, "time": time, "lon": lon, "lat": lat})
+    wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "skip")
+    paths = find_files(source, endings=ENDINGS, owner="read_table")
+    by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
+    if chosen is not None and by_name:
+        _check_found(chosen, by_name.values())
+        paths = [path for path in paths if by_name[path] in chosen]
+    files, skipped = _read_all(paths, lambda path: _read(path, wanted, user=by_name.get(path)), errors=errors)
+    _tell(files, skipped, errors=errors)
+    traces = _join(files)
+    if chosen is not None:
+        _check_found(chosen, traces.users)
+        traces = traces.select(np.repeat([str(key) in chosen for key in traces.users], traces.counts))
+    return traces if as_traces else traces.to_frame()
+
+
+def _wanted_users(users: Iterable[Any] | None) -> set[str] | None:
+    """The keys asked for as text, or None for all: keys that differ only by type never stand in one data set."""
+    if users is None:
+        return None
+    if isinstance(users, str) or not isinstance(users, Iterable):
+        raise TypeError(invalid("users", "read_table", "a list of users", users, cure="Put it into [ ]."))
+    keys = {str(user) for user in users}
+    if not keys:
+        raise ValueError("Nothing is to be read: 'users' of read_table is an empty list.")
+    return keys
+
+
+def _check_found(wanted: set[str], found: Iterable[Any]) -> None:
+    missing = len(wanted - {str(user) for user in found})
+    if missing:
+        are = "is" if missing == 1 else "are"
+        raise ValueError(f"{counted(missing, 'user')} asked for with 'users' {are} not in the data.")
+
+
+def _read_all(
+    paths: Sequence[Path], read: Callable[[Path], _File], *, errors: str
+) -> tuple[list[_File], list[Skipped]]:
+    """Read files in parallel, in order."""
+
+    def work(path: Path) -> _File | Skipped:
+        try:
+            return read(path)
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            if errors == "raise":
+                raise
+            return Skipped(str(path), str(error if isinstance(error, OSError) else error.args[0]))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
+        done = list(Bar(pool.map(work, paths), desc="reading", unit=" files", total=len(paths), delay=1, disable=None))
+    files = [one for one in done if isinstance(one, _File)]
+    skipped = [one for one in done if isinstance(one, Skipped)]
+    if not files:
+        raise ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+    return files, skipped
+
+
+def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
+    """Read a file; what goes wrong names it."""
+    name = str(path)
+    read, kind = _READERS[table_kind(path)]
+    try:
+        columns = read(path, wanted)
+        return _File(name, columns, user, *_unusable(name, columns))
+    except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
+        if isinstance(error, OSError) and error.errno:  # the system's word, not a format's
+            raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
+        raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
+    except (ValueError, TypeError, KeyError) as error:
+        kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
+        raise kept(f"{name!r}: {error.args[0]}") from error
+
+
+def _unusable(name: str, columns: Columns) -> tuple[np.ndarray, list[DroppedRecords]]:
+    """Which records cannot be used, and why."""
+    x, y = columns.x, columns.y
+    placed = np.isfinite(x) & np.isfinite(y)
+    misplaced, words = choose_space(columns.crs, x[placed], y[placed]).misplaced(x, y)
+    reasons = {
+        "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~placed,
+        words: placed & misplaced,
+        "no time, or one that cannot be read": columns.times.isna().to_numpy(),
+        "no user": np.zeros(len(x), bool) if columns.users is None else columns.users.codes < 0,
+    }
+    found = [
+        DroppedRecords(words, int(wrong.sum()), f"row {int(wrong.argmax()):,} of {name!r}")
+        for words, wrong in reasons.items()
+        if wrong.any()
+    ]
+    found += [DroppedRecords(words, count, repr(name)) for words, count in columns.lost]
+    return np.logical_or.reduce(list(reasons.values())), found
+
+
+def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) -> None:
+    """Raise or warn of what cannot be used, and say how numbers were taken for times."""
+    left_out = [one for file in files for one in file.left_out]
+    if left_out and errors == "raise":
+        lost = sum(count for file in files for _, count in file.columns.lost)
+        bad = lost + sum(int(file.bad.sum()) for file in files)
+        total = lost + sum(len(file.bad) for file in files)
+        details = "; ".join(f"{one.reason}: {one.count:,}, first in {one.first}" for one in _summed(left_out))
+        alone = f"{files[0].name!r}: " if len(files) == 1 else ""
+        raise ValueError(
+            f"{alone}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
+            "Mend them, or leave them out with errors='skip' (--skip)."
+        )
+    nothing = np.empty(0)
+    left_out = [replace(one, first=re.sub(r"^row .*", r"\g<0>, counted from 0", one.first)) for one in left_out]
+    warn_dropped_records([Part("", nothing, nothing, nothing, left_out)], skipped, owner="read_table")
+    records.warn_dropped_columns(records.DroppedColumns((), any(file.columns.has_z for file in files)))
+    notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
+    tell_unsure([file.name for file in files if file.columns.is_unsure], owner="read_table")
+    if notes:
+        warn(f"read_table took {' and '.join(notes)}.")
+
+
+def _summed(left_out: Sequence[DroppedRecords]) -> list[DroppedRecords]:
+    """One for each reason, with the first place."""
+    sums: dict[str, DroppedRecords] = {}
+    for one in left_out:
+        before = sums.get(one.reason)
+        sums[one.reason] = one if before is None else DroppedRecords(one.reason, before.count + one.count, before.first)
+    return list(sums.values())
+
+
+def _join(files: Sequence[_File]) -> Traces:
+    """Make Traces of the usable records of all files, which count as input in the order of the files."""
+    first = files[0].columns
+    crs = CRS.from_user_input(first.crs)
+    others = sum(not crs.equals(CRS.from_user_input(file.columns.crs), ignore_axis_order=True) for file in files)
+    if others:
+        raise ValueError(f"{counted(others, 'file has', 'files have')} another CRS than the first one.")
+    some = [file for file in files if not file.bad.all()] or files[:1]  # what holds nothing has no zone either
+    if len({file.columns.times.dt.tz is None for file in some}) > 1:
+        raise ValueError("Some files hold times with a zone, others without. Write them in one way.")
+    pairs = [(file, ~file.bad if file.bad.any() else slice(None)) for file in some]
+    checked = records.checked_records(
+        np.concatenate([file.columns.x[rows] for file, rows in pairs]),
+        np.concatenate([file.columns.y[rows] for file, rows in pairs]),
+        times=pd.concat([file.columns.times[rows] for file, rows in pairs], ignore_index=True),
+        users=_join_users(pairs),
+        crs=first.crs,
+        names=first.names if files[0].user is None else replace(first.names, user="user"),
+    )
+    return Traces.from_records(checked)
+
+
+def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
+    """The users of all files as one column; in text files together they are integers or text."""
+    first = pairs[0][0]
+    if first.user is not None:
+        counts = [len(file.columns.x[rows]) for file, rows in pairs]
+        keys = pd.Index([file.user for file, _ in pairs])
+        codes = np.repeat(np.arange(len(pairs)), counts)
+        return pd.Series(pd.Categorical.from_codes(codes, keys) if keys.is_unique else keys.take(codes), name="user")
+    if first.columns.users is None:
+        return None
+    columns = [file.columns.users[rows] for file, rows in pairs if file.columns.users is not None]
+    if len({column.categories.dtype for column in columns}) == 1:
+        joined = union_categoricals(columns)
+        text = all(file.columns.is_text for file, _ in pairs)
+        return pd.Series(as_integers(joined) if text else joined, name=first.columns.names.user)
+    return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)

@@ -1,0 +1,55 @@
+"""Wording of errors and warnings: how values, counts and lists are shown."""
+
+import numbers
+import os
+import reprlib
+import sys
+import warnings
+from collections.abc import Sequence
+from datetime import date, timedelta, tzinfo
+
+import numpy as np
+import pandas as pd
+
+_SHORT = (str, bytes, numbers.Number, np.bool_, np.datetime64, np.timedelta64, date, timedelta, tzinfo, type)
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def shown(value: object) -> str:
+    """A short repr of a text, a number or a time, for an error message; of all else, which may hold data, the type."""
+    kind = f"a value of type {type(value).__name__}"
+    if not isinstance(value, _SHORT) and value is not None and value is not pd.NA:
+        shape = getattr(value, "shape", None)
+        if isinstance(shape, tuple):
+            return f"{kind} and shape {shape}"
+        return f"{kind} and length {len(value):,}" if isinstance(value, (list, tuple, dict, set)) else kind
+    try:
+        return reprlib.repr(value)
+    except Exception:  # Python writes no integers beyond some thousand digits
+        return f"{kind} that cannot be written out"
+
+
+def invalid(name: str, owner: str, rule: str, value: object, *, cure: str = "") -> str:
+    """The wording of every refused parameter: name, rule, what came, cure."""
+    message = f"The '{name}' parameter of {owner} must be {rule}. Got {shown(value)} instead."
+    return f"{message} {cure}" if cure else message
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """'1 trace', '2,345 traces'."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def listed(names: Sequence[object]) -> str:
+    """'a', 'b' and 'c'."""
+    texts = [repr(name) for name in names]
+    return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
+
+
+def warn(message: str) -> None:
+    """Warn, pointing at the caller's own line: the first one outside this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, UserWarning, stacklevel=level)

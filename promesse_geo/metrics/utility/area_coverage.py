@@ -1,0 +1,101 @@
+"""How well the areas that users visited survive."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.metrics.base import Metric
+from promesse_geo.traces.pairs import Pairs
+from promesse_geo.traces.space import EARTH_RADIUS
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_number
+
+
+@dataclass(frozen=True)
+class AreaCoverage(Metric):
+    """How much the cells that a trace visits are those that the original visits.
+
+    On the globe cells stand in rows of `cell` metres of latitude, from the equator, and each row is divided into
+    round(2πR·cos φ / cell) equal cells from the meridian of Greenwich, φ being the row's middle; so all cells have
+    about the same area. In a plane they are squares from 0. A record visits the cell that it lies in; what lies
+    between two records does not count.
+
+    The detail has one row per original trace: how many cells the original and the protected trace visit, how many
+    are `shared`, `precision` = shared / protected (NaN without any), `recall` = shared / original and their harmonic
+    mean `fscore`; 0 for a trace that the mechanism dropped. The value is the mean of `fscore` in percent: 100 is best
+    for an analyst.
+
+    Parameters
+    ----------
+    cell : float
+        Side of a cell in metres, from 1 to 1,000,000.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the parameter is no number or out of its range.
+
+    References
+    ----------
+    Primault, Maouche, Boutet, Ben Mokhtar, Bouchenak, Brunie: ACCIO: How to Make Location Privacy Experimentation Open
+    and Easy. ICDCS 2018 (area coverage). The cells of equal area are ours.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1)
+    >>> metric = pg.AreaCoverage(cell=500)
+    >>> metric.value(metric.detail(city, city))
+    100.0
+    """
+
+    cell: float = 200.0
+    unit: ClassVar[str] = "%"
+
+    def __post_init__(self) -> None:
+        """Check the parameter."""
+        cell = check_number(self.cell, name="cell", owner="AreaCoverage", unit="metres", low=1, high=1e6)
+        object.__setattr__(self, "cell", cell)
+
+    def _index(self, original: Traces) -> pd.DataFrame:
+        return self._visited(original, original.trace_numbers)
+
+    def _detail(self, pairs: Pairs, index: pd.DataFrame) -> pd.DataFrame:
+        visited = self._visited(pairs.protected, np.repeat(pairs.originals, pairs.protected.counts))
+        original, protected, shared = (
+            np.bincount(cells.trace, minlength=len(pairs.original)) for cells in (index, visited, index.merge(visited))
+        )
+        precision = np.full(len(pairs.original), np.nan)
+        np.divide(shared, protected, out=precision, where=protected > 0)
+        columns = {
+            "original_cells": original,
+            "protected_cells": protected,
+            "shared": shared,
+            "precision": precision,
+            "recall": shared / original,
+            "fscore": 2 * shared / (original + protected),
+        }
+        return pd.DataFrame(columns, index=pairs.original.users.rename("user"))
+
+    def value(self, detail: pd.DataFrame) -> float:
+        """Return the mean F-score in percent; NaN without any trace."""
+        return 100 * float(detail.fscore.mean())
+
+    def _visited(self, traces: Traces, numbers: np.ndarray) -> pd.DataFrame:
+        """The distinct cells of each trace, the numbers of whose records' traces are given."""
+        return pd.DataFrame({"trace": numbers, "cell": self._cells(traces)}).drop_duplicates(ignore_index=True)
+
+    def _cells(self, traces: Traces) -> np.ndarray:
+        """One number for the cell of each record: row and column in 32 bits each."""
+        if not traces.space.curvature:
+            columns, rows = np.floor(traces.points / self.cell).astype(np.int64).T
+        else:
+            x, y, z = traces.points.T
+            rows = np.floor(np.arctan2(z, np.hypot(x, y)) * EARTH_RADIUS / self.cell).astype(np.int64)
+            middles = (rows + 0.5) * (self.cell / EARTH_RADIUS)
+            around = np.maximum(np.rint(2 * math.pi * EARTH_RADIUS / self.cell * np.cos(middles)), 1)
+            columns = np.floor(np.arctan2(y, x) / (2 * math.pi) * around).astype(np.int64) % around.astype(np.int64)
+        return (rows << 32) + columns

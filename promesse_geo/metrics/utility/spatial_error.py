@@ -1,0 +1,159 @@
+"""How far protected records lie from where their user has been."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from promesse_geo import threads
+from promesse_geo.kernels import polyline, polyline_index
+from promesse_geo.messages import counted
+from promesse_geo.metrics.base import Metric, as_rows_of, paired
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.pairs import Pairs
+from promesse_geo.traces.points import make_points
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.traces import Traces, as_traces
+
+_BLOCK = 4096  # points searched at a time at least, by whichever thread is free: a costly trace is shared
+
+
+class PolylineIndex(NamedTuple):
+    """Short arcs of each trace by eight, and boxes over them by eight; see `promesse_geo.kernels.polyline_index`."""
+
+    leaves: np.ndarray
+    groups: np.ndarray
+    lines: np.ndarray
+    segments: np.ndarray
+    tree: np.ndarray
+    views: np.ndarray
+    slacks: np.ndarray
+
+
+@dataclass(frozen=True)
+class SpatialError(Metric):
+    """Distance from each protected record to the nearest point of its user's original path (paper, section V-C).
+
+    The path is the whole polyline of the trace: all segments, whatever the times. The detail has the metres of each
+    protected record; the value is their mean, as in Table III.
+
+    Points are searched fast on any path but one: many segments that leave one place in all directions take time with
+    the square of their number for the points that are nearest to just that place.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1)
+    >>> metric = pg.SpatialError()
+    >>> round(metric.value(metric.detail(city, city.promesse.smooth(200))), 6)
+    0.0
+    """
+
+    unit: ClassVar[str] = "m"
+    per_record: ClassVar[bool] = True
+
+    def project(
+        self,
+        original: gpd.GeoDataFrame | Traces,
+        protected: gpd.GeoDataFrame | Traces,
+        *,
+        index: Any = None,
+        user: Name = ...,
+        time: Name = ...,
+    ) -> gpd.GeoSeries:
+        """Project each protected record onto its user's original path.
+
+        Parameters
+        ----------
+        original, protected, index, user, time
+            As for `detail`.
+
+        Returns
+        -------
+        geopandas.GeoSeries
+            The nearest points of the path, in the CRS and with the index of the protected data. They are true
+            locations, not for publication.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            As for `detail`.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=1)
+        >>> len(pg.SpatialError().project(city, city)) == len(city)
+        True
+        """
+        before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
+        pairs = paired(before, after)
+        feet = np.empty_like(pairs.protected.points)
+        _search(pairs, self._index_of(before, index), feet)
+        points = make_points(*before.space.coordinates(feet))
+        projected = gpd.GeoSeries(points, crs=before.space.crs, name="projected").to_crs(after.space.crs)
+        lost = int((~np.isfinite(projected.x)).sum())
+        if lost:
+            raise ValueError(
+                f"{counted(lost, 'projected point')} of {len(projected):,} cannot be placed in the CRS of the "
+                "protected data. Compare in one CRS, for example with gdf.to_crs."
+            )
+        if isinstance(protected, gpd.GeoDataFrame):
+            return as_rows_of(protected, projected, after.positions)
+        return projected
+
+    def _index(self, original: Traces) -> PolylineIndex:
+        points, offsets, curvature = original.points, original.offsets, original.space.curvature
+        traces, shares = len(original), threads.fair(original.counts)
+        leaves, groups = np.empty((2, traces), np.int64)
+        targets, slacks, views = np.empty(traces), np.empty(traces), np.empty((traces, 6))
+        threads.run(
+            lambda first, last: polyline_index.count(
+                points, offsets, curvature, first, last, leaves, groups, targets, views
+            ),
+            shares,
+        )
+        leaves, groups = as_offsets(leaves), as_offsets(groups)
+        lines, tree = np.empty((leaves[-1], 5, 8)), np.empty((groups[-1], 4, 8))
+        segments = np.empty((leaves[-1], 8), np.int32)
+        threads.run(
+            lambda first, last: polyline_index.build(
+                points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks
+            ),
+            shares,
+        )
+        return PolylineIndex(leaves, groups, lines, segments, tree, views, slacks)
+
+    def _detail(self, pairs: Pairs, index: PolylineIndex) -> pd.Series:
+        return pd.Series(_search(pairs, index, np.empty((0, pairs.original.space.dimension))), name="spatial_error")
+
+    def value(self, detail: pd.Series) -> float:
+        """Return the mean of the metres; NaN where there are none."""
+        return float(detail.mean())
+
+
+def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
+    """Metres from each protected record to its polyline; `feet` takes the nearest points where it has room."""
+    original, protected = pairs.original, pairs.protected
+    metres = np.empty(protected.records)
+    longest = int(protected.counts.max(initial=0))
+    block = max(_BLOCK, longest // (4 * threads.number()))  # few of a long trace: each may make frames of its own
+    threads.take_turns(
+        lambda first, last: polyline.search(
+            original.points,
+            original.offsets,
+            original.space.curvature,
+            tuple(index),
+            protected.points,
+            protected.offsets,
+            pairs.originals,
+            first,
+            last,
+            metres,
+            feet,
+        ),
+        np.append(np.arange(0, protected.records, block), protected.records),
+    )
+    return metres * original.space.scale

@@ -1,5 +1,0 @@
-"""The attack of the paper: where users stayed (Hariharan and Toyama 2004)."""
-
-from promesse_geo.pois.stays import Pois, find_pois, pois
-
-__all__ = ["Pois", "find_pois", "pois"]

@@ -1,0 +1,194 @@
+"""Local days: a common calendar for all traces, and their first days with data (paper, "Datasets")."""
+
+import math
+from dataclasses import replace
+from datetime import UTC, tzinfo
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.messages import counted, warn
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.validation import check_integer, check_zone
+
+DAY = 86_400_000_000_000
+"""Nanoseconds of a day."""
+
+FIRST_DAY = 10_959 * DAY
+"""2000-01-03 00:00, a Monday: the day on which every trace begins in the common calendar."""
+
+
+def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ...) -> Data:
+    """Make every trace begin on the same day, and leave no day empty.
+
+    The i-th day on which a user has data becomes the day that begins at 2000-01-03 00:00 + i · 24 h. The time of day
+    is the time since local midnight; on days of 23 or 25 hours, when clocks change, it is stretched to 24. The result
+    has no zone: its days are nobody's calendar days, and a zone would shift and stretch them again.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        One trace for each physical user.
+    tz : str or tzinfo, optional
+        Zone in which days begin; by default that of the times. Naive times are taken as UTC: without `tz` they stand.
+    user, time : column name, None or ...
+        Columns of the frame; see `Traces.from_frame`.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        The kind that came, with naive times in nanoseconds.
+
+    References
+    ----------
+    Paper, section V-A: "make all traces begin the same day and removed entire days with no data".
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> pg.collapse_empty_days(pg.make_city(users=2, days=2), tz="Europe/Paris")["time"].dt.tz is None
+    True
+    """
+    local = None if tz is None else check_zone(tz, name="tz", owner="collapse_empty_days")
+    return map_traces(data, lambda traces: collapse(traces, local), user=user, time=time, selects=True)
+
+
+def first_days(
+    data: Data, *, days: int = 20, min_days: int | None = None, tz: Any = None, user: Name = ..., time: Name = ...
+) -> Data:
+    """Keep each user's first days that hold data.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        One trace for each physical user.
+    days : int
+        Days of data to keep of each user.
+    min_days : int, optional
+        Users with fewer days of data, before the cut, are left out. The paper does not say so, but its Table I is
+        reached with 21.
+    tz : str or tzinfo, optional
+        Zone in which days begin; by default that of the times, UTC for naive ones.
+    user, time : column name, None or ...
+        Columns of the frame; see `Traces.from_frame`.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        The kind that came; one warning says what was left out.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1, as_traces=True)
+    >>> pg.first_days(city, days=20).records == city.records
+    True
+    """
+    number, least = check_days(days, min_days, owner="first_days")
+    local = None if tz is None else check_zone(tz, name="tz", owner="first_days")
+
+    def work(traces: Traces) -> Traces:
+        kept, remarks = keep_first_days(traces, number, least, local)
+        warn_dropped_days(remarks)
+        return kept
+
+    return map_traces(data, work, user=user, time=time, selects=True)
+
+
+def check_days(days: Any, min_days: Any, *, owner: str) -> tuple[int, int]:
+    """Return both as whole numbers of at least 1, or say which is not."""
+    number = check_integer(days, name="days", owner=owner)
+    return number, 1 if min_days is None else check_integer(min_days, name="min_days", owner=owner)
+
+
+def warn_dropped_days(remarks: list[str]) -> None:
+    """Warn once of what `keep_first_days` left out."""
+    if remarks:
+        warn("first_days left out " + " and ".join(remarks) + ".")
+
+
+def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:
+    """Instants (ns) at which the local days of the data begin, with one more before and after.
+
+    A day begins at the last instant before which an earlier date was read: clocks that go back over midnight
+    leave days whole.
+    """
+    zone = zone or traces.names.zone or UTC
+    first, last = (int(time) // DAY for time in (traces.times.min(), traces.times.max()))
+    dates = pd.DatetimeIndex(np.arange(first - 2, last + 4).astype("M8[D]").astype("M8[s]"))
+
+    def midnight(*, first_pass: bool) -> pd.DatetimeIndex:
+        ambiguous = np.full(len(dates), first_pass)
+        return dates.tz_localize(zone, ambiguous=ambiguous, nonexistent="NaT").tz_convert("UTC")
+
+    early, late = midnight(first_pass=True), midnight(first_pass=False)
+    before = (late - pd.Timedelta(1, unit="s")).tz_convert(zone).tz_localize(None)
+    starts = np.where(before < dates, late.asi8, early.asi8)
+    unseen = early.isna()
+    starts[unseen] = _jumped_over(dates[unseen], zone)
+    return starts * 1_000_000_000
+
+
+def _jumped_over(midnights: pd.DatetimeIndex, zone: tzinfo) -> np.ndarray:
+    """Seconds at which clocks jump over midnights, by bisection (pandas takes every such jump for an hour)."""
+    early, late = midnights.asi8 - 2 * 86_400, midnights.asi8 + 2 * 86_400
+    while np.any(late - early > 1):
+        middle = (early + late) // 2
+        read = pd.DatetimeIndex(middle.view("M8[s]"), tz="UTC").tz_convert(zone).tz_localize(None)
+        early, late = np.where(read < midnights, middle, early), np.where(read < midnights, late, middle)
+    return late
+
+
+def _local_days(traces: Traces, zone: tzinfo | None) -> tuple[np.ndarray, np.ndarray]:
+    """Each record's local day and time of day (ns of a day of 24 h)."""
+    if zone is not None and traces.names.zone is None:
+        warn(
+            "The times have no zone and were taken as UTC to find the days of the zone given with 'tz'. "
+            "If they are local times already, leave 'tz' out."
+        )
+    if traces.records == 0:
+        return traces.times, traces.times
+    starts = _day_starts(traces, zone)
+    days = np.searchsorted(starts, traces.times, side="right") - 1
+    elapsed = traces.times - starts[days]
+    lengths = np.diff(starts)
+    for day in np.flatnonzero((lengths != DAY) & (lengths > 0)):
+        length = int(lengths[day])
+        common = math.gcd(length, DAY)  # the product with DAY itself would exceed 64 bits
+        here = days == day
+        elapsed[here] = elapsed[here] * (DAY // common) // (length // common)
+    return days, elapsed
+
+
+def _day_ranks(traces: Traces, days: np.ndarray) -> np.ndarray:
+    """Number from 0 the days on which each trace holds data."""
+    begins = np.ones(traces.records, np.int64)
+    begins[1:] = days[1:] != days[:-1]
+    firsts = traces.offsets[:-1]
+    begins[firsts] = 1
+    ranks = np.cumsum(begins)
+    return ranks - np.repeat(ranks[firsts], traces.counts)
+
+
+def collapse(traces: Traces, zone: tzinfo | None) -> Traces:
+    """Do the work of `collapse_empty_days`."""
+    days, elapsed = _local_days(traces, zone)
+    times = FIRST_DAY + _day_ranks(traces, days) * DAY + elapsed
+    return replace(traces, times=times, names=replace(traces.names, zone=None, unit="ns"))
+
+
+def keep_first_days(traces: Traces, days: int, least: int, zone: tzinfo | None) -> tuple[Traces, list[str]]:
+    """Do the work of `first_days`, and say what was left out."""
+    ranks = _day_ranks(traces, _local_days(traces, zone)[0])
+    short = ranks[traces.offsets[1:] - 1] + 1 < least
+    late = (ranks >= days) & np.repeat(~short, traces.counts)
+    remarks = []
+    if late.any():
+        remarks.append(f"{counted(int(late.sum()), 'record')} after the first {counted(days, 'day')}")
+    if short.any():
+        users = counted(int(short.sum()), "user")
+        lost = counted(int(traces.counts[short].sum()), "record")
+        remarks.append(f"{users} ({lost}) with fewer than {counted(least, 'day')} of data")
+    return traces.select((ranks < days) & np.repeat(~short, traces.counts)), remarks

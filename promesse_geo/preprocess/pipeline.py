@@ -1,0 +1,77 @@
+"""The paper's preprocessing: common calendar, first days, split at gaps."""
+
+from typing import Any
+
+from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days, warn_dropped_days
+from promesse_geo.preprocess.gaps import check_gap, split
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.validation import check_zone
+
+
+def prepare(
+    data: Data,
+    *,
+    tz: Any = None,
+    days: int = 20,
+    min_days: int | None = None,
+    gap: Any = "4h",
+    seed: int | str | None = None,
+    keep_user: bool = False,
+    user: Name = ...,
+    time: Name = ...,
+) -> Data:
+    """Prepare a data set as the paper does: `collapse_empty_days`, `first_days`, `split_gaps`.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        One trace for each physical user.
+    tz : str or tzinfo, optional
+        Zone in which days begin; by default that of the times, UTC for naive ones.
+    days : int
+        Days of data to keep of each user.
+    min_days : int, optional
+        Users with fewer days of data are left out.
+    gap : str, timedelta or number of seconds
+        Where no record comes for this long, a trace is cut.
+    seed : int or str, optional
+        Makes the new names repeatable, and guessable; by default they come from the operating system's randomness.
+    keep_user : bool
+        Name the parts after their user, for analysis; never publish those.
+    user, time : column name, None or ...
+        Columns of the frame; see `Traces.from_frame`.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        The kind that came, with a virtual user for each part and zone-free times of the common calendar. What was
+        left out is said in one warning.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If a parameter is wrong or the data cannot be read.
+
+    References
+    ----------
+    Paper, section V-A, "Datasets".
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> parts = pg.prepare(pg.make_city(users=2, days=2), tz="Europe/Paris")
+    >>> parts["time"].min().isoformat()[:10]
+    '2000-01-03'
+    """
+    days, least = check_days(days, min_days, owner="prepare")
+    nanoseconds, seed, keep_user = check_gap(gap, seed, keep_user, owner="prepare")
+    local = None if tz is None else check_zone(tz, name="tz", owner="prepare")
+
+    def work(traces: Traces) -> Traces:
+        collapsed = collapse(traces, local)
+        kept, remarks = keep_first_days(collapsed, days, least, None)
+        warn_dropped_days(remarks)
+        return split(kept, nanoseconds, seed=seed, keep_user=keep_user)
+
+    return map_traces(data, work, user=user, time=time, selects=True)

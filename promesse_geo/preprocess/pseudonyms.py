@@ -1,0 +1,88 @@
+"""Virtual users: names that nobody can lead back to a user, and traces in their order."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.traces.columns import KNOWN_USERS, Name
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.validation import check_seed
+
+WHOLE_USER = 2**64 - 1
+"""The part number of a user who is renamed without being split."""
+
+
+def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ..., time: Name = ...) -> Data:
+    """Give every user a new name of 16 hex digits, without splitting.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        The data.
+    seed : int or str, optional
+        Makes the names repeatable, and guessable; by default they come from the operating system's randomness.
+    user, time : column name, None or ...
+        Columns of the frame; see `Traces.from_frame`.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        The kind that came, in the order of the new names.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> len(pg.pseudonymize(pg.make_city(users=1, days=1))["user"].iloc[0])
+    16
+    """
+    seed = check_seed(seed, owner="pseudonymize")
+
+    def work(traces: Traces) -> Traces:
+        names = virtual_names(traces.users.tolist(), [WHOLE_USER] * len(traces), seed=seed)
+        return rename(traces, traces.offsets, names)
+
+    return map_traces(data, work, user=user, time=time, selects=True)
+
+
+def virtual_names(users: Sequence[Any], parts: Sequence[int], *, seed: int | str | None) -> list[str]:
+    """First 16 hex digits of the keyed BLAKE2b of (part number, user bytes)."""
+    if seed is None:
+        key = secrets.token_bytes(32)
+    else:
+        key = hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"names").digest()
+
+    def name(user: Any, part: int) -> str:
+        message = part.to_bytes(8, "little") + str(user).encode()
+        return hashlib.blake2b(message, key=key, digest_size=64).hexdigest()[:16]
+
+    names = [name(user, part) for user, part in zip(users, parts, strict=True)]
+    if len(set(names)) < len(names):
+        raise ValueError("Two virtual users got the same name by chance. Run again with another seed.")
+    return names
+
+
+def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
+    """Put runs of records under new names, in the order of these."""
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    counts = np.diff(offsets)[order]
+    target = as_offsets(counts)
+    rows = np.arange(target[-1]) + np.repeat(offsets[:-1][order] - target[:-1], counts)
+    labels = traces.names
+    if labels.user is None:
+        taken = (labels.time, labels.geometry)
+        labels = replace(labels, user=next(name for name in KNOWN_USERS[1:] if name not in taken))
+    return replace(
+        traces,
+        points=traces.points[rows],
+        times=traces.times[rows],
+        positions=traces.positions[rows],
+        offsets=target,
+        users=pd.Index([names[i] for i in order], dtype=str),
+        names=labels,
+    )
