@@ -56,7 +56,7 @@ def imports(file: Path) -> list[str]:
 
 
 def packages_used(file: Path) -> set[str]:
-    """Packages and modules of the top level that a file imports from; `__init__` is what `import promesse_geo` gives."""
+    """Top-level packages and modules that a file imports from; `__init__` for `import promesse_geo`."""
     used = set()
     for name in imports(file):
         package, *rest = name.split(".")
