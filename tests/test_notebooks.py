@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom without a word of complaint, and are committed as run."""
+"""The notebooks run from top to bottom without warnings and are committed with their outputs."""
 
 import re
 
@@ -19,7 +19,7 @@ ORDER = (
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 
 
-def test_all_notebooks_are_there():
+def test_all_notebooks_exist():
     assert tuple(path.stem for path in NOTEBOOKS) == ORDER
 
 
@@ -34,17 +34,17 @@ def test_it_runs_from_top_to_bottom_on_the_city(path, monkeypatch):
 
 
 @each_notebook
-def test_it_is_committed_as_run(path):
+def test_it_is_committed_with_its_outputs(path):
     notebook = nbformat.read(path, as_version=4)
     assert faults(path, notebook) == []
     assert len(pages(notebook)) == len(pictures(path))
     for picture in pictures(path):
         assert 0 < picture.stat().st_size < LARGEST_FILE
-    words = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert re.match(rf"# {int(path.stem[:2])}\. ", words)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.match(rf"# {int(path.stem[:2])}\. ", text)
 
 
-def test_faults_are_seen():
+def test_faults_are_found():
     cells = [
         nbformat.v4.new_code_cell("def long():\n    pass", execution_count=1),
         nbformat.v4.new_code_cell("\n".join("pass" for _ in range(16)), execution_count=2),
@@ -52,6 +52,6 @@ def test_faults_are_seen():
     ]
     output = {"output_type": "stream", "name": "stderr", "text": "/home/somebody/x.py: UserWarning"}
     cells[1].outputs = [nbformat.from_dict(output)]
-    found = faults(NOTEBOOKS[0], nbformat.v4.new_notebook(cells=cells))
-    starts = ("does not begin", "defines", "long", "a cell was not run", "complains", "shows a place")
-    assert [fault.startswith(start) for fault, start in zip(found, starts, strict=True)] == [True] * 6
+    problems = faults(NOTEBOOKS[0], nbformat.v4.new_notebook(cells=cells))
+    starts = ("does not begin", "defines", "long", "a cell has not", "writes to stderr", "shows a path")
+    assert [fault.startswith(start) for fault, start in zip(problems, starts, strict=True)] == [True] * 6

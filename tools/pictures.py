@@ -1,4 +1,4 @@
-"""The pictures in docs/pictures, of the made-up city alone: `python tests/pictures.py` makes them anew.
+"""The pictures in docs/pictures, of the made-up city alone: `python tools/pictures.py` makes them anew.
 
 It needs a browser and JupyterLab. Each picture is small enough to be looked at wherever the project is.
 """

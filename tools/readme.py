@@ -1,4 +1,4 @@
-"""Print a command of the README: `python tests/readme.py demo` or `python tests/readme.py tests`."""
+"""Print a command of the README: `python tools/readme.py demo` or `python tools/readme.py tests`."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 def commands() -> dict[str, str]:
-    """Return the README's two commands: its first shell block sets up and runs the demo, its second the tests."""
+    """Return the README's two commands: the first shell block runs the demo, the second the tests."""
     blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     return dict(zip(("demo", "tests"), (block.strip() for block in blocks), strict=False))
 

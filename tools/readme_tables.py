@@ -1,4 +1,4 @@
-"""Write the tables of data/results/cabspotting into the README: `python tests/readme_tables.py`."""
+"""Write the tables of data/results/cabspotting into the README: `python tools/readme_tables.py`."""
 
 import re
 
@@ -11,7 +11,7 @@ RESULTS = README.parent / "data" / "results" / "cabspotting"
 
 
 def with_tables(text: str) -> str:
-    """Return the README's text with the tables that the command wrote."""
+    """Return the README's text with the tables from `data/results`."""
     tables = paper.Reproduction.load(RESULTS).tables
     for name, table in (
         ("tables", summary(tables, "Cabspotting")),

@@ -1,6 +1,6 @@
-"""The notebooks: run, looked over, and with `python tests/notebooks.py [number ...]` written as run.
+"""Run and check the notebooks; `python tools/notebooks.py [number ...]` writes them with their outputs.
 
-Writing needs a browser as well, for a picture of each map stands beside it where maps cannot be shown.
+Writing needs a browser: a picture of each map is saved for pages that cannot show maps.
 """
 
 import html
@@ -20,7 +20,7 @@ LONGEST_CELL = 15
 LARGEST_FILE = 500_000
 _MAP = re.compile(r'<iframe srcdoc="(.*?)"', re.DOTALL)
 _HERE = (str(Path.home()), tempfile.gettempdir(), str(FOLDER.parent), "/home/", "/Users/")
-_OWN_PLACES = re.compile("|".join([*map(re.escape, _HERE), r"[A-Z]:\\\\"]))
+_LOCAL_PATHS = re.compile("|".join([*map(re.escape, _HERE), r"[A-Z]:\\\\"]))
 
 
 def run(path: Path) -> nbformat.NotebookNode:
@@ -33,7 +33,7 @@ def run(path: Path) -> nbformat.NotebookNode:
 
 
 def small_notebook() -> nbformat.NotebookNode:
-    """A notebook that protects a little and maps it."""
+    """Return a notebook that protects a small data set and draws a map."""
     cell, kernel = nbformat.v4.new_code_cell, {"name": "python3", "display_name": "Python 3", "language": "python"}
     read = ["import promesse_geo as pg", "", "original = pg.make_city(users=5, days=1)"]
     cells = [
@@ -44,25 +44,25 @@ def small_notebook() -> nbformat.NotebookNode:
 
 
 def faults(path: Path, notebook: nbformat.NotebookNode) -> list[str]:
-    """What is wrong with a notebook as run."""
+    """Return the faults of a notebook with outputs, one text each."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    found = [] if notebook.cells[0].cell_type == "markdown" else ["does not begin with words"]
+    problems = [] if notebook.cells[0].cell_type == "markdown" else ["does not begin with text"]
     if path.stem != WITH_DEFINITIONS:
-        found += [f"defines: {cell.source}" for cell in cells if re.search(r"^\s*(def|class) ", cell.source, re.M)]
-        found += [f"long: {cell.source}" for cell in cells if len(cell.source.splitlines()) > LONGEST_CELL]
-    found += ["a cell was not run" for cell in cells if cell.execution_count is None]
+        problems += [f"defines: {cell.source}" for cell in cells if re.search(r"^\s*(def|class) ", cell.source, re.M)]
+        problems += [f"long: {cell.source}" for cell in cells if len(cell.source.splitlines()) > LONGEST_CELL]
+    problems += ["a cell has not been run" for cell in cells if cell.execution_count is None]
     for output in (output for cell in cells for output in cell.outputs):
         shown = "" if output.output_type == "error" else output.get("text") or output.data.get("text/plain", "")
         if output.output_type == "error" or output.get("name") == "stderr":
-            found.append(f"complains: {output.get('evalue') or output.text}")
-        if own := _OWN_PLACES.search(shown + output.get("data", {}).get("text/html", "")):
-            found.append(f"shows a place of this machine: {own[0]}")
+            problems.append(f"writes to stderr: {output.get('evalue') or output.text}")
+        if path_shown := _LOCAL_PATHS.search(shown + output.get("data", {}).get("text/html", "")):
+            problems.append(f"shows a path of this machine: {path_shown[0]}")
     size = len(nbformat.writes(notebook).encode())
-    return found + ([f"is large: {size:,} bytes"] if size >= LARGEST_FILE else [])
+    return problems + ([f"is large: {size:,} bytes"] if size >= LARGEST_FILE else [])
 
 
 def pages(notebook: nbformat.NotebookNode) -> list[str]:
-    """The maps in a notebook's outputs, as pages of their own."""
+    """Return the maps in a notebook's outputs as HTML pages."""
     shown = [
         output.get("data", {}).get("text/html", "") for cell in notebook.cells for output in cell.get("outputs", [])
     ]
@@ -70,10 +70,10 @@ def pages(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def pictures(path: Path) -> list[Path]:
-    """The pictures that a notebook shows beside its maps."""
+    """Return the picture files that a notebook shows below its maps."""
     cells = nbformat.read(path, as_version=4).cells
-    words = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    return [path.parent / picture for picture in re.findall(r'src="(pictures/[^"]+)"', words)]
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return [path.parent / picture for picture in re.findall(r'src="(pictures/[^"]+)"', text)]
 
 
 def _write_pictures(path: Path, notebook: nbformat.NotebookNode) -> None:
@@ -87,10 +87,10 @@ def _write_pictures(path: Path, notebook: nbformat.NotebookNode) -> None:
             picture.write_bytes(browser.picture())
 
 
-def main(wanted: list[str]) -> None:
-    """Run notebooks and write them as run."""
+def main(numbers: list[str]) -> None:
+    """Run notebooks and write them with their outputs."""
     for path in NOTEBOOKS:
-        if not wanted or path.stem[:2] in wanted:
+        if not numbers or path.stem[:2] in numbers:
             notebook = run(path)
             nbformat.write(notebook, path)
             _write_pictures(path, notebook)
