@@ -433,7 +433,7 @@ def test_a_metric_without_a_unit_is_refused(city):
 
 @pytest.mark.parametrize("metric", [Compression(), pg.Reidentification()])
 def test_a_mechanism_that_changes_the_original_is_named(city, metric):
-    with pytest.raises(ValueError, match=r"Mutating._protect changed the Traces that came"):
+    with pytest.raises(ValueError, match="read-only"):
         pg.evaluate({"c": city}, [Mutating(100)], [metric])
 
 
@@ -448,7 +448,7 @@ class Reversing(pg.Mechanism):
 
 
 def test_a_mechanism_that_changes_the_order_of_the_original_is_named(city):
-    with pytest.raises(ValueError, match=r"Reversing._protect changed the Traces that came"):
+    with pytest.raises(ValueError, match="read-only"):
         pg.evaluate({"c": city}, [Reversing()], [Compression()])
 
 

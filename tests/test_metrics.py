@@ -113,8 +113,9 @@ def test_an_index_serves_every_protected_version(metric, city):
 def test_an_index_of_other_data_or_of_another_metric_is_refused(metric, city):
     traces = Traces.from_frame(city)
     middle = traces.records // 8
-    moved_by_a_bit = replace(traces, points=traces.points.copy())
-    moved_by_a_bit.points[middle, 0] += 1e-9
+    points = traces.points.copy()
+    points[middle, 0] += 1e-9
+    moved_by_a_bit = replace(traces, points=points)
     others = pg.make_city(users=3, days=1, seed=8), city.iloc[:-1], city.to_crs(32631), moved_by_a_bit
     for other in others:
         with pytest.raises(ValueError, match=rf"'index' parameter of {type(metric).__name__} was made of other"):

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from strategies import SECOND, crowds, moved, spaces, walks
 import promesse_geo as pg
 from promesse_geo.kernels import stays as kernel
 from promesse_geo.stays import find_pois
-from promesse_geo.stays.stays import measured, squared
+from promesse_geo.stays.stays import measured
 
 GOLDEN = json.loads((Path(__file__).parent / "data" / "stays.json").read_text())["cases"]
 GRID = 'LOCAL_CS["grid",UNIT["metre",1]]'
@@ -50,7 +51,7 @@ def kernel_runs(traces, *, diameter, duration, short):
     """Stays as the kernel finds them when it takes the long way for windows beyond `short` records."""
     starts, ends = np.empty((2, traces.records // 2), np.int64)
     counts = np.zeros(len(traces), np.int64)
-    limit = squared(diameter, traces.space)
+    limit = traces.space.chord(diameter) ** 2
     args = (limit, duration, short, 0, len(traces), starts, ends, counts)
     kernel.find(traces.points, traces.times, traces.offsets, *args)
     assert len(traces) == 1
@@ -147,7 +148,7 @@ def dense(kind, *, space, count, seed):
 @example(kind="ring", space="sphere", count=700 if JIT else 120, seconds=20, seed=5)
 def test_long_windows_are_searched_to_the_same_end(kind, space, count, seconds, seed):
     traces = dense(kind, space=space, count=count, seed=seed)
-    limit = squared(200, traces.space)
+    limit = traces.space.chord(200) ** 2
 
     def near(a, b):
         axes = [(p - q) * (p - q) for p, q in zip(a, b, strict=True)]
@@ -165,7 +166,7 @@ def test_whole_blocks_are_passed_to_the_same_end(kind, seed):
     traces = dense(kind, space=("sphere", "plane")[seed % 2], count=12_000, seed=seed)
     if kind == "creep":  # so slowly that windows hold whole blocks of 4,096
         middle = traces.points[0]
-        traces.points[:] = middle + (traces.points - middle) * 0.01
+        traces = replace(traces, points=middle + (traces.points - middle) * 0.01)
     for seconds in (60, 100_000):
         found = [kernel_runs(traces, diameter=200, duration=seconds * SECOND, short=short) for short in (48, 12_000)]
         assert found[0] == found[1]

@@ -1,7 +1,10 @@
 """Traces: the order in which they stand, and the way in and out."""
 
+import copy
 import datetime
+import pickle
 import warnings
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import geopandas as gpd
@@ -381,11 +384,58 @@ def test_arrays_become_traces():
     assert stamps.times.tolist() == traces.times.tolist()
 
 
+def are_read_only(traces):
+    arrays = (traces.points, traces.times, traces.offsets, traces.positions)
+    return not any(array.flags.writeable for array in arrays)
+
+
 def test_arrays_are_not_shared():
     times = ARRAYS["times"].copy()
     traces = pg.Traces.from_arrays(**ARRAYS | {"times": times})
     times[:] = 0
     assert traces.times.max() > 0
+    assert are_read_only(traces)
+
+
+def test_writable_arrays_are_copied_and_stay_writable():
+    traces = pg.Traces.from_arrays(**ARRAYS)
+    points = traces.points.copy()
+    half = points[: len(points)]
+    half.flags.writeable = False
+    for given_points in (points, half):
+        changed = replace(traces, points=given_points)
+        points[0] = 0
+        assert changed.points[0].any()
+        assert are_read_only(changed)
+        points[0] = traces.points[0]
+    assert replace(traces, times=traces.times).times is traces.times
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda traces: pickle.loads(pickle.dumps(traces))])
+def test_copies_are_read_only(duplicate):
+    assert are_read_only(duplicate(pg.Traces.from_arrays(**ARRAYS)))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        pg.Promesse(200).protect,
+        pg.GeoIndistinguishability(0.01, grid=1).protect,
+        pg.WaitForMe(2, max_trash=0).protect,
+        pg.prepare,
+        pg.drop_jumps,
+        lambda traces: pg.Traces.from_frame(traces.to_frame()),
+    ],
+)
+def test_what_is_computed_is_read_only(work):
+    assert are_read_only(work(pg.make_city(users=2, days=1, as_traces=True)))
+
+
+def test_a_frame_made_of_traces_can_be_changed():
+    traces = pg.make_city(users=1, days=1, as_traces=True)
+    times, frame = traces.times.copy(), traces.to_frame()
+    frame.loc[0, "time"] = frame["time"].iloc[5]
+    assert traces.times.tolist() == times.tolist()
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from promesse_geo import threads
 from promesse_geo.audit import file_mechanism
 from promesse_geo.mechanisms.wait_for_me import grouping
 from promesse_geo.mechanisms.wait_for_me.program import c_rand
-from promesse_geo.traces import local_plane as flat
 
 GRID = 'LOCAL_CS["grid",UNIT["metre",1]]'
 GOLDEN = Path(__file__).parent / "data" / "w4m"
@@ -294,13 +293,8 @@ def assert_groups_are_published_well(before, safe, report, *, k, delta):
     table = report.groups
     assert table.index.tolist() == before.users.tolist()
     assert safe.users.tolist() == table.index[table["cluster"] >= 0].tolist()
-    there = flat.Flat(before)
-    axes = there._axes
-    x, y = np.empty(safe.records), np.empty(safe.records)
-    if safe.space.curvature:
-        flat.azimuthal.to_plane(safe.points, axes, safe.space.scale, 0, safe.records, x, y)
-    else:
-        x, y = safe.points.T
+    there = before.space.local_plane(before.points)
+    x, y = there.project(safe.points)
     place = {user: slice(safe.offsets[i], safe.offsets[i + 1]) for i, user in enumerate(safe.users)}
     own = {user: slice(before.offsets[i], before.offsets[i + 1]) for i, user in enumerate(before.users)}
     for number, group in table[table["cluster"] >= 0].groupby("cluster"):
@@ -488,7 +482,7 @@ def test_the_plane_keeps_distances_from_its_middle_and_comes_back(longitude, lat
     )  # as far on either side
     points /= np.linalg.norm(points, axis=1)[:, None]
     traces = far_apart(1.0)
-    plane = flat.Flat(pg.Traces(points, *(None,) * 4, traces.space, traces.names))
+    plane = traces.space.local_plane(points)
     angles = np.arctan2(np.linalg.norm(np.cross(points, middle), axis=1), points @ middle)
     assert np.abs(np.hypot(plane.x, plane.y) - angles * traces.space.scale).max() < 1e-6
     assert np.linalg.norm(plane.points(plane.x, plane.y) - points, axis=1).max() * traces.space.scale < 1e-6
@@ -498,12 +492,12 @@ def test_the_plane_keeps_distances_from_its_middle_and_comes_back(longitude, lat
 def test_points_all_round_the_globe_have_some_plane():
     traces = far_apart(1.0)
     points = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
-    plane = flat.Flat(pg.Traces(points, *(None,) * 4, traces.space, traces.names))
+    plane = traces.space.local_plane(points)
     assert np.isfinite(plane.x).all()
     assert np.isfinite(plane.y).all()
     assert np.abs(plane.points(plane.x, plane.y) - points).max() < 1e-9
     with pytest.warns(UserWarning, match="more than 1,000 %"):
-        plane.tell()
+        plane.warn_of_distortion()
 
 
 def test_too_many_traces_for_the_memory_are_refused_before_the_work(city, monkeypatch):

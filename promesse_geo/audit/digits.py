@@ -41,11 +41,7 @@ def fine_points(traces: Traces) -> np.ndarray:
 def _is_grid(traces: Traces, records: np.ndarray, *, least: float) -> bool:
     """Whether records stand in rows, and rows apart, by a centimetre, and chance would bring so many pairs nearer."""
     points = traces.points[records]
-    x, y = points[:, 0], points[:, -1]
-    if traces.space.curvature:
-        y = np.arctan2(points[:, 2], np.hypot(x, points[:, 1]))
-        x = np.arctan2(points[:, 1], x) * np.cos(y)
-    x, y = x * traces.space.scale, y * traces.space.scale
+    x, y = traces.space.sinusoidal(points)
     order = np.argsort(y)
     steps = np.diff(y[order])
     if np.any((steps > _SAME) & (steps < FINE - _SAME)):

@@ -29,7 +29,7 @@ from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import Sphere
-from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.traces import Traces, as_traces, freeze
 from promesse_geo.validation import check_flag
 
 METADATA_KEY = "promesse_geo"
@@ -142,7 +142,7 @@ def _write_geojson(traces: Traces, path: Path, about: dict[str, str]) -> None:
     if traces.space.crs != WGS84:
         space = Sphere(WGS84)
         places = on_the_globe(*traces.coordinates(), traces.space.crs)
-        traces = replace(traces, points=space.points(*places), space=space)
+        traces = replace(traces, points=freeze(space.points(*places)), space=space)
     _write_by_gdal(traces, path, {})
 
 

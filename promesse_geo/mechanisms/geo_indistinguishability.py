@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from promesse_geo import threads
 from promesse_geo.kernels import laplace
 from promesse_geo.mechanisms.base import Mechanism
-from promesse_geo.traces.space import EARTH_RADIUS
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import check_number, check_seed
 
 _BLOCKS = 1 << 18  # records drawn at a time: their random blocks stay in the cache
@@ -134,8 +133,8 @@ class GeoIndistinguishability(Mechanism):
                 move(traces.points[first:last], words, step, out[first:last])
 
         threads.run(move_all, threads.even(traces.records))
-        moved = replace(traces, points=out, positions=np.arange(traces.records))
-        return moved if self.grid is None else _rounded(moved, self.grid)
+        moved = replace(traces, points=freeze(out), positions=freeze(np.arange(traces.records)))
+        return moved if self.grid is None else replace(moved, points=freeze(moved.space.snap(moved.points, self.grid)))
 
     def _key(self) -> bytes:
         if self.seed is None:
@@ -152,20 +151,3 @@ class GeoIndistinguishability(Mechanism):
 def _firsts(traces: Traces) -> list[tuple[object, int]]:
     """The user and the first time of each trace."""
     return list(zip(traces.users.tolist(), traces.times[traces.offsets[:-1]].tolist(), strict=True))
-
-
-def _rounded(traces: Traces, grid: float) -> Traces:
-    """Bring points to a grid: latitudes, then longitudes in steps that fit the parallel; from 0 in a plane."""
-    points = traces.points
-    if traces.space.name == "plane":
-        return replace(traces, points=np.rint(points / grid) * grid)
-    step = grid / EARTH_RADIUS
-    latitudes = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
-    latitudes = np.clip(np.rint(latitudes / step) * step, -math.pi / 2, math.pi / 2)
-    cells = np.maximum(np.rint(2 * math.pi * np.cos(latitudes) / step), 1)
-    numbers = np.rint(np.arctan2(points[:, 1], points[:, 0]) / (2 * math.pi) * cells)
-    numbers[2 * numbers == -cells] *= -1  # −180 degrees are 180
-    longitudes = numbers * (2 * math.pi / cells)
-    flat = np.cos(latitudes)
-    rounded = np.column_stack((flat * np.cos(longitudes), flat * np.sin(longitudes), np.sin(latitudes)))
-    return replace(traces, points=rounded)

@@ -12,7 +12,7 @@ from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import check_choice, check_integer, check_number
 
 _TOLERANCE = (1e-9, 1e-8)  # "at least ε away" forgives 1e-9 of ε and 1e-8 m, so that rounding does not decide
@@ -87,11 +87,11 @@ class Promesse(Mechanism):
         offsets = as_offsets(kept[remain])
         return replace(
             traces,
-            points=points,
-            times=_equal_steps(offsets, begin[remain], end[remain]),
+            points=freeze(points),
+            times=freeze(_equal_steps(offsets, begin[remain], end[remain])),
             offsets=offsets,
             users=traces.users[remain],
-            positions=np.arange(len(points)),
+            positions=freeze(np.arange(len(points))),
             names=replace(traces.names, unit="ns"),
         )
 
@@ -149,8 +149,13 @@ class Promesse(Mechanism):
         steps = np.arange(min(_TABLE, int(math.pi / 2 / epsilon) + 1) if space.curvature else _TABLE) * epsilon
         nears = (steps - absolute / space.scale) / (1 + relative)
         nears[1] = (self.epsilon * (1 - relative) - absolute) / space.scale
-        chord = 2 * math.sin(epsilon / 2) if space.curvature else epsilon
-        rule = (self.variant == "polyline", space.curvature, chord**2, epsilon, absolute / self.epsilon)
+        rule = (
+            self.variant == "polyline",
+            space.curvature,
+            space.chord(self.epsilon) ** 2,
+            epsilon,
+            absolute / self.epsilon,
+        )
         if space.curvature:
             return rule, (np.cos(steps), np.sin(steps), (2 * np.sin(nears / 2)) ** 2)
         return rule, (np.ones_like(steps), steps, nears**2)

@@ -14,7 +14,7 @@ from promesse_geo.metrics import SpatialError
 from promesse_geo.metrics.base import paired
 from promesse_geo.plot.comparisons import axes_for
 from promesse_geo.plot.legends import name_lines, next_colour
-from promesse_geo.plot.tables import metres, shortened, steps
+from promesse_geo.plot.tables import shortened, steps
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer
@@ -226,7 +226,8 @@ def space_time(
     axes = axes_for(ax, height=4.5, owner="space_time")
     origin, first = ways["original"].points[0], ways["original"].times[0]
     for name, traces in ways.items():
-        hours, kilometres = (traces.times - first) / 3.6e12, metres(traces.points - origin, traces.space) / 1000
+        hours = (traces.times - first) / 3.6e12
+        kilometres = traces.space.metres(np.linalg.norm(traces.points - origin, axis=1)) / 1000
         style: dict[str, Any] = {
             "color": next_colour(name, axes),
             "linewidth": 1.2,

@@ -126,13 +126,9 @@ def _limits(places: np.ndarray) -> np.ndarray:
 
 def _kilometres(points: np.ndarray, reference: Traces) -> np.ndarray:
     """East and north of the reference's middle, shape (n, 2); true enough over a city."""
-    middle = reference.points.mean(axis=0)
-    if reference.space.name == "plane":
-        return (points - middle) / 1000
-    middle /= np.linalg.norm(middle)
-    east = np.cross([0.0, 0.0, 1.0], middle)
-    east /= np.linalg.norm(east)
-    return points @ np.column_stack((east, np.cross(middle, east))) * reference.space.scale / 1000
+    plane = reference.space.local_plane(reference.points)
+    x, y = plane.project(points)
+    return np.column_stack((x - plane.x.mean(), y - plane.y.mean())) / 1000
 
 
 def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: str = "") -> None:

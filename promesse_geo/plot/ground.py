@@ -80,7 +80,7 @@ class Ground:
         elif isinstance(self.space, Plane):
             return points
         else:
-            x, y = self.space.degrees(x, y)
+            x, y = self.space.to_base(x, y)
         middles = np.array([self.middles.get(str(user), self.middle) for user in traces.users.tolist()], float)
         return np.column_stack((_beside(middles[numbers], x), y))
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.preprocess import describe
-from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 
 _LONGEST_NAME = 60
@@ -105,15 +104,8 @@ def _figures(traces: Traces) -> tuple[str, str, str, str]:
 def steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
     """Distance (m) and time (ns) between consecutive records of a trace."""
     inside = np.diff(traces.trace_numbers) == 0
-    return metres(np.diff(traces.points, axis=0)[inside], traces.space), np.diff(traces.times)[inside]
-
-
-def metres(differences: np.ndarray, space: Space) -> np.ndarray:
-    """Distance (m) between points, from the differences of their kernel coordinates, shape (n, 3) or (n, 2)."""
-    lengths = np.linalg.norm(differences, axis=1)
-    if space.curvature:
-        lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1))
-    return lengths * space.scale
+    chords = np.linalg.norm(np.diff(traces.points, axis=0)[inside], axis=1)
+    return traces.space.metres(chords), np.diff(traces.times)[inside]
 
 
 def _spread(values: np.ndarray) -> list[float]:

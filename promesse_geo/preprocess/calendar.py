@@ -10,7 +10,7 @@ import pandas as pd
 
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_integer, check_zone
 
 DAY = 86_400_000_000_000
@@ -176,7 +176,7 @@ def collapse(traces: Traces, zone: tzinfo | None) -> Traces:
     """Do the work of `collapse_empty_days`."""
     days, elapsed = _local_days(traces, zone)
     times = FIRST_DAY + _day_ranks(traces, days) * DAY + elapsed
-    return replace(traces, times=times, names=replace(traces.names, zone=None, unit="ns"))
+    return replace(traces, times=freeze(times), names=replace(traces.names, zone=None, unit="ns"))
 
 
 def keep_first_days(traces: Traces, days: int, least: int, zone: tzinfo | None) -> tuple[Traces, list[str]]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from promesse_geo.traces.columns import KNOWN_USERS, Name
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_seed
 
 WHOLE_USER = 2**64 - 1
@@ -79,9 +79,9 @@ def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
         labels = replace(labels, user=next(name for name in KNOWN_USERS[1:] if name not in taken))
     return replace(
         traces,
-        points=traces.points[rows],
-        times=traces.times[rows],
-        positions=traces.positions[rows],
+        points=freeze(traces.points[rows]),
+        times=freeze(traces.times[rows]),
+        positions=freeze(traces.positions[rows]),
         offsets=target,
         users=pd.Index([names[i] for i in order], dtype=str),
         names=labels,

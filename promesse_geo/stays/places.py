@@ -6,7 +6,7 @@ import geopandas as gpd
 import numpy as np
 
 from promesse_geo.messages import invalid
-from promesse_geo.stays.stays import Pois, checked_stay, find_pois, measured, squared
+from promesse_geo.stays.stays import Pois, checked_stay, find_pois, measured
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
@@ -123,7 +123,7 @@ def _each(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def _places(stays: Pois, space: Space, diameter: float) -> np.ndarray:
     """Number the places of all traces in the order of their first stays; return each stay's place."""
     place_of = np.arange(len(stays))
-    limit = np.nextafter(np.sqrt(squared(diameter, space)), np.inf)  # scikit-learn merges below it
+    limit = np.nextafter(space.chord(diameter), np.inf)  # scikit-learn merges below it
     clustering = AgglomerativeClustering(n_clusters=None, linkage="complete", distance_threshold=limit)
     _, firsts, counts = np.unique(stays.traces, return_index=True, return_counts=True)
     for first, count in zip(firsts[counts > 1], counts[counts > 1], strict=True):

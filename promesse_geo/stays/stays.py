@@ -1,6 +1,5 @@
 """Points of interest: the stays of each trace, found as Hariharan and Toyama do (paper, section V-B)."""
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,7 +147,7 @@ def find_pois(traces: Traces, *, diameter: float, duration: int) -> Pois:
     space, offsets = traces.space, traces.offsets
     starts, ends = np.empty((2, traces.records // 2), np.int64)  # a stay holds two records or more
     counts = np.zeros(len(traces), np.int64)
-    limit = squared(diameter, space)
+    limit = space.chord(diameter) ** 2
     threads.take_turns(
         lambda first, last: kernel.find(
             traces.points, traces.times, offsets, limit, duration, kernel.SHORT, first, last, starts, ends, counts
@@ -169,13 +168,4 @@ def measured(points: np.ndarray, starts: np.ndarray, ends: np.ndarray, space: Sp
         lambda first, last: extents.measure(points, starts, ends, first, last, centres, squares),
         threads.fair(ends - starts),
     )
-    lengths = np.sqrt(squares)
-    if space.curvature:
-        lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1.0))
-    return centres, lengths * space.scale
-
-
-def squared(metres: float, space: Space) -> float:
-    """Return a distance as the kernels compare it: squared, and a chord on the sphere."""
-    length = metres / space.scale
-    return (2 * math.sin(length / 2)) ** 2 if space.curvature else length**2
+    return centres, space.metres(np.sqrt(squares))

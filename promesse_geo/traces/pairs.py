@@ -11,7 +11,7 @@ from pyproj.exceptions import ProjError
 from promesse_geo import threads
 from promesse_geo.kernels import sharing
 from promesse_geo.messages import counted
-from promesse_geo.traces.space import EARTH_RADIUS, Plane, Space
+from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 
 SAME_PLACE = 1e-3
@@ -53,10 +53,8 @@ class Pairs:
 
     def distances(self, theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
         """Return the metres between original and protected records, which are named by their numbers."""
-        lengths = np.linalg.norm(self.original.points[theirs] - self.protected.points[ours], axis=1)
-        if self.original.space.curvature:
-            lengths = 2 * np.arcsin(np.minimum(lengths / 2, 1))
-        return lengths * self.original.space.scale
+        chords = np.linalg.norm(self.original.points[theirs] - self.protected.points[ours], axis=1)
+        return self.original.space.metres(chords)
 
     def same_times(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the original record that has the time of each protected one, or -1, and whether one is near.
@@ -115,18 +113,9 @@ class Pairs:
         return threads.fair(self.protected.counts + self.original.counts[self.originals])
 
 
-def unit_metres(space: Space) -> float:
-    """Return the metres in one unit of the coordinates of a space's CRS: along the meridian for degrees."""
-    if isinstance(space, Plane):
-        return space.metres
-    axes = space.crs.axis_info
-    factor = float(axes[0].unit_conversion_factor) if axes else 1.0
-    return factor * EARTH_RADIUS if space.crs.is_geographic else factor
-
-
 def decimals_of(space: Space, metres: float) -> int:
     """Return how many decimals a coordinate needs so that the last one is about so many metres."""
-    return math.ceil(math.log10(unit_metres(space) / metres) - 0.1)
+    return math.ceil(math.log10(space.unit / metres) - 0.1)
 
 
 def decimals(traces: Traces, least: int, most: int) -> np.ndarray:
@@ -146,7 +135,7 @@ def rounding(published: Traces) -> tuple[np.ndarray, np.ndarray]:
     Levels go from a last digit of `COARSE` metres to one of `SAME_PLACE`, and one more for what is finer.
     """
     coarsest, finest = decimals_of(published.space, COARSE), decimals_of(published.space, SAME_PLACE)
-    digits = np.append(unit_metres(published.space) / 10.0 ** np.arange(coarsest, finest + 1), 0)
+    digits = np.append(published.space.unit / 10.0 ** np.arange(coarsest, finest + 1), 0)
     return decimals(published, coarsest, finest) - coarsest, np.maximum(1.5 * digits, SAME_PLACE)
 
 

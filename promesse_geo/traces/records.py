@@ -17,7 +17,7 @@ from promesse_geo.validation import check_choice
 
 
 class Records(NamedTuple):
-    """Records in the order of the input: coordinates in the CRS, times in ns, each one's user as a number."""
+    """Records in input order: base coordinates of the space (`to_base`), times in ns, and each one's user number."""
 
     x: np.ndarray
     y: np.ndarray
@@ -198,14 +198,15 @@ def _judged(
     good = placed & ~no_time & (codes >= 0)
     whole = good.all()
     chosen = choose_space(crs, x if whole else x[good], y if whole else y[good], space=space)
-    misplaced, misplaced_text = chosen.misplaced(x, y)
+    base = chosen.to_base(x, y)
+    misplaced, misplaced_text = chosen.misplaced(x, y, base=base)
     complaints = [
         (~placed, "a missing or empty geometry, one that is not a point, or a coordinate that is not finite"),
         (placed & misplaced, misplaced_text),
         (no_time, "no time"),
         (codes < 0, "no user"),
     ]
-    return Records(x, y, times, codes, users, chosen, names, _heard(complaints, drop=errors == "drop"))
+    return Records(*base, times, codes, users, chosen, names, _heard(complaints, drop=errors == "drop"))
 
 
 def _check_frame(frame: gpd.GeoDataFrame) -> None:

@@ -1,4 +1,4 @@
-"""From CRS coordinates to kernel coordinates and back: one geometry for the globe, one for the plane."""
+"""Where points lie and how distances are measured: on the globe (`Sphere`) or in the plane of a CRS (`Plane`)."""
 
 import math
 from contextlib import suppress
@@ -10,33 +10,78 @@ from pyproj import CRS, Proj, Transformer
 from pyproj.exceptions import CRSError, ProjError
 
 from promesse_geo import threads
-from promesse_geo.kernels import globe
-from promesse_geo.messages import counted, shown
+from promesse_geo.kernels import azimuthal, globe
+from promesse_geo.messages import counted, shown, warn
 from promesse_geo.validation import check_choice
 
 EARTH_RADIUS = 6_371_008.8
 """Radius in metres of the sphere on which great circles are measured (mean radius of the Earth)."""
 
 LARGEST_SCALE_ERROR = 0.01
-"""A projected CRS serves as a plane while its scale errs by at most this much over the data."""
+"""Largest relative error of scale with which a projected CRS is used as a plane."""
 
 FARTHEST = 1e8
-"""Projected coordinates beyond this many metres are taken for errors: no place on Earth has such ones."""
+"""Projected coordinates beyond this many metres are errors: no place on Earth has them."""
 
-_CURE = "Bring the data to EPSG:4326 first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 for a file."
+_REMEDY = "Bring the data to EPSG:4326 first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 for a file."
+Base = tuple[np.ndarray, np.ndarray]
+
 _NO_PLACE = "a location that the CRS cannot place on the globe (is it the right CRS?)"
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPlane:
+    """Plane metres of a data set, and the way back to kernel coordinates; made by `Sphere` and `Plane`.
+
+    Parameters
+    ----------
+    x, y : numpy.ndarray of float64, shape (n,)
+        Metres.
+    scale_error : float
+        Relative error of lengths at the farthest point.
+    axes : numpy.ndarray of float64, shape (3, 3), or None
+        On the sphere the unit vectors that point east, north and up at the centre; None in the plane of a CRS.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    scale_error: float
+    axes: np.ndarray | None
+
+    def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y in metres, shape (n,), of kernel coordinates of shape (n, 3) or (n, 2)."""
+        if self.axes is None:
+            return np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])
+        return _azimuthal(points, self.axes)[:2]
+
+    def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return kernel coordinates, shape (n, 3) or (n, 2), of x and y in metres, shape (n,)."""
+        if self.axes is None:
+            return np.column_stack((x, y))
+        points = np.empty((len(x), 3))
+        azimuthal.to_sphere(x, y, self.axes, EARTH_RADIUS, points)
+        return points
+
+    def warn_of_distortion(self) -> None:
+        """Warn if lengths err by more than 1 %."""
+        if self.scale_error > LARGEST_SCALE_ERROR:
+            error = f"{100 * self.scale_error:,.1f} %" if self.scale_error < 10 else "more than 1,000 %"
+            warn(
+                f"Lengths in the plane used for the data set err by up to {error} at its farthest record. "
+                "Remove impossible jumps with drop_jumps(), or protect each region separately."
+            )
 
 
 @dataclass(frozen=True)
 class Sphere:
     """Great circles on a sphere of radius `EARTH_RADIUS`; points are unit vectors.
 
-    No antimeridian, no poles, no trigonometry once the data is in.
+    The antimeridian and the poles need no special treatment, and kernels need no trigonometry.
 
     Parameters
     ----------
     crs : pyproj.CRS
-        The CRS in which coordinates come and go: geographic, or a projected one that is not true to scale.
+        The CRS of the coordinates: geographic, or a projected one that is not true to scale.
 
     Examples
     --------
@@ -51,15 +96,19 @@ class Sphere:
     curvature: ClassVar[float] = 1.0
     scale: ClassVar[float] = EARTH_RADIUS
 
-    def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return (n, 3) unit vectors of CRS coordinates; NaN where a coordinate has no place on the globe."""
-        x, y = self.degrees(x, y)
-        vectors = np.empty((len(x), 3))
-        threads.run(lambda first, last: globe.to_vectors(x, y, first, last, vectors), threads.even(len(vectors)))
-        return vectors
+    @property
+    def unit(self) -> float:
+        """Metres in one unit of the CRS's axes; along the meridian if that is an angle."""
+        axes = self.crs.axis_info
+        factor = float(axes[0].unit_conversion_factor) if axes else 1.0
+        return factor * EARTH_RADIUS if self.crs.is_geographic else factor
 
-    def degrees(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return longitudes and latitudes in degrees of CRS coordinates."""
+    def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return unit vectors, shape (n, 3), of CRS coordinates, shape (n,); NaN if they have no place on the globe."""
+        return self.from_base(*self.to_base(x, y))
+
+    def to_base(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return longitudes and latitudes in degrees, shape (n,), of CRS coordinates, shape (n,)."""
         base = _geographic(self.crs)
         if not _is_geographic(self.crs):
             x, y = Transformer.from_crs(self.crs, base, always_xy=True).transform(x, y)
@@ -67,8 +116,23 @@ class Sphere:
         degrees = _degrees_per_unit(base)
         return (x, y) if degrees == 1.0 else (x * degrees, y * degrees)
 
+    def from_base(self, longitudes: np.ndarray, latitudes: np.ndarray) -> np.ndarray:
+        """Return unit vectors, shape (n, 3), of longitudes and latitudes in degrees, shape (n,)."""
+        vectors = np.empty((len(longitudes), 3))
+        threads.run(
+            lambda first, last: globe.to_vectors(longitudes, latitudes, first, last, vectors),
+            threads.even(len(vectors)),
+        )
+        return vectors
+
     def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y in the CRS of (n, 3) unit vectors; ValueError where the CRS's projection has no place."""
+        """Return x and y in the CRS, shape (n,), of unit vectors, shape (n, 3).
+
+        Raises
+        ------
+        ValueError
+            If the projection of the CRS does not reach a point.
+        """
         x, y = np.empty(len(points)), np.empty(len(points))
         threads.run(lambda first, last: globe.to_degrees(points, first, last, x, y), threads.even(len(points)))
         base = _geographic(self.crs)
@@ -77,25 +141,84 @@ class Sphere:
             x, y = x / degrees, y / degrees
         if not _is_geographic(self.crs):
             x, y = Transformer.from_crs(base, self.crs, always_xy=True).transform(x, y)
-            _refuse_lost(_are_far(x, y, self.crs))
+            _raise_if_unreachable(_are_far(x, y, self.crs))
         return x, y
 
-    def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return which coordinates lie off the globe, and how to say so."""
-        longitudes, latitudes = self.degrees(x, y)
+    def misplaced(self, x: np.ndarray, y: np.ndarray, *, base: Base | None = None) -> tuple[np.ndarray, str]:
+        """Return which CRS coordinates, shape (n,), lie off the globe, and the words for it.
+
+        What `to_base` returns for them need not be computed again if it is passed as `base`.
+        """
+        longitudes, latitudes = self.to_base(x, y) if base is None else base
         if _is_geographic(self.crs):
             beyond = (np.abs(latitudes) > 90) | (np.abs(longitudes) > 360)
             return beyond, "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?)"
         return ~np.isfinite(latitudes) | _are_far(x, y, self.crs), _NO_PLACE
 
+    def metres(self, chords: np.ndarray) -> np.ndarray:
+        """Return great-circle distances in metres of chords of the unit sphere, any shape."""
+        return 2 * np.arcsin(np.minimum(chords / 2, 1.0)) * EARTH_RADIUS
+
+    def chord(self, metres: float) -> float:
+        """Return the chord of the unit sphere for a great-circle distance in metres."""
+        return 2 * math.sin(metres / EARTH_RADIUS / 2)
+
     def extent(self, points: np.ndarray) -> tuple[float, float]:
-        """Return width and height in metres of the data, seen from above its middle."""
-        middle = points.mean(axis=0)
-        middle /= max(math.hypot(*middle), 1e-300)
-        east = np.array([-middle[1], middle[0], 0.0])
-        east /= max(math.hypot(*east), 1e-300)
-        width, height = (np.ptp(points @ axis) * self.scale for axis in (east, np.cross(middle, east)))
-        return float(width), float(height)
+        """Return width and height in metres of points, shape (n, 3), seen from above their centre."""
+        axes = _axes_at_centre(points)
+        width, height = (float(np.ptp(points @ axis)) * EARTH_RADIUS for axis in axes[:2])
+        return width, height
+
+    def local_plane(self, points: np.ndarray) -> LocalPlane:
+        """Return the azimuthal equidistant plane around the centre of points, shape (n, 3).
+
+        The centre is the normalised mean. Distances from it are true; at an angle θ from it lengths across are too
+        long by θ/sin θ.
+        """
+        axes = _axes_at_centre(points)
+        x, y, farthest = _azimuthal(points, axes)
+        stretch = farthest / math.sin(farthest) if 0 < farthest < math.pi else 1.0 if farthest == 0 else math.inf
+        return LocalPlane(x, y, stretch - 1, axes)
+
+    def sinusoidal(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return metres along the parallel from Greenwich and along the meridian from the equator, shape (n,)."""
+        latitudes = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
+        longitudes = np.arctan2(points[:, 1], points[:, 0])
+        return longitudes * np.cos(latitudes) * EARTH_RADIUS, latitudes * EARTH_RADIUS
+
+    def cells(self, points: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the column and the row, int64 of shape (n,), of the grid cell that each point lies in.
+
+        Rows are `side` metres of latitude, from the equator. Each is divided into round(2πR·cos φ / side) equal cells
+        from the meridian of Greenwich, φ being the row's middle, so that all cells have about the same area.
+
+        Parameters
+        ----------
+        points : numpy.ndarray of float64, shape (n, 3)
+            Unit vectors.
+        side : float
+            Metres.
+        """
+        x, y, z = points.T
+        rows = np.floor(np.arctan2(z, np.hypot(x, y)) * EARTH_RADIUS / side).astype(np.int64)
+        number = _cells_around((rows + 0.5) * (side / EARTH_RADIUS), side)
+        columns = np.floor(np.arctan2(y, x) / (2 * math.pi) * number).astype(np.int64) % number.astype(np.int64)
+        return columns, rows
+
+    def snap(self, points: np.ndarray, side: float) -> np.ndarray:
+        """Return the nearest nodes, shape (n, 3), of a grid of about `side` metres around the equator and Greenwich.
+
+        Latitudes are multiples of `side` metres, up to the poles; longitudes divide each parallel into equal parts.
+        """
+        step = side / EARTH_RADIUS
+        latitudes = np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1]))
+        latitudes = np.clip(np.rint(latitudes / step) * step, -math.pi / 2, math.pi / 2)
+        number = _cells_around(latitudes, side)
+        columns = np.rint(np.arctan2(points[:, 1], points[:, 0]) / (2 * math.pi) * number)
+        columns[2 * columns == -number] *= -1  # −180 degrees are 180
+        longitudes = columns * (2 * math.pi / number)
+        parallel = np.cos(latitudes)
+        return np.column_stack((parallel * np.cos(longitudes), parallel * np.sin(longitudes), np.sin(latitudes)))
 
 
 @dataclass(frozen=True)
@@ -121,31 +244,97 @@ class Plane:
     scale: ClassVar[float] = 1.0
 
     @property
-    def metres(self) -> float:
+    def unit(self) -> float:
         """Metres in one unit of the CRS's axes."""
-        return _metres(self.crs)
+        return _metres_per_unit(self.crs)
 
     def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return (n, 2) metres of CRS coordinates."""
-        return np.column_stack((x, y)) * self.metres
+        """Return metres, shape (n, 2), of CRS coordinates, shape (n,)."""
+        return np.column_stack((x, y)) * self.unit
 
-    def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y in the CRS's unit of (n, 2) metres; ValueError where there is no such place."""
-        x, y = points[:, 0] / self.metres, points[:, 1] / self.metres
-        _refuse_lost(self.misplaced(x, y)[0])
+    def to_base(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return CRS coordinates as they are; see `Sphere.to_base`."""
         return x, y
 
-    def misplaced(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
-        """Return which coordinates are too far to be true or off the globe, and how to say so."""
+    def from_base(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return metres, shape (n, 2), of what `to_base` returns."""
+        return self.points(x, y)
+
+    def coordinates(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y in the unit of the CRS, shape (n,), of metres, shape (n, 2).
+
+        Raises
+        ------
+        ValueError
+            If the CRS has no such place.
+        """
+        x, y = points[:, 0] / self.unit, points[:, 1] / self.unit
+        _raise_if_unreachable(self.misplaced(x, y)[0])
+        return x, y
+
+    def misplaced(self, x: np.ndarray, y: np.ndarray, *, base: Base | None = None) -> tuple[np.ndarray, str]:
+        """Return which CRS coordinates, shape (n,), are too far away or off the globe, and the words for it."""
         far = _are_far(x, y, self.crs)
         text = f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
         if _inner(self.crs).is_engineering or not (off := _are_off_globe(x, y, self.crs)).any():
             return far, text
         return far | off, text if far.any() else _NO_PLACE
 
+    def metres(self, chords: np.ndarray) -> np.ndarray:
+        """Return distances as they are: points are in metres."""
+        return chords
+
+    def chord(self, metres: float) -> float:
+        """Return a distance as it is: points are in metres."""
+        return metres
+
     def extent(self, points: np.ndarray) -> tuple[float, float]:
-        """Return width and height in metres of the data's bounding box."""
+        """Return width and height in metres of the bounding box of points, shape (n, 2)."""
         return float(np.ptp(points[:, 0])), float(np.ptp(points[:, 1]))
+
+    def local_plane(self, points: np.ndarray) -> LocalPlane:
+        """Return the plane of the CRS itself, with the points, shape (n, 2), in it."""
+        x, y = (np.ascontiguousarray(points[:, axis]) for axis in (0, 1))
+        return LocalPlane(x, y, 0.0, None)
+
+    def sinusoidal(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and y in metres, shape (n,); see `Sphere.sinusoidal`."""
+        return points[:, 0], points[:, 1]
+
+    def cells(self, points: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the column and the row, int64 of shape (n,), of the square of `side` metres that each point is in."""
+        columns, rows = np.floor(points / side).astype(np.int64).T
+        return columns, rows
+
+    def snap(self, points: np.ndarray, side: float) -> np.ndarray:
+        """Return the nearest nodes, shape (n, 2), of a grid of `side` metres."""
+        return np.rint(points / side) * side
+
+
+def _azimuthal(points: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """X and y in metres around the centre, and the largest angle from it."""
+    x, y = np.empty(len(points)), np.empty(len(points))
+    angles = [0.0]
+    threads.run(
+        lambda first, last: angles.append(azimuthal.to_plane(points, axes, EARTH_RADIUS, first, last, x, y)),
+        threads.even(len(points)),
+    )
+    return x, y, max(angles)
+
+
+def _axes_at_centre(points: np.ndarray) -> np.ndarray:
+    """East, north and up at the normalised mean of unit vectors; arbitrary if they cancel each other out."""
+    mean = points.mean(axis=0) if len(points) else np.zeros(3)
+    length = math.sqrt(mean @ mean)
+    up = mean / length if length > 1e-9 else np.array([1.0, 0.0, 0.0])
+    parallel = math.hypot(up[0], up[1])
+    east = np.array([-up[1], up[0], 0.0]) / parallel if parallel > 1e-12 else np.array([0.0, 1.0, 0.0])
+    return np.array([east, np.cross(up, east), up])
+
+
+def _cells_around(latitudes: np.ndarray, side: float) -> np.ndarray:
+    """How many cells of about `side` metres divide the parallels at latitudes in radians: whole numbers, at least 1."""
+    return np.maximum(np.rint(2 * math.pi * EARTH_RADIUS / side * np.cos(latitudes)), 1)
 
 
 Space = Sphere | Plane
@@ -198,7 +387,7 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
         return Plane(crs)
     if not _inner(crs).is_projected:
         raise ValueError(
-            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_CURE}"
+            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_REMEDY}"
         )
     if space is None:
         near = ~_are_far(x, y, crs)  # errors do not decide
@@ -217,8 +406,8 @@ def _sphere_below(crs: CRS) -> Sphere:
 
 
 def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
-    """Which coordinates are farther than any place, or infinite; not which are missing."""
-    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST / _metres(crs)
+    """Which coordinates are farther than any place, or infinite; missing ones are not among them."""
+    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST / _metres_per_unit(crs)
 
 
 def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
@@ -236,14 +425,14 @@ def _grid(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return across, along
 
 
-def _refuse_lost(lost: np.ndarray) -> None:
+def _raise_if_unreachable(lost: np.ndarray) -> None:
     """Raise if the CRS has no place for what was computed."""
     if lost.any():
         found = f"{lost.sum():,} of {counted(len(lost), 'location')}"
-        raise ValueError(f"The data's projection does not reach {found} that would come out. {_CURE}")
+        raise ValueError(f"The data's projection does not reach {found} that would come out. {_REMEDY}")
 
 
-def _metres(crs: CRS) -> float:
+def _metres_per_unit(crs: CRS) -> float:
     """Metres in one unit of a projected or engineering CRS's axes."""
     return float(crs.axis_info[0].unit_conversion_factor) or 1.0
 

@@ -24,13 +24,34 @@ from promesse_geo.traces.records import (
 from promesse_geo.traces.space import Space
 from promesse_geo.validation import check_zone
 
+_ARRAYS = ("points", "times", "offsets", "positions")
+
+
+def freeze(array: np.ndarray) -> np.ndarray:
+    """Make an array that nobody else holds read-only, with those whose memory it shares, and return it."""
+    shared: Any = array
+    while isinstance(shared, np.ndarray):
+        shared.setflags(write=False)
+        shared = shared.base
+    return array
+
+
+def _is_writable(array: Any) -> bool:
+    """Whether the array, or one whose memory it shares, can be written to."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return False
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Traces:
     """All records of a data set as arrays, one trace after the other.
 
-    Traces stand in ascending order of the user key, records by (time, input position). Make them with
-    `from_frame`, `from_arrays` or a reader; the fields are not checked again.
+    Traces are in ascending order of the user key, records in order of (time, input position). Make them with
+    `from_frame`, `from_arrays` or a reader: the constructor does not check its arguments. The arrays are read-only;
+    those that can be written to are copied.
 
     Parameters
     ----------
@@ -64,6 +85,19 @@ class Traces:
     positions: np.ndarray
     space: Space
     names: Names
+
+    def __post_init__(self) -> None:
+        """Copy the arrays that others can write to."""
+        for name in _ARRAYS:
+            array = getattr(self, name)
+            if _is_writable(array):
+                object.__setattr__(self, name, freeze(array.copy()))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the arrays of a pickle or a deep copy read-only."""
+        vars(self).update(state)
+        for name in _ARRAYS:
+            freeze(state[name])
 
     def __len__(self) -> int:
         """Return the number of traces."""
@@ -189,11 +223,11 @@ class Traces:
         if order is not None:
             x, y, positions = x[order], y[order], order
         return cls(
-            points=records.space.points(x, y),
-            times=times,
+            points=freeze(records.space.from_base(x, y)),
+            times=times if order is None else freeze(times),
             offsets=as_offsets(counts[counts > 0]),
             users=records.users[counts > 0],
-            positions=positions,
+            positions=freeze(positions),
             space=records.space,
             names=records.names,
         )
@@ -245,9 +279,9 @@ class Traces:
         remain = kept > 0
         return replace(
             self,
-            points=self.points[keep],
-            times=self.times[keep],
-            positions=self.positions[keep],
+            points=freeze(self.points[keep]),
+            times=freeze(self.times[keep]),
+            positions=freeze(self.positions[keep]),
             offsets=as_offsets(kept[remain]),
             users=self.users[remain],
         )

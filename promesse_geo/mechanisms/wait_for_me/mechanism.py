@@ -18,7 +18,7 @@ from promesse_geo.mechanisms.wait_for_me.program import as_the_program_reads, c_
 from promesse_geo.mechanisms.wait_for_me.publication import WaitForMeReport, publish
 from promesse_geo.messages import invalid
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.local_plane import Flat
+from promesse_geo.traces.space import LocalPlane
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_choice, check_flag, check_integer, check_number, check_seed, is_number
 
@@ -223,18 +223,18 @@ class WaitForMe(Mechanism):
             room(len(traces), largest=2 * self.cost_cap * int(traces.counts.max()))
         if self.program:
             traces = as_the_program_reads(traces)
-        flat = Flat(traces)
-        flat.tell()
-        tracks, features = self._tracks(traces, flat, order)
+        plane = traces.space.local_plane(traces.points)
+        plane.warn_of_distortion()
+        tracks, features = self._tracks(traces, plane, order)
         groups = self._grouped(tracks, features)
-        return publish(traces, flat, tracks, groups, order, delta=self.delta, cap=self.cost_cap)
+        return publish(traces, plane, tracks, groups, order, delta=self.delta, cap=self.cost_cap)
 
-    def _tracks(self, traces: Traces, flat: Flat, order: np.ndarray) -> tuple[Tracks, np.ndarray]:
+    def _tracks(self, traces: Traces, plane: LocalPlane, order: np.ndarray) -> tuple[Tracks, np.ndarray]:
         """Traces in the order of the algorithm, and what chunks are made by."""
         begins, ends = traces.offsets[:-1][order], traces.offsets[1:][order]
         paths, boxes = np.empty(len(order)), np.empty((len(order), 4))
         threads.run(
-            lambda first, last: alignment.measure(flat.x, flat.y, begins, ends, first, last, paths, boxes),
+            lambda first, last: alignment.measure(plane.x, plane.y, begins, ends, first, last, paths, boxes),
             threads.fair(ends - begins),
         )
         z = traces.times / 1e9
@@ -245,7 +245,7 @@ class WaitForMe(Mechanism):
         if self.program:
             speeds = speeds.astype(np.float32)
         z *= math.fsum(speeds.tolist()) / len(speeds)
-        tracks = Tracks(flat.x, flat.y, z, begins, ends, boxes)
+        tracks = Tracks(plane.x, plane.y, z, begins, ends, boxes)
         return tracks, np.column_stack((z[begins], z[ends - 1], boxes))
 
     def _grouped(self, tracks: Tracks, features: np.ndarray) -> list[Groups]:

@@ -11,9 +11,9 @@ from promesse_geo import threads
 from promesse_geo.kernels import alignment
 from promesse_geo.mechanisms.wait_for_me.grouping import Groups, Tracks
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.local_plane import Flat
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.space import LocalPlane
+from promesse_geo.traces.traces import Traces, freeze
 
 _RECORDS = 1 << 18  # written at a time, or one trace
 
@@ -88,7 +88,7 @@ class WaitForMeReport:
 
 
 def publish(
-    traces: Traces, flat: Flat, tracks: Tracks, parts: list[Groups], order: np.ndarray, *, delta: float, cap: int
+    traces: Traces, plane: LocalPlane, tracks: Tracks, parts: list[Groups], order: np.ndarray, *, delta: float, cap: int
 ) -> tuple[Traces, WaitForMeReport]:
     """Give every member its pivot's times and points near the pivot's, and sum up what changed.
 
@@ -96,7 +96,7 @@ def publish(
     ----------
     traces : Traces
         What came in.
-    flat, tracks : Flat, Tracks
+    plane, tracks : LocalPlane, Tracks
         Its records in the plane, and its traces there in the order of the algorithm.
     parts : list of Groups
         The groups of each chunk.
@@ -119,7 +119,7 @@ def publish(
     table.iloc[order[pivots], 1] = True
     by_user = np.argsort(order[members])
     members, pivots = members[by_user], pivots[by_user]
-    published, sums = _published(traces, flat, tracks, members, pivots, delta=delta, cap=cap)
+    published, sums = _published(traces, plane, tracks, members, pivots, delta=delta, cap=cap)
     more = tracks.counts[pivots] - tracks.counts[members]
     report = WaitForMeReport(
         traces=len(traces),
@@ -136,7 +136,7 @@ def publish(
         moved=int(sums[1]),
         shifted=int(sums[3]),
         discernibility=int((sizes**2).sum()) + len(trash) * len(traces),
-        pseudo_diameter=math.hypot(float(np.ptp(flat.x)), float(np.ptp(flat.y))),
+        pseudo_diameter=math.hypot(float(np.ptp(plane.x)), float(np.ptp(plane.y))),
         groups=table,
     )
     _tell_trash(report)
@@ -144,7 +144,14 @@ def publish(
 
 
 def _published(
-    traces: Traces, flat: Flat, tracks: Tracks, members: np.ndarray, pivots: np.ndarray, *, delta: float, cap: int
+    traces: Traces,
+    plane: LocalPlane,
+    tracks: Tracks,
+    members: np.ndarray,
+    pivots: np.ndarray,
+    *,
+    delta: float,
+    cap: int,
 ) -> tuple[Traces, list[float]]:
     """The members as they are published, under no names yet, and the sums that the kernel keeps."""
     offsets = as_offsets(tracks.counts[pivots])
@@ -160,7 +167,7 @@ def _published(
             *(tracks.x, tracks.y, tracks.z, traces.times, tracks.begins, tracks.ends, pivots, members),
             *(offsets - offsets[first], first, last, half, float(cap), half, (x, y, times[records], sources), sums),
         )
-        places = flat.points(x, y)
+        places = plane.points(x, y)
         as_they_were = np.flatnonzero(sources >= 0)
         places[as_they_were] = traces.points[sources[as_they_were]]
         points[records] = places
@@ -169,10 +176,10 @@ def _published(
     threads.take_turns(work, np.unique(np.append(shares, len(members))))
     published = replace(
         traces,
-        points=points,
-        times=times,
+        points=freeze(points),
+        times=freeze(times),
         offsets=offsets,
-        positions=np.arange(len(times)),
+        positions=freeze(np.arange(len(times))),
         names=replace(traces.names, unit="ns"),
     )
     return published, [math.fsum(column) for column in sums.T.tolist()]

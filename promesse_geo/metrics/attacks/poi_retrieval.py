@@ -13,7 +13,7 @@ from promesse_geo.kernels import matching
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric
 from promesse_geo.stays import Pois, find_pois
-from promesse_geo.stays.stays import checked_stay, in_words, squared
+from promesse_geo.stays.stays import checked_stay, in_words
 from promesse_geo.traces.columns import KNOWN_USERS, Name, find_column
 from promesse_geo.traces.pairs import Pairs, align
 from promesse_geo.traces.points import check_geometry
@@ -234,7 +234,7 @@ def _nearest(
     """For each protected point of interest the number of the nearest original one within the threshold, or −1."""
     (points, offsets), (found, found_offsets) = before, after
     nearest = np.empty(len(found), np.int64)
-    limit = squared(threshold, pairs.original.space)
+    limit = pairs.original.space.chord(threshold) ** 2
     threads.run(
         lambda first, last: matching.retrieve(
             points, offsets, found, found_offsets, pairs.originals, limit, first, last, nearest

@@ -10,7 +10,6 @@ from geopandas.array import GeometryArray
 from promesse_geo import threads
 from promesse_geo.kernels import residues
 from promesse_geo.metrics.attacks.poi_retrieval import PoiRetrieval
-from promesse_geo.stays.stays import squared
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.points import make_points
 from promesse_geo.traces.records import as_offsets
@@ -139,7 +138,7 @@ class Residue(PoiRetrieval):
     def _turns(self, traces: Traces) -> _Found:
         points, step = traces.points, _step(traces)
         marks = np.empty(traces.records, bool)
-        limit = squared(self.closeness * step, traces.space)
+        limit = traces.space.chord(self.closeness * step) ** 2
         threads.run(
             lambda first, last: residues.mark(points, traces.offsets, limit, _STEPS, first, last, marks),
             threads.fair(traces.counts),

@@ -1,6 +1,5 @@
 """How well the areas that users visited survive."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +8,6 @@ import pandas as pd
 
 from promesse_geo.metrics.base import Metric
 from promesse_geo.traces.pairs import Pairs
-from promesse_geo.traces.space import EARTH_RADIUS
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_number
 
@@ -90,12 +88,5 @@ class AreaCoverage(Metric):
 
     def _cells(self, traces: Traces) -> np.ndarray:
         """One number for the cell of each record: row and column in 32 bits each."""
-        if not traces.space.curvature:
-            columns, rows = np.floor(traces.points / self.cell).astype(np.int64).T
-        else:
-            x, y, z = traces.points.T
-            rows = np.floor(np.arctan2(z, np.hypot(x, y)) * EARTH_RADIUS / self.cell).astype(np.int64)
-            middles = (rows + 0.5) * (self.cell / EARTH_RADIUS)
-            around = np.maximum(np.rint(2 * math.pi * EARTH_RADIUS / self.cell * np.cos(middles)), 1)
-            columns = np.floor(np.arctan2(y, x) / (2 * math.pi) * around).astype(np.int64) % around.astype(np.int64)
+        columns, rows = traces.space.cells(traces.points, self.cell)
         return (rows << 32) + columns
