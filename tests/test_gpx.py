@@ -316,7 +316,7 @@ REFUSED = {
     "cut in a tag": (gpx(TWO)[:190], r"cut or damaged \(line 4: unclosed token\)"),
     "tags that do not match": (gpx(TWO.replace("</trkseg>", "")), r"cut or damaged \(line 6: mismatched tag\)"),
     "another encoding than it says": (gpx(TWO).replace("us", "Café").encode("latin-1"), r"\(line 2: not well-formed"),
-    "cut gzip": (gzip.compress(gpx(TWO).encode())[:60], "packed by gzip, and cut or damaged"),
+    "cut gzip": (gzip.compress(gpx(TWO).encode())[:60], "compressed with gzip, and cut or damaged"),
     "no tracks": (
         gpx('<wpt lat="1" lon="2"/>'),
         "has no track points in segments of tracks; waypoints and routes are not",
@@ -447,7 +447,7 @@ def test_a_pattern_and_a_list_are_sources(tmp_path):
 @pytest.mark.parametrize(
     ("source", "kind", "words"),
     [
-        ("nowhere.gpx", FileNotFoundError, "There is no file or folder"),
+        ("nowhere.gpx", FileNotFoundError, "does not exist"),
         ("nothing*.gpx", FileNotFoundError, "There is no file that fits the pattern"),
         ("empty", FileNotFoundError, r"holds no file that ends with \.gpx or \.gpx\.gz"),
     ],

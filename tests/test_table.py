@@ -456,7 +456,7 @@ def test_a_folder_without_tables_is_named(tmp_path):
 
 @pytest.mark.parametrize("reader", [pg.read_table, pg.read_file])
 def test_a_file_that_is_not_there_is_named(reader, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file or folder '.*nowhere\.csv'"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv' does not exist"):
         reader(tmp_path / "nowhere.csv")
 
 

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from promesse_geo.io.packed import packing_of
+from promesse_geo.io.compressed import compression_of
 
 _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 4, 8, 16  # bits that say what gzip's header holds
 _STEP = 1 << 20
@@ -16,7 +16,7 @@ def packed_notes(path: Path) -> list[str]:
     """A comment in gzip's header, or a name that is not the file's own."""
     with path.open("rb") as file:
         head = file.read(1024)
-    if packing_of(head) != "gzip" or not head[3] & (_GZIP_EXTRA | _GZIP_NAME | _GZIP_COMMENT):
+    if compression_of(head) != "gzip" or not head[3] & (_GZIP_EXTRA | _GZIP_NAME | _GZIP_COMMENT):
         return []
     name = head[10:].partition(b"\0")[0].decode("latin-1")
     plain = head[3] & ~1 == _GZIP_NAME and name in (path.name, path.stem)
@@ -29,7 +29,7 @@ def packed_things(path: Path) -> list[str]:
     Bound: the file is unpacked once, piece by piece, but for zstd, whose blocks say how long they are.
     """
     with path.open("rb") as file:
-        kind = packing_of(file.read(4))
+        kind = compression_of(file.read(4))
         file.seek(0)
         if kind is None:
             return []

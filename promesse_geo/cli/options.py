@@ -54,7 +54,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--format",
             "format",
-            type=click.Choice(FORMATS),
+            type=click.Choice(list(FORMATS)),
             expose_value=False,
             callback=remember,
             help="Format of INPUT; told by its content.",

@@ -15,7 +15,9 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import files_inside, largest, read_as_it_is, too_large
+from promesse_geo.io.compressed import Head, size_limit, too_large
+from promesse_geo.io.formats import Format
+from promesse_geo.io.sources import check_exists, files_inside, read_stored
 from promesse_geo.traces.traces import Traces
 
 _NAME = re.compile(r"new_(.+)\.txt")
@@ -93,13 +95,12 @@ def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
     """Yield the name and the reader of each cab's file."""
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     for path in map(Path, paths):
+        check_exists(path)
         if path.is_dir():
             yield from _in_folder(path, wanted)
-        elif not path.exists():
-            raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
         elif _NAME.fullmatch(path.name):
             if _is_wanted(path.name, wanted):
-                yield str(path), partial(read_as_it_is, path)
+                yield str(path), partial(read_stored, path)
         else:
             yield from _members(path, wanted)
 
@@ -111,7 +112,7 @@ def _in_folder(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
         raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
     for file in files:
         if not _NAME.fullmatch(file.name) or _is_wanted(file.name, wanted):
-            yield str(file), partial(read_as_it_is, file)
+            yield str(file), partial(read_stored, file)
 
 
 def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
@@ -125,7 +126,7 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
                 found = found or bool(_NAME.fullmatch(name))
                 sizes[member.name] = sizes.get(member.linkname, 0) if member.islnk() else member.size
                 unpacked += sizes[member.name]
-                if unpacked > largest(packed):
+                if unpacked > size_limit(packed):
                     yield str(path), _failing(too_large(f"The archive {str(path)!r}", packed))
                     return
                 if not member.isdir() and _is_wanted(name, wanted):
@@ -229,3 +230,19 @@ def _check_cabs(cabs: list[Any], skipped: list[str], wanted: set[str] | None) ->
     batch.check_wanted(wanted, cabs + skipped, noun="cab")
     if len(set(cabs)) < len(cabs):
         raise ValueError("Two files hold the same cab. Read the archive or the folder, not both.")
+
+
+def _is_cabspotting(head: Head, name: str) -> bool:
+    """Return whether a file is one of a cab or a tar archive; a damaged archive is recognized by its name."""
+    if _NAME.fullmatch(name):
+        return True
+    if head.stored and not head.content:
+        return ".tar" in name or name.endswith(".tgz")
+    try:
+        tarfile.TarInfo.frombuf(head.content[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+FORMAT = Format("cabspotting", read_cabspotting, _is_cabspotting, files=("new_*.txt",))

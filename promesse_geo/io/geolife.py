@@ -17,7 +17,9 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import files_inside, largest, read_as_it_is, too_large
+from promesse_geo.io.compressed import Head, size_limit, too_large
+from promesse_geo.io.formats import Format
+from promesse_geo.io.sources import check_exists, files_inside, read_stored
 from promesse_geo.traces.traces import Traces
 
 _NAME = r"[/\\][^./\\][^/\\]*\.plt"
@@ -107,8 +109,7 @@ def read_geolife(
     """
     wanted = batch.wanted_users(users, owner="read_geolife")
     path = Path(os.path.abspath(source))  # the user may be the folder that we are in
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {str(source)!r}.")
+    check_exists(path)
     is_zip = path.is_file() and path.suffix.lower() != ".plt"
     with _open_zip(path) if is_zip else nullcontext() as archive:
         contents = _members(path, archive) if archive else _files(path)
@@ -133,7 +134,7 @@ def read_geolife(
 def _files(path: Path) -> list[batch.Content]:
     """Return the files of a folder at any depth, or the file itself, in the order of their paths."""
     files = [path] if path.is_file() else sorted(files_inside(path, lambda file: file.suffix.lower() == _ENDING))
-    return [_content(str(file), partial(read_as_it_is, file)) for file in files]
+    return [_content(str(file), partial(read_stored, file)) for file in files]
 
 
 def _content(name: str, read: Callable[[], bytes]) -> batch.Content:
@@ -166,7 +167,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
     """Return the files of a zip, in the order of their paths."""
     members = sorted((info for info in archive.infolist() if not info.is_dir()), key=lambda info: info.filename)
     packed = path.stat().st_size
-    if sum(info.file_size for info in members) > largest(packed):
+    if sum(info.file_size for info in members) > size_limit(packed):
         raise ValueError(too_large(repr(str(path)), packed))
     return [
         _content(f"{path}/{info.filename}", partial(_read_member, archive, info))
@@ -274,3 +275,11 @@ def _columns(lines: bytes) -> tuple[Any, Any, Any]:
     latitude, longitude, date, time = _table(lines).columns
     days, seconds = (column.cast(pa.int32()).to_numpy().astype(np.int64) for column in (date, time))
     return latitude.to_numpy(), longitude.to_numpy(), days * 86_400 + seconds
+
+
+def _is_geolife(head: Head, name: str) -> bool:
+    """Return whether a file has the extension or the first line of Geolife's."""
+    return name.lower().endswith(_ENDING) or head.content.startswith(b"Geolife trajectory")
+
+
+FORMAT = Format("geolife", read_geolife, _is_geolife, files=(f"*{_ENDING}",), zipped=True)

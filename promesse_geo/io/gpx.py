@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.gpx_points import as_degrees, as_times, read_points
-from promesse_geo.io.sources import Source, find_files, name_users, read_bytes
+from promesse_geo.io.compressed import Head, read_bytes
+from promesse_geo.io.formats import Format
+from promesse_geo.io.gpx_points import IS_GPX, as_degrees, as_times, read_points
+from promesse_geo.io.sources import Source, find_files, name_users
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice
@@ -161,3 +163,14 @@ def _tell_overlaps(parts: Sequence[Part], places: Mapping[str | int, Path]) -> N
 def _overlap(spans: Sequence[tuple[int, int]]) -> bool:
     ends = itertools.accumulate((last for _, last in spans), max)
     return any(first < end for (first, _), end in zip(spans[1:], ends, strict=False))
+
+
+def is_gpx(head: Head, name: str) -> bool:
+    """Return whether a file has an element <gpx>, in any encoding of XML."""
+    text = head.content.replace(b"\0", b"")
+    return IS_GPX.search(text) is not None and text.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
+
+
+FORMAT = Format(
+    "gpx", read_gpx, is_gpx, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
+)

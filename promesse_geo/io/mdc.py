@@ -12,6 +12,8 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.io import batch
+from promesse_geo.io.compressed import Head
+from promesse_geo.io.formats import Format
 from promesse_geo.io.last_line import CUT, end_of, judge
 from promesse_geo.io.mdc_files import GPS, HEADER, fields, find_tables, is_records, is_table
 from promesse_geo.messages import counted, listed
@@ -233,3 +235,16 @@ def _split(rows: _Rows, *, wanted: set[str] | None, where: Callable[[int], str])
         parts.append(batch.Part(rows.users[number], times[start:end], x[start:end], y[start:end], left_out))
         left_out = []
     return parts
+
+
+def _is_mdc(head: Head, name: str) -> bool:
+    """Return whether the first line names the columns of the challenge, or a line looks like one of gps.csv."""
+    lines = [fields(line) for line in head.content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    return {"userid", "time", "longitude", "latitude"} <= set(lines[0]) or any(
+        len(line) == len(GPS) and line[0].isdigit() and line[1].isdigit() for line in lines
+    )
+
+
+FORMAT = Format(
+    "mdc", read_mdc, _is_mdc, files=("*gps*.csv", "*gps*.tsv", "*gps*.txt", "*.csv", "*.tsv", "*.txt"), by_name=False
+)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from promesse_geo.io.sources import files_inside
+from promesse_geo.io.sources import check_exists, files_inside
 from promesse_geo.messages import counted, warn
 
 HEADER = (
@@ -23,8 +23,7 @@ def find_tables(sources: Sequence[str | os.PathLike[str]]) -> tuple[list[Path], 
     """Return the files with places, and the tables of records among the paths."""
     found: list[Path] = []
     for path in map(Path, sources):
-        if not path.exists():
-            raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
+        check_exists(path)
         found += _in_folder(path) if path.is_dir() else [path]
     twice = len(found) - len({path.resolve() for path in found})
     if twice:

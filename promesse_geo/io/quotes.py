@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from promesse_geo.io.packed import opened
+from promesse_geo.io.compressed import open_decompressed
 
 OPEN = "a last line in which quotes are opened and not closed"
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
@@ -77,5 +77,5 @@ def look_within_quotes(
 
 @contextmanager
 def _text_of(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    with opened(path) as file, io.TextIOWrapper(file, encoding, errors="replace", newline="") as text:
+    with open_decompressed(path) as file, io.TextIOWrapper(file, encoding, errors="replace", newline="") as text:
         yield text

@@ -1,41 +1,40 @@
-"""Any file or folder that the readers know, told by its content."""
+"""The formats that can be read, and `read_file`, which recognizes them."""
 
-import gzip
-import lzma
 import os
-import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pyproj import CRS
 
-from promesse_geo.io import gpx, table
-from promesse_geo.io.cabspotting import read_cabspotting
-from promesse_geo.io.geolife import read_geolife
-from promesse_geo.io.gpx import read_gpx
-from promesse_geo.io.gpx_points import IS_GPX
-from promesse_geo.io.mdc import read_mdc
-from promesse_geo.io.packed import PACKED
-from promesse_geo.io.sources import GZIP, check_no_pipe
-from promesse_geo.io.table import read_table
+from promesse_geo.io import cabspotting, geolife, gpx, mdc, table
+from promesse_geo.io.compressed import NO_HEAD, read_head
+from promesse_geo.io.formats import Format
+from promesse_geo.io.sources import check_exists, check_no_pipe, files_inside
+from promesse_geo.io.table_kind import why_no_table
+from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice
 
-FORMATS = ("cabspotting", "geolife", "mdc", "gpx", "table")
-READING = ("user", "one_trace", "time", "lon", "lat", "crs", "layer")
-"""What the command line can say of how to read."""
+FORMATS = {
+    format.name: format
+    for format in (
+        cabspotting.FORMAT,
+        geolife.FORMAT,
+        mdc.FORMAT,
+        gpx.FORMAT,
+        table.FORMAT,
+    )
+}
+"""Formats by name; the first one that accepts a file reads it."""
 
-_USED = {"table": READING, "gpx": ("user", "crs")}
-_CURE = f"Name the format with format= (--format): {', '.join(FORMATS)}."
-_MDC = {b"userid", b"time", b"longitude", b"latitude"}
-_GEOLIFE = b"Geolife trajectory"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_HEAD = 4096
+READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in format.options(NO_HEAD)), "crs"]))
+"""Names of the options of all readers."""
+
+_CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
 
 def read_file(
@@ -58,13 +57,13 @@ def read_file(
     source : path
         The file or folder.
     format : {"cabspotting", "geolife", "mdc", "gpx", "table"}, optional
-        By default it is told by the content.
+        Detected from the content by default.
     user, time, lon, lat, crs, layer
-        As in `read_table`, and `user` as in `read_gpx`; the other formats know theirs.
-    users : iterable, optional
+        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
+    users : iterable of text or integers, optional
         The users to read; all by default.
     errors : {"raise", "skip"}
-        What becomes of files and records that cannot be read: an error, or a counted warning.
+        Whether files and records that cannot be read raise an error or are skipped with one counted warning.
 
     Returns
     -------
@@ -73,9 +72,9 @@ def read_file(
     Raises
     ------
     FileNotFoundError
-        If there is no such file or folder.
+        If the file or folder does not exist.
     ValueError
-        If the content fits no format, or several, or is not what the format says.
+        If no format or several formats fit the content, if the file is not in the format, or a user does not exist.
 
     Examples
     --------
@@ -87,122 +86,79 @@ def read_file(
     """
     path = Path(source)
     if str(path) == "-":
-        raise FileNotFoundError("Standard input is not read. Save what it gives to a file, and name that.")
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {str(path)!r}.")
+        raise FileNotFoundError("Standard input is not supported. Save it to a file and pass that.")
+    check_exists(path)
     check_no_pipe(path)
-    format = guess_format(path) if format is None else format
-    check_choice(format, name="format", owner="read_file", options=FORMATS)
-    if format == "table":
-        named: dict[str, Any] = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer}
-        return read_table(path, **named, users=users, as_traces=True, errors=errors)
-    if crs is not None and read_crs(crs) != CRS.from_epsg(4326):
-        raise ValueError(f"The format '{format}' is in EPSG:4326, and 'crs' (--crs) says another one. Leave it out.")
-    if format == "gpx":
-        by: Any = "file" if user is ... else user
-        return read_gpx(path, user=by, users=users, as_traces=True, errors=errors)
-    read = {"cabspotting": read_cabspotting, "geolife": read_geolife, "mdc": read_mdc}[format]
-    return read(path, users=users, as_traces=True, errors=errors)
+    name = guess_format(path) if format is None else format
+    chosen = FORMATS[check_choice(name, name="format", owner="read_file", options=list(FORMATS))]
+    allowed = chosen.options(NO_HEAD)
+    if crs is not None and "crs" not in allowed and read_crs(crs) != CRS.from_epsg(4326):
+        raise ValueError(f"Format '{name}' is in EPSG:4326, but 'crs' (--crs) specifies another CRS. Omit it.")
+    given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer}
+    options = {name: value for name, value in given.items() if name in allowed and value is not ...}
+    return chosen.read(path, users=users, as_traces=True, errors=errors, **options)
 
 
 def used_options(path: Path, format: str) -> set[str]:
-    """Return which of `READING` are of use for a file or folder of a format."""
-    if format == "table" and path.is_file():
-        kind = table.table_kind(path)
-        needless = {"geopackage": {"lon", "lat"}, "geojson": {"lon", "lat", "layer"}}
-        return set(READING) - needless.get(kind, {"layer"})
-    return set(_USED.get(format, ("crs",)))
+    """Return the names in `READING` that apply to a file or folder of a format."""
+    return {"crs", *FORMATS[format].options(read_head(path) if path.is_file() else NO_HEAD)}
 
 
 def guess_format(path: Path) -> str:
-    """Tell the format of a file or folder by its content."""
+    """Return the name of the format of a file or folder, from its content.
+
+    Raises
+    ------
+    ValueError
+        If no format or several formats fit.
+    """
     if path.is_dir():
         return _format_of_folder(path)
-    if path.match("new_*.txt") or _is_tar(path):
-        return "cabspotting"
-    if zipfile.is_zipfile(path):
+    head = read_head(path)
+    if head.stored.startswith((b"PK\3\4", b"PK\5\6")):
         return _format_of_zip(path)
-    return _format_of_file(path)
+    for format in FORMATS.values():
+        if format.sniff(head, path.name):
+            return format.name
+    raise ValueError(f"{str(path)!r} {why_no_table(head)}. {_CURE}")
 
 
 def _format_of_folder(folder: Path) -> str:
-    """The one format whose files lie in a folder."""
-    files = [file for file in sorted(folder.rglob("*")) if not _is_hidden(file.relative_to(folder))]
-    found = {_format_of_name(file.name.lower()) for file in files} - {""}
-    texts = [file for file in files if file.suffix.lower() in (".csv", ".tsv", ".txt") and file.is_file()]
-    if {"gps.csv", "records.csv"} <= {file.name.lower() for file in files} or any(map(_has_mdc_header, texts[:1])):
-        found = found - {"table"} | {"mdc"}
+    """Return the only format of the files in a folder; each format leaves the files that it does not claim."""
+    files = sorted(files_inside(folder, lambda file: any(format.claims(file.name) for format in FORMATS.values())))
+    found = []
+    for format in FORMATS.values():
+        if claimed := _claimed(format, files):
+            found.append(format.name)
+            files = [file for file in files if file not in claimed]
     if len(found) == 1:
-        return found.pop()
-    what = f"files of several formats ({', '.join(sorted(found))})" if found else "no file of a format that is known"
+        return found[0]
+    what = f"files of several formats ({', '.join(found)})" if found else "no file in a known format"
     raise ValueError(f"The folder {str(folder)!r} holds {what}. {_CURE}")
 
 
-def _is_hidden(file: Path) -> bool:
-    return any(part.startswith(".") for part in file.parts)
-
-
-def _format_of_name(name: str) -> str:
-    """The format that a file in a folder has by its name; nothing where it has none."""
-    endings = {"geolife": (".plt",), "gpx": gpx.ENDINGS, "table": table.ENDINGS}
-    if name.startswith("new_") and name.endswith(".txt"):
-        return "cabspotting"
-    return next((format for format, ends in endings.items() if name.endswith(ends)), "")
+def _claimed(format: Format, files: list[Path]) -> set[Path]:
+    """Return the files that a format claims by their names, and by the content of the first if names are not enough."""
+    claimed = format.claim(files)
+    if claimed and not format.by_name:
+        first = claimed[0]
+        if not (first.is_file() and format.sniff(read_head(first), first.name)):
+            return set()
+    return set(claimed)
 
 
 def _format_of_zip(path: Path) -> str:
-    with zipfile.ZipFile(path) as archive:
-        if any(name.lower().endswith(".plt") for name in archive.namelist()):
-            return "geolife"
+    """Return the first format that reads zip archives and claims a file in this one."""
+    zipped = [format for format in FORMATS.values() if format.zipped]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [os.path.basename(name) for name in archive.namelist()]
+    except zipfile.BadZipFile:
+        raise ValueError(f"The zip archive {str(path)!r} is cut or damaged. Download it again. {_CURE}") from None
+    for format in zipped:
+        if any(format.claims(name) for name in names):
+            return format.name
     raise ValueError(
-        f"The zip {str(path)!r} holds no file of Geolife (*.plt), and no other zip is read. Unpack it. {_CURE}"
+        f"The zip archive {str(path)!r} holds no file of {listed([format.name for format in zipped])}, the only format "
+        f"that is read from zip archives. Extract it. {_CURE}"
     )
-
-
-def _format_of_file(path: Path) -> str:
-    if path.suffix.lower() == ".plt" or _head(path).startswith(_GEOLIFE):
-        return "geolife"
-    if _is_gpx(path):
-        return "gpx"
-    beside = {file.lower() for file in os.listdir(path.parent)} if path.name.lower() == "gps.csv" else set()
-    if "records.csv" in beside or _has_mdc_header(path):
-        return "mdc"
-    try:
-        kind = table.table_kind(path)
-    except ValueError as error:
-        raise ValueError(f"{error} {_CURE}") from None
-    head = _head(path)
-    if kind == "csv" and b"\0" in head and not head.startswith((*_UTF16, *PACKED)):
-        raise ValueError(f"{str(path)!r} is neither text nor of another format that is known. {_CURE}")
-    return "table"
-
-
-def _head(path: Path) -> bytes:
-    """The first bytes of a file, unpacked if gzip packed them."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
-    if not head.startswith(GZIP):
-        return head
-    try:
-        with gzip.open(path) as file:
-            return file.read(_HEAD)
-    except (OSError, EOFError, zlib.error):
-        return head
-
-
-def _is_gpx(path: Path) -> bool:
-    """Whether there is the element <gpx>, in any encoding that XML has."""
-    head = _head(path).replace(b"\0", b"")
-    return IS_GPX.search(head) is not None and head.lstrip(b"\xef\xbb\xbf\xff\xfe \r\n\t").startswith(b"<")
-
-
-def _has_mdc_header(path: Path) -> bool:
-    return _MDC.issubset(_head(path).partition(b"\n")[0].strip().split(b"\t"))
-
-
-def _is_tar(path: Path) -> bool:
-    """Whether it is a tar archive; one whose first bytes cannot be unpacked counts, by its name."""
-    try:
-        return tarfile.is_tarfile(path)
-    except (EOFError, zlib.error, lzma.LZMAError):
-        return ".tar" in path.suffixes or path.suffix == ".tgz"

@@ -1,10 +1,7 @@
-"""Which files a source stands for, what their names say of the user, and how large they may be unpacked."""
+"""Find the files of a source, and name their users."""
 
 import glob
-import gzip
-import io
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,9 +10,6 @@ from promesse_geo.messages import counted
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
-
-GZIP = b"\x1f\x8b"
-_GROWTH, _FREE, _LARGEST = 200, 1 << 30, 100 << 30  # times, and bytes: positions shrink to a tenth or so
 
 
 def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Path]:
@@ -62,16 +56,21 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
         check_no_pipe(Path(path))
         return [Path(path)]
     if not glob.has_magic(path):
-        is_link = os.path.islink(path)
-        raise FileNotFoundError(
-            f"{path!r} is a link to nothing." if is_link else f"There is no file or folder {path!r}."
-        )
+        check_exists(path)
     found = [Path(one) for one in glob.glob(path, recursive=True)]
     files = [one for one in found if not one.is_dir()]
     files += [one for one in found if one.is_dir() and not _is_covered(one, files, endings)]
     if not files:
         raise FileNotFoundError(f"There is no file that fits the pattern {path!r}.")
     return files
+
+
+def check_exists(path: str | os.PathLike[str]) -> None:
+    """Raise FileNotFoundError if a path does not exist or is a link to nothing."""
+    if os.path.islink(path) and not os.path.exists(path):
+        raise FileNotFoundError(f"{os.fspath(path)!r} is a link to nothing.")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"The file or folder {os.fspath(path)!r} does not exist.")
 
 
 def check_no_pipe(path: Path) -> None:
@@ -136,22 +135,7 @@ def _stem(file: Path) -> str:
     return Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
 
 
-def read_bytes(file: Path) -> bytes:
-    """Return the content of a file, unpacked where gzip packed it, whatever its name."""
-    content = read_as_it_is(file)
-    if not content.startswith(GZIP):
-        return content
-    try:
-        with gzip.open(io.BytesIO(content)) as packed:
-            unpacked = packed.read(largest(len(content)) + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{str(file)!r} is packed by gzip, and cut or damaged. Fetch it again.") from error
-    if len(unpacked) > largest(len(content)):
-        raise ValueError(too_large(repr(str(file)), len(content)))
-    return unpacked
-
-
-def read_as_it_is(file: Path) -> bytes:
+def read_stored(file: Path) -> bytes:
     """Return the content of a file, or say why it cannot be read."""
     try:
         check_is_file(file)
@@ -167,20 +151,5 @@ def check_is_file(path: Path) -> None:
     if path.is_dir():
         list(path.iterdir())  # says why, where it may not be read
         raise ValueError(f"{str(path)!r} is a folder. Name a file.")
-    if not path.exists():
-        what = "is a link to nothing" if path.is_symlink() else "is not there any more"
-        raise FileNotFoundError(f"{str(path)!r} {what}.")
+    check_exists(path)
     check_no_pipe(path)
-
-
-def largest(packed: int) -> int:
-    """The bytes that so many packed bytes may become: more than traces need, less than fills a memory by malice."""
-    return min(max(_FREE, _GROWTH * packed), _LARGEST)
-
-
-def too_large(name: str, packed: int) -> str:
-    """What is said of a file that would become larger than that."""
-    return (
-        f"{name} would take more than {largest(packed) / (1 << 30):,.0f} GiB unpacked, far more than traces do. "
-        "Unpack it yourself if it is sound."
-    )

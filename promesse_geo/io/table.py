@@ -17,12 +17,14 @@ from pandas.api.types import union_categoricals
 from pyproj import CRS
 
 from promesse_geo.io.batch import Bar, DroppedRecords, Part, Skipped, warn_dropped_records
+from promesse_geo.io.compressed import NO_HEAD, Head
+from promesse_geo.io.formats import Format
 from promesse_geo.io.geo_table import read_parquet_table
 from promesse_geo.io.last_line import tell_unsure
 from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.io.sources import Source, find_files, name_users
 from promesse_geo.io.table_columns import BY_NAME, Columns, Wanted, as_integers
-from promesse_geo.io.table_kind import table_kind
+from promesse_geo.io.table_kind import is_table, kind_of, table_kind
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.traces import records
@@ -282,3 +284,14 @@ def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
         text = all(file.columns.is_text for file, _ in pairs)
         return pd.Series(as_integers(joined) if text else joined, name=first.columns.names.user)
     return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
+
+
+def _options(head: Head) -> list[str]:
+    """Return the options that apply to a kind of table."""
+    options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer"]
+    needless = {"geopackage": {"lon", "lat"}, "geojson": {"lon", "lat", "layer"}}
+    without = set() if head == NO_HEAD else needless.get(kind_of(head), {"layer"})
+    return [name for name in options if name not in without]
+
+
+FORMAT = Format("table", read_table, is_table, files=tuple(f"*{ending}" for ending in ENDINGS), options=_options)

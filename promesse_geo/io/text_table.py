@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from pyarrow import csv
 from pyproj import CRS
 
+from promesse_geo.io.compressed import compression_of, open_decompressed
 from promesse_geo.io.last_line import CUT, end_of, judge
-from promesse_geo.io.packed import opened, packing_of
 from promesse_geo.io.quotes import OPEN, look_within_quotes
 from promesse_geo.io.table_columns import (
     MISSING,
@@ -106,14 +106,14 @@ def read_text_table(path: Path, wanted: Wanted) -> Columns:
 def _judge_end(path: Path, layout: Layout, *, used: set[Any]) -> str:
     """Whether the last line is whole; what packing protects, and values that are not read, need no look."""
     with path.open("rb") as file:
-        if packing_of(file.read(4)) or layout.columns[-1] not in used:
+        if compression_of(file.read(4)) or layout.columns[-1] not in used:
             return "whole"
     return judge(end_of(path), delimiter=layout.delimiter, columns=len(layout.columns))
 
 
 def read_layout(path: Path) -> Layout:
     """Tell from its beginning how a text is written, and the names of its columns."""
-    with opened(path) as file:
+    with open_decompressed(path) as file:
         head = file.read(_HEAD)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
@@ -218,7 +218,7 @@ def _parse(
     if ragged is not None:
         ragged.clear()
         encoding = encoding.replace("utf-8", "utf-8-sig")  # decoded first, for rows are handed over as text
-    with opened(path) as file:
+    with open_decompressed(path) as file:
         return csv.read_csv(
             file,
             read_options=csv.ReadOptions(encoding=encoding, use_threads=threads),

@@ -1,9 +1,10 @@
-"""Formats are told by the content of a file or of a folder."""
+"""Formats are recognized by the content of a file or of a folder."""
 
 import bz2
 import gzip
 import io
 import re
+import sys
 import tarfile
 import zipfile
 
@@ -12,6 +13,8 @@ import pytest
 from conftest import ROOT
 
 import promesse_geo as pg
+from promesse_geo.io import registry
+from promesse_geo.io.formats import Format
 from promesse_geo.io.registry import FORMATS, guess_format
 
 SAMPLE = ROOT / "data" / "sample"
@@ -87,21 +90,21 @@ GUESSES = {
 
 
 @pytest.mark.parametrize("kind", GUESSES)
-def test_the_content_tells_the_format(kind, tmp_path):
+def test_the_content_identifies_the_format(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
     assert guess_format(path) == kind.partition(":")[0]
     assert pg.read_file(path).records >= 1
 
 
 @pytest.mark.parametrize("name", ["new_abboip.txt", "20081023025304.plt"])
-def test_some_names_tell_the_format(name, tmp_path):
+def test_some_names_identify_the_format(name, tmp_path):
     path = tmp_path / "000" / "Trajectory" / name
     path.parent.mkdir(parents=True)
     path.write_bytes(PLT if name.endswith("plt") else CAB)
     assert pg.read_file(path).records == 1
 
 
-def test_the_tables_of_mdc_are_told_by_each_other(tmp_path):
+def test_the_tables_of_mdc_are_recognized_without_a_header(tmp_path):
     folder = made(tmp_path, GUESSES["mdc: the tables"])
     assert guess_format(folder / "gps.csv") == "mdc"
     assert pg.read_file(folder / "gps.csv").users.tolist() == ["017"]
@@ -109,39 +112,37 @@ def test_the_tables_of_mdc_are_told_by_each_other(tmp_path):
 
 NOTHING_FITS = {
     "nothing": (b"", "is empty"),
-    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "is neither text nor of another format that is known"),
-    "another zip": (
-        zipped({"photo.jpg": b"\xff\xd8"}),
-        r"holds no file of Geolife \(\*\.plt\), and no other zip is read",
-    ),
-    "a web page": (b"<html><body>Not found</body></html>", "is XML, not a table"),
-    "an empty folder": ({"README": b""}, "holds no file of a format that is known"),
-    "a folder of two formats": ({"a.gpx": GPX, "b.csv": CSV}, r"holds files of several formats \(gpx, table\)"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "neither in a known format nor text"),
+    "another zip": (zipped({"photo.jpg": b"\xff\xd8"}), "zip archive .* holds no file of"),
+    "a zip that is cut": (zipped({"a.plt": PLT})[:-30], "zip archive .* is cut or damaged"),
+    "a web page": (b"<html><body>Not found</body></html>", "is XML"),
+    "an empty folder": ({"README": b""}, "no file in a known format"),
+    "a folder of two formats": ({"a.gpx": GPX, "b.csv": CSV}, r"several formats \(gpx, table\)"),
 }
 
 
 @pytest.mark.parametrize("kind", NOTHING_FITS)
-def test_where_nothing_fits_the_cure_is_named(kind, tmp_path):
+def test_if_nothing_fits_the_error_names_the_file_and_the_formats(kind, tmp_path):
     files, words = NOTHING_FITS[kind]
     path = made(tmp_path, files)
     with pytest.raises(ValueError, match=words) as caught:
         pg.read_file(path)
-    said = str(caught.value)
-    assert repr(str(path)) in said
-    assert said.endswith("Name the format with format= (--format): cabspotting, geolife, mdc, gpx, table.")
+    message = str(caught.value)
+    assert repr(str(path)) in message
+    assert message.endswith(f"format= (--format): {', '.join(FORMATS)}.")
 
 
-def test_a_format_that_is_named_is_taken(tmp_path):
+def test_a_format_given_is_used(tmp_path):
     folder = made(tmp_path, {"a.gpx": GPX, "b.csv": CSV})
     assert pg.read_file(folder, format="gpx").users.tolist() == ["a"]
     assert pg.read_file(folder, format="table").users.tolist() == ["ana"]
-    with pytest.raises(ValueError, match=r"'format' parameter of read_file must be one of 'cabspotting', 'geolife'"):
+    with pytest.raises(ValueError, match="'format' parameter of read_file must be one of"):
         pg.read_file(folder, format="csv")
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_format_says_that_a_file_is_not_there(format, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"There is no file or folder '.*nowhere'"):
+def test_a_missing_file_is_an_error_in_every_format(format, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere' does not exist"):
         pg.read_file(tmp_path / "nowhere", format=format)
 
 
@@ -157,23 +158,64 @@ def test_every_format_says_that_a_file_is_not_there(format, tmp_path):
         ("mdc: the tables", {"users": ["017"]}, "017"),
     ],
 )
-def test_users_are_handed_on(kind, named, user, tmp_path):
+def test_users_are_passed_on(kind, named, user, tmp_path):
     assert pg.read_file(made(tmp_path, GUESSES[kind]), **named).users.tolist() == [user]
 
 
 @pytest.mark.parametrize("kind", ["gpx: a folder", "table: a folder"])
-def test_what_becomes_of_errors_is_handed_on(kind, tmp_path):
+def test_errors_are_passed_on(kind, tmp_path):
     files = GUESSES[kind] | {f"broken.{'gpx' if kind < 'h' else 'csv'}": b"<gpx>"}
     with pytest.raises(ValueError, match="broken"):
         pg.read_file(made(tmp_path, files))
-    with pytest.warns(UserWarning, match=re.compile("left out 1 file .*broken")):
+    with pytest.warns(UserWarning, match="1 file .*broken"):
         assert pg.read_file(tmp_path / "data", errors="skip").records == 2
 
 
 @pytest.mark.parametrize("folder", ["gpx", "cabspotting", "geolife", "mdc/campaign", "mdc/challenge"])
 @pytest.mark.filterwarnings("ignore:read_:UserWarning")
-def test_the_samples_are_told_apart(folder):
-    if not (SAMPLE / folder).is_dir():
-        pytest.skip("there is no such sample")
+def test_the_samples_are_recognized(folder):
     assert guess_format(SAMPLE / folder) == folder.partition("/")[0]
     assert pg.read_file(SAMPLE / folder).records > 0
+
+
+def test_a_new_format_needs_only_its_entry(tmp_path, monkeypatch):
+    def read_sizes(path, *, users, as_traces, errors):
+        return path.stat().st_size
+
+    new = Format("sizes", read_sizes, lambda head, name: head.content.startswith(b"SIZE"), files=("*.size",))
+    monkeypatch.setattr(registry, "FORMATS", {"sizes": new, **FORMATS})
+    folder = made(tmp_path, {"a.size": b"SIZE 1"})
+    assert guess_format(folder) == guess_format(folder / "a.size") == "sizes"
+    assert pg.read_file(folder / "a.size") == 6
+    with pytest.raises(ValueError, match=r"'crs'.* specifies another"):
+        pg.read_file(folder / "a.size", crs="EPSG:32631")
+    (folder / "b.csv").write_bytes(CSV)
+    with pytest.raises(ValueError, match=r"several formats .*sizes"):
+        pg.read_file(folder)
+
+
+OPENED: list[list[str]] = []  # paths that the innermost call of `opens` opens
+
+
+def _note_open(event: str, arguments: tuple) -> None:
+    if OPENED and event == "open":
+        OPENED[-1].append(str(arguments[0]))
+
+
+sys.addaudithook(_note_open)
+
+
+def opens(path, call) -> int:
+    """How often a call opens a file, apart from what C libraries do."""
+    OPENED.append([])
+    try:
+        call()
+    finally:
+        opened = OPENED.pop()
+    return opened.count(str(path))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in GUESSES if isinstance(GUESSES[kind], bytes)])
+def test_recognizing_a_file_opens_it_once(kind, tmp_path):
+    path = made(tmp_path, GUESSES[kind])
+    assert opens(path, lambda: guess_format(path)) == (2 if "the zip" in kind else 1)
