@@ -34,7 +34,7 @@ that go together, and publishes one trace of each unchanged. None makes publicat
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
 from promesse_geo.audit import check_published
@@ -75,6 +75,12 @@ from promesse_geo.synthetic import make_city
 from promesse_geo.traces.space import Plane, Sphere
 from promesse_geo.traces.traces import Traces
 
+if TYPE_CHECKING:
+    from promesse_geo.demo import run_demo
+    from promesse_geo.paper import reproduce
+    from promesse_geo.plot.maps import draw_map, draw_map_pair
+    from promesse_geo.stays.places import PoiExtractor
+
 _HEAVY = {
     "PoiExtractor": "promesse_geo.stays.places",
     "draw_map": "promesse_geo.plot.maps",
@@ -98,7 +104,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdaptivePoiRetrieval",

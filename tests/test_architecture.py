@@ -102,7 +102,7 @@ def test_kernels_import_only_numpy_math_and_other_kernels(file):
 
 
 @every_file
-def test_no_function_takes_anything_that_comes(file):
+def test_no_function_takes_arbitrary_arguments(file):
     assert [node.lineno for node in functions(file) if node.args.vararg or node.args.kwarg] == []
 
 
@@ -112,7 +112,7 @@ def test_nothing_is_printed(file):
     assert [node.lineno for node in names if node.id == "print"] == []
 
 
-def test_no_module_has_an_empty_name():
+def test_every_module_is_named_after_its_subject():
     names = {part for file in FILES for part in file.relative_to(PACKAGE).with_suffix("").parts}
     assert names & {"utils", "core", "common", "config", "settings"} == set()
 
@@ -125,3 +125,7 @@ def test_no_module_has_the_name_of_a_public_function(namespace):
     module = importlib.import_module(namespace)
     modules = {info.name for info in pkgutil.iter_modules(module.__path__)}
     assert modules & set(module.__all__) == set()
+
+
+def test_the_package_is_marked_as_typed():
+    assert (PACKAGE / "py.typed").is_file()

@@ -1,0 +1,44 @@
+"""Type checkers see the types of the public names."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import promesse_geo as pg
+
+pytest.importorskip("mypy", reason="mypy is not installed")
+
+PACKAGE = Path(pg.__file__).parent
+
+
+def check(source: str, folder: Path) -> str:
+    file = folder / "script.py"
+    file.write_text(source, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", f"--cache-dir={folder / 'cache'}", "--ignore-missing-imports", str(file)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},  # found as an installed package, which needs py.typed
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return run.stdout
+
+
+def test_mypy_finds_wrong_types_in_a_users_script(tmp_path):
+    lines = [
+        "import promesse_geo as pg",
+        "reveal_type(pg.Promesse(200))",
+        'pg.Promesse("far")',
+        "reveal_type(pg.make_city)",
+        "reveal_type(pg.draw_map)",
+        "reveal_type(pg.PoiExtractor)",
+    ]
+    output = check("\n".join(lines), tmp_path)
+    assert 'script.py:2: note: Revealed type is "promesse_geo.mechanisms.promesse.Promesse"' in output
+    assert "script.py:3: error: Argument 1" in output
+    assert '"Any"' not in output
+    assert "found 1 error" in output.lower()
