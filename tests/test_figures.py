@@ -308,7 +308,7 @@ def test_metrics_of_one_name_are_not_mixed():
         trade_off(results)
     axes = trade_off(results, privacy="PoiRetrieval(diameter=1000)")
     assert axes.lines[0].get_xydata().tolist() == [[20, 10]]
-    assert axes.get_ylabel() == "POIs found again, F-score (%)"
+    assert axes.get_ylabel() == "POI retrieval, F-score (%)"
 
 
 def test_a_parameter_that_ends_like_epsilon_is_another():

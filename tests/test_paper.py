@@ -84,6 +84,7 @@ def test_ours_is_the_mean_over_seeds_and_spread_their_deviation():
             "dataset": "Geolife",
             "mechanism": [repr(pg.GeoIndistinguishability.from_level(4, radius=200))] * 3 + ["Other()"],
             "metric": ["SpatialError()"] * 4,
+            "metric_name": ["SpatialError"] * 4,
             "unit": "m",
             "seed": [0, 1, 2, None],
             "value": [100.0, 110.0, 120.0, 3.0],
@@ -136,21 +137,27 @@ class Page(HTMLParser):
 def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
     written = done.save(tmp_path / "out")
     names = sorted(path.name for path in written)
-    assert names == ["report.html", "report.md", "results.csv", *(f"table_{number}.csv" for number in range(1, 7))]
+    assert names == [
+        "report.html",
+        "report.md",
+        "results.csv",
+        "results.parquet",
+        *(f"table_{number}.csv" for number in range(1, 7)),
+    ]
     text = (tmp_path / "out" / "report.html").read_text()
     page = Page(text)
     assert page.links == []
     assert page.tags.count("table") == 6
     assert page.tags.count("svg") == 6
-    assert not re.search(r"user-\d", "".join(path.read_text() for path in written))
+    assert not re.search(rb"user-\d", b"".join(path.read_bytes() for path in written))
     markdown = (tmp_path / "out" / "report.md").read_text()
     assert "| Promesse, ε = 200 m |" in markdown
     assert done.results.attrs["date"] in markdown
     with pytest.raises(FileExistsError):
         done.save(tmp_path / "out")
     done.save(tmp_path / "out", force=True)
-    loaded = pg.load_results(tmp_path / "out" / "results.csv")
-    pd.testing.assert_frame_equal(loaded, done.results)
+    for name in ("results.csv", "results.parquet"):
+        pd.testing.assert_frame_equal(pg.load_results(tmp_path / "out" / name), done.results)
     again = paper.Reproduction.load(tmp_path / "out")
     for name, table in done.tables.items():
         pd.testing.assert_frame_equal(again.tables[name], table)
@@ -178,7 +185,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch):
     assert (table.dataset == "MDC").sum() == len(published.ROWS)
     assert table.paper[(table.dataset == "MDC") & (table.row == "Promesse, ε = 50 m")].tolist() == [13.91]
     assert list(found.results.attrs["datasets"]) == ["Cabspotting", "MDC"]
-    assert len(found.save(tmp_path)) == 9
+    assert len(found.save(tmp_path)) == 10
 
 
 @pytest.mark.whole_city
@@ -223,7 +230,7 @@ def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
     assert (adaptive[noisy] > 1.5 * fixed[noisy]).all()
     assert (residue[smooth] > fixed[smooth] + 10).all()
     assert not residue.index.str.startswith("Geo-I").any()
-    assert len(attacked.save(tmp_path)) == 13
+    assert len(attacked.save(tmp_path)) == 14
     again = paper.Reproduction.load(tmp_path)
     assert list(again.tables) == list(attacked.tables)
     shown = beyond_summary(again.tables, "made-up city").splitlines()
@@ -248,7 +255,7 @@ def test_a_table_is_drawn_with_the_papers_figures(done):
 def test_a_trade_off_joins_what_differs_by_epsilon(done):
     axes = trade_off(done.results)
     assert axes.get_xlabel() == "range query distortion (%)"
-    assert axes.get_ylabel() == "POIs found again, F-score (%)"
+    assert axes.get_ylabel() == f"{pg.PoiRetrieval.label} (%)"
     assert [len(line.get_xdata()) for line in axes.get_lines()] == [4, 4, 4, 1, 1]
     means = done.results.groupby("metric").get_group("PoiRetrieval(diameter=200.0, duration='15min', threshold=100.0)")
     assert axes.get_lines()[0].get_ydata().tolist() == means[:4].value.tolist()
@@ -352,7 +359,7 @@ def test_measure_says_what_is_found_and_lost(city_file, tmp_path):
     assert table.value[1] < 1e-6
     for figure, unit in zip(table.value, table.unit, strict=True):
         assert f"{figure:,.2f} {unit}" in called.output
-    assert "seed" not in (tmp_path / "m.csv").read_text().splitlines()[2]
+    assert "seed" not in (tmp_path / "m.csv").read_text()
     assert invoke("measure", city_file, safe, "--threshold", "0").exit_code == 2
     odd = invoke("measure", city_file, safe, "--out", tmp_path / "m.txt")
     assert "must be a file that ends in .parquet or .csv" in odd.output
@@ -373,7 +380,7 @@ def test_the_real_data_gives_what_an_independent_calculation_gave(cabspotting_ar
     cabs = pg.read_cabspotting(cabspotting_archive, as_traces=True)
     with pytest.warns(UserWarning, match="74 users"):
         parts = pg.prepare(cabs, tz="America/Los_Angeles", min_days=21, keep_user=True)
-    stays = pg.PoiRetrieval().index(parts).found
+    stays = pg.PoiRetrieval().index(parts).content
     assert len(stays) == 37_787
     assert len(set(stays.traces.tolist())) == 5_167
     smooth, noisy = pg.Promesse(200), pg.GeoIndistinguishability.from_level(4, radius=200)

@@ -15,8 +15,8 @@ from promesse_geo.cli.options import (
     read,
     wrong_call,
 )
-from promesse_geo.evaluation.parameters import MOST_SEEDS
 from promesse_geo.evaluation.results import check_results_output
+from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.pois import check_pois_output, write_pois
 from promesse_geo.messages import counted
 from promesse_geo.paper import check_report_folder

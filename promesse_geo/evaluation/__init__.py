@@ -1,4 +1,4 @@
-"""Many mechanisms, metrics and data sets at once, and the results as files."""
+"""Evaluate mechanisms with metrics over data sets, and save the results."""
 
 from promesse_geo.evaluation.results import load_results, save_results
 from promesse_geo.evaluation.runs import PAPER, evaluate, measure

@@ -1,12 +1,13 @@
-"""Mechanisms on data sets, looked at by metrics: one row a figure."""
+"""Run mechanisms and metrics over data sets."""
 
+import json
 import numbers
 import time as clock
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import geopandas as gpd
 import numpy as np
@@ -14,17 +15,39 @@ import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from promesse_geo.evaluation.parameters import checked_datasets, checked_jobs, checked_seeds, checked_things
 from promesse_geo.evaluation.results import provenance
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import shown, warn
+from promesse_geo.messages import invalid, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
-from promesse_geo.metrics.base import mark_of
+from promesse_geo.metrics.base import Index
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.validation import check_integer, check_text, is_integer
 
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
-"""The measures of the paper: Tables II, III, IV and VI."""
+"""The metrics of the paper: Tables II, III, IV and VI."""
+
+MOST_SEEDS = 100_000
+"""Greatest number of seeds."""
+
+MOST_JOBS = 10_000
+"""Greatest number of processes."""
+
+_LARGEST_SEED = 2**63 - 1
+_DTYPES = {
+    "dataset": "str",
+    "mechanism": "str",
+    "metric": "str",
+    "unit": "str",
+    "seed": "Int64",
+    "value": "float64",
+    "seconds": "float64",
+    "mechanism_name": "str",
+    "parameters": "str",
+    "metric_name": "str",
+    "label": "str",
+}
 
 Seeded = TypeVar("Seeded", Mechanism, Metric)
 
@@ -37,26 +60,26 @@ def measure(
     user: Name = ...,
     time: Name = ...,
 ) -> pd.DataFrame:
-    """Say in a short table what an attacker still finds in protected data, and what an analyst loses.
+    """Measure the privacy and the utility of one protected data set.
 
     Parameters
     ----------
     original, protected : geopandas.GeoDataFrame or Traces
-        Both may differ in CRS and in the order of rows. Users that the mechanism dropped may lack.
+        They may differ in CRS and in the order of rows. Users that the mechanism dropped may be missing.
     metrics : sequence of Metric
-        By default those of the paper.
+        The default is the metrics of the paper.
     user, time : column name, None or ...
         Columns of both frames; see `Traces.from_frame`.
 
     Returns
     -------
     pandas.DataFrame
-        One row a metric: `metric`, `value`, `unit`. `attrs` says how it came about.
+        One row per metric: `metric`, `value`, `unit`. `attrs` holds the provenance.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If the data cannot be read or compared, or a metric is none, or needs `evaluate`.
+        If the data cannot be read or compared, a metric is invalid, or a metric needs `evaluate`.
 
     Examples
     --------
@@ -65,18 +88,18 @@ def measure(
     >>> pg.measure(city, city.promesse.smooth(200), [pg.PoiRetrieval()]).unit.tolist()
     ['%']
     """
-    checked = checked_things(metrics, Metric, name="metrics", owner="measure", such_as="[pg.PoiRetrieval()]")
+    checked = _check_metrics(metrics, owner="measure")
     for metric in checked:
         if _splits(metric):
             raise ValueError(
-                f"{type(metric).__name__} protects one half of the data and keeps the other, so it cannot look at data "
-                "that was protected already. Use pg.evaluate."
+                f"{type(metric).__name__} splits the data before one part is protected, so it cannot measure data that "
+                "is already protected. Use pg.evaluate."
             )
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-    values = []
+    matching, values = _Matching(before, after), []
     for metric in checked:
-        with _named(metric=metric):
-            values.append(_figure(metric, metric.detail(before, after)))
+        with _noting(metric=metric):
+            values.append(_value(metric, matching.pairs(metric)))
     labels = [repr(metric) for metric in checked]
     table = pd.DataFrame({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
     table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": labels}))
@@ -93,39 +116,49 @@ def evaluate(
     user: Name = ...,
     time: Name = ...,
 ) -> pd.DataFrame:
-    """Protect data sets with mechanisms and look at all of them with metrics.
+    """Protect data sets with mechanisms and compute metrics of the results.
 
-    Each mechanism runs once per data set and seed; what a metric needs of the original data is computed once. For
-    each seed s, s seeds every random mechanism and every random metric that has no seed of its own, so that all
-    mechanisms meet the same range queries. What does not depend on chance is done once, and has no seed.
+    Each mechanism runs once per data set and seed. What a metric computes from the original data alone is computed
+    once. A seed sets the seed of every random mechanism and metric that has none, so all mechanisms meet the same
+    range queries. Deterministic mechanisms and metrics run once, without a seed.
 
     Parameters
     ----------
     datasets : mapping of str to geopandas.GeoDataFrame or Traces
-        Prepared data, by name.
+        Prepared data by name.
     mechanisms : sequence of Mechanism
-        What to protect with.
+        Mechanisms to apply.
     metrics : sequence of Metric
-        What to look at; by default the measures of the paper.
+        Metrics to compute. The default is the metrics of the paper.
     seeds : int or sequence of int
-        How many seeds (0, 1, …), or which.
+        Number of seeds (0, 1, …), or the seeds.
     n_jobs : int
-        How many processes to use, as joblib understands it: −1 for one per processor. Figures do not depend on it,
-        `seconds` do.
+        Number of processes, as in joblib: −1 for one per processor. It changes `seconds`, no value.
     user, time : column name, None or ...
         Columns of the frames; see `Traces.from_frame`.
 
     Returns
     -------
     pandas.DataFrame
-        One row a figure: `dataset`, `mechanism`, `metric`, `unit`, `seed` (missing where chance plays no part),
-        `value`, and `seconds`, the time that protecting took (Traces in, Traces out; no reading or writing).
-        `attrs` says how it came about: versions, parameters, and a fingerprint of each data set.
+        One row per value:
+
+        - `dataset`, and `mechanism` and `metric` with their parameters, as in their repr
+        - `unit`, `seed` (missing for deterministic results) and `value`
+        - `seconds`, the run time of the mechanism from Traces to Traces, without reading and writing
+        - `mechanism_name` (the class) and `parameters` (JSON) of the mechanism
+        - `metric_name` (the class) and `label` (for figures and tables) of the metric
+
+        `attrs` holds the provenance: versions, parameters, and a fingerprint of each data set.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If a parameter is wrong or a data set cannot be read.
+        If a parameter is invalid or a data set cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        What a mechanism or metric warns of, once, with the data set and the mechanism.
 
     Examples
     --------
@@ -134,158 +167,256 @@ def evaluate(
     >>> table = pg.evaluate({"city": city}, [pg.Promesse(200), pg.GeoIndistinguishability(0.01)],
     ...                     [pg.SpatialError(), pg.Compression()], seeds=2)
     >>> table.shape
-    (6, 7)
+    (6, 11)
+    >>> table.mechanism_name.unique().tolist()
+    ['Promesse', 'GeoIndistinguishability']
     """
-    named = checked_datasets(datasets)
-    to_run = checked_things(mechanisms, Mechanism, name="mechanisms", owner="evaluate", such_as="[pg.Promesse(200)]")
-    looks = checked_things(metrics, Metric, name="metrics", owner="evaluate", such_as="[pg.PoiRetrieval()]")
-    chosen = checked_seeds(seeds, owner="evaluate")
-    processes = checked_jobs(n_jobs, owner="evaluate")
-    parameters = {
-        "mechanisms": [repr(mechanism) for mechanism in to_run],
-        "metrics": [repr(metric) for metric in looks],
-        "seeds": chosen,
-    }
+    named = _check_datasets(datasets)
+    to_run = _check_mechanisms(mechanisms)
+    to_compute = _check_metrics(metrics, owner="evaluate")
+    chosen = check_seeds(seeds, owner="evaluate")
+    processes = check_jobs(n_jobs, owner="evaluate")
     traces = {}
     for name, data in named.items():
-        with _named(dataset=name):
+        with _noting(dataset=name):
             traces[name] = as_traces(data, user=user, time=time)
     runs = [(mechanism, seed) for mechanism in to_run for seed in _seeds_of(mechanism, chosen)]
     rows: list[dict[str, Any]] = []
     with tqdm(desc="evaluating", unit=" runs", total=len(traces) * len(runs), delay=1, disable=None) as bar:
         for name, data in traces.items():
-            benches = [_bench(name, data, group, chosen) for group in _groups(looks)]
-            jobs = (delayed(_run)(benches, mechanism, seed) for mechanism, seed in runs)
-            for (mechanism, _), (found, told) in zip(
-                runs, Parallel(n_jobs=processes, return_as="generator")(jobs), strict=True
-            ):
-                for words in told:
-                    warn(f"{name}, {mechanism!r}: {words}")
-                rows += [{"dataset": name, "mechanism": repr(mechanism), **row} for row in found]
+            groups = [_index(name, data, group, chosen) for group in _by_split(to_compute)]
+            jobs = (delayed(_run)(groups, mechanism, seed) for mechanism, seed in runs)
+            outcomes = Parallel(n_jobs=processes, return_as="generator")(jobs)
+            for (mechanism, _), (found, messages) in zip(runs, outcomes, strict=True):
+                for message in messages:
+                    warn(f"{name}, {mechanism!r}: {message}")
+                about = {"dataset": name, **_describe(mechanism)}
+                rows += [{**about, **row} for row in found]
                 bar.update()
-    return _table(rows, provenance(traces, parameters))
+    parameters = {
+        "mechanisms": [repr(mechanism) for mechanism in to_run],
+        "metrics": [repr(metric) for metric in to_compute],
+        "seeds": chosen,
+    }
+    return _as_table(rows, provenance(traces, parameters))
+
+
+class _Indexed(NamedTuple):
+    """A metric as given, and with a seed and its index of the original data."""
+
+    metric: Metric
+    seed: int | None
+    seeded: Metric
+    of_original: Index
 
 
 @dataclass(frozen=True, eq=False)
-class _Bench:
-    """Original traces, what is to be protected of them and its mark, and metrics by seed with their indexes."""
+class _Group:
+    """Metrics that compare the same original with the same protected data."""
 
-    name: str
-    reference: Traces
+    dataset: str
+    original: Traces
     to_protect: Traces
-    mark: bytes
-    looks: list[tuple[Metric, list[tuple[int | None, Metric, Any]]]]
+    metrics: list[_Indexed]
 
 
-def _groups(metrics: list[Metric]) -> list[list[Metric]]:
-    """Metrics that look at the same protected data: those that split it stand alone."""
+class _Matching:
+    """Original and protected traces, matched once for all metrics that match by user."""
+
+    def __init__(self, original: Traces, protected: Traces) -> None:
+        self._original, self._protected = original, protected
+        self._by_user: Pairs | None = None
+
+    def pairs(self, metric: Metric) -> Pairs:
+        """Return the matched traces of a metric."""
+        if type(metric).pair is not Metric.pair:
+            return metric.pair(self._original, self._protected)
+        if self._by_user is None:
+            self._by_user = metric.pair(self._original, self._protected)
+        return self._by_user
+
+
+def _by_split(metrics: list[Metric]) -> list[list[Metric]]:
+    """Group metrics by the data that is protected for them: each one that splits the data is alone."""
     together = [metric for metric in metrics if not _splits(metric)]
     return ([together] if together else []) + [[metric] for metric in metrics if _splits(metric)]
 
 
-def _bench(name: str, traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Bench:
+def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Group:
     first = metrics[0]
-    with _named(dataset=name, metric=first):
-        reference, to_protect = _halves(first, traces) if _splits(first) else (traces, traces)
-    looks = []
+    with _noting(dataset=dataset, metric=first):
+        original, to_protect = _split(first, traces) if _splits(first) else (traces, traces)
+    indexed = []
     for metric in metrics:
-        ready = [(seed, seeded(metric, seed)) for seed in _seeds_of(metric, seeds)]
-        with _named(dataset=name, metric=metric):
-            looks.append((metric, [(seed, one, one.index(reference)) for seed, one in ready]))
-    return _Bench(name, reference, to_protect, mark_of(to_protect), looks)
+        with _noting(dataset=dataset, metric=metric):
+            for seed in _seeds_of(metric, seeds):
+                with_seed = seeded(metric, seed)
+                indexed.append(_Indexed(metric, seed, with_seed, with_seed.index(original)))
+    return _Group(dataset, original, to_protect, indexed)
 
 
-def _halves(metric: Any, traces: Traces) -> tuple[Traces, Traces]:
-    """What a metric, which others may have written, splits data into."""
+def _split(metric: Any, traces: Traces) -> tuple[Traces, Traces]:
+    """Split data with a metric of any author."""
     halves = metric.split(traces)
     if not isinstance(halves, tuple) or len(halves) != 2 or not all(isinstance(half, Traces) for half in halves):
-        kind = shown(halves)
-        raise TypeError(f"{type(metric).__name__}.split must return a pair of Traces. Got {kind} instead.")
+        raise TypeError(f"{type(metric).__name__}.split must return a pair of Traces. Got {shown(halves)} instead.")
     return halves
 
 
-def _figure(metric: Metric, detail: Any) -> float:
-    """The value that a metric, which others may have written, gives to a detail."""
-    value = metric.value(detail)
+def _run(groups: list[_Group], mechanism: Mechanism, seed: int | None) -> tuple[list[dict[str, Any]], list[str]]:
+    """Protect with one mechanism and one seed, and compute the metrics: the rows and the warnings."""
+    rows = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for group in groups:
+            with _noting(dataset=group.dataset, mechanism=mechanism, seed=seed):
+                begin = clock.perf_counter()
+                protected = seeded(mechanism, seed).protect(group.to_protect)
+                seconds = clock.perf_counter() - begin
+            matching = _Matching(group.original, protected)
+            for metric, own_seed, with_seed, index in group.metrics:
+                if seed is not None and own_seed is not None and own_seed != seed:
+                    continue
+                row_seed = own_seed if seed is None else seed
+                with _noting(dataset=group.dataset, mechanism=mechanism, metric=metric, seed=row_seed):
+                    value = _value(with_seed, matching.pairs(with_seed), index)
+                rows.append(
+                    {
+                        "metric": repr(metric),
+                        "metric_name": type(metric).__name__,
+                        "label": metric.label,
+                        "unit": metric.unit,
+                        "seed": row_seed,
+                        "value": value,
+                        "seconds": seconds,
+                    }
+                )
+    return rows, list(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def _value(metric: Metric, pairs: Pairs, index: Index | None = None) -> float:
+    """Return the value of a metric of any author."""
+    value = metric.value(metric.compare(pairs, index))
     if not isinstance(value, (numbers.Real, np.bool_)):
         raise TypeError(f"{type(metric).__name__}.value must return a number. Got {shown(value)} instead.")
     return float(value)
 
 
 @contextmanager
-def _named(
+def _noting(
     *,
     dataset: str | None = None,
     mechanism: Mechanism | None = None,
     metric: Metric | None = None,
     seed: int | None = None,
 ) -> Iterator[None]:
-    """Add to any error which part of the work it stopped."""
+    """Add to any error a note that names the run it stopped."""
     try:
         yield
     except Exception as error:
         parts = {"dataset": dataset, "mechanism": mechanism, "metric": metric, "seed": seed}
         words = ", ".join(f"{name} {part!r}" for name, part in parts.items() if part is not None)
-        error.add_note(f"This came up with {words}.")
+        error.add_note(f"Raised for {words}.")
         raise
 
 
-def _run(benches: list[_Bench], mechanism: Mechanism, seed: int | None) -> tuple[list[dict[str, Any]], list[str]]:
-    """Protect with one mechanism and one seed, and look; the rows, and what there was to warn of."""
-    rows = []
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        for bench in benches:
-            with _named(dataset=bench.name, mechanism=mechanism, seed=seed):
-                begin = clock.perf_counter()
-                protected = seeded(mechanism, seed).protect(bench.to_protect)
-                seconds = clock.perf_counter() - begin
-                if mark_of(bench.to_protect) != bench.mark:
-                    raise ValueError(
-                        f"{type(mechanism).__name__}._protect changed the Traces that came, which all others get as "
-                        "well. Work on copies of their arrays."
-                    )
-            for metric, ready in bench.looks:
-                for its_seed, one, index in ready:
-                    if seed is not None and its_seed is not None and its_seed != seed:
-                        continue
-                    known_seed = its_seed if seed is None else seed
-                    with _named(dataset=bench.name, mechanism=mechanism, metric=metric, seed=known_seed):
-                        value = _figure(one, one.detail(bench.reference, protected, index=index))
-                    rows.append(
-                        {
-                            "metric": repr(metric),
-                            "unit": metric.unit,
-                            "seed": known_seed,
-                            "value": value,
-                            "seconds": seconds,
-                        }
-                    )
-    return rows, list(dict.fromkeys(str(warning.message) for warning in told))
+def _describe(mechanism: Mechanism) -> dict[str, str]:
+    """Return the columns of a mechanism."""
+    parameters = {name: _as_json(value) for name, value in mechanism.parameters().items()}
+    text = ", ".join(f"{json.dumps(name)}: {value}" for name, value in parameters.items())
+    return {"mechanism": repr(mechanism), "mechanism_name": type(mechanism).__name__, "parameters": f"{{{text}}}"}
 
 
-def _table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
-    columns = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
-    kinds = ["str"] * 4 + ["Int64", "float64", "float64"]
-    made = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in zip(columns, kinds, strict=True)}
-    table = pd.DataFrame(made)  # by column: large seeds beside none would pass through floats
+def _as_json(value: Any) -> str:
+    """Return a value as JSON text; its repr as text if JSON has no such value."""
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(repr(value))
+
+
+def _as_table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
+    columns = {name: pd.Series([row[name] for row in rows], dtype=dtype) for name, dtype in _DTYPES.items()}
+    table = pd.DataFrame(columns)  # by column: large seeds beside missing ones would pass through floats
     table.attrs.update(attrs)
     return table
 
 
-def is_random(thing: Mechanism | Metric) -> bool:
-    """Whether chance plays a part and no seed of its own decides it."""
-    return any(field.name == "seed" and getattr(thing, field.name) is None for field in fields(thing))
+def is_random(component: Mechanism | Metric) -> bool:
+    """Whether a mechanism or metric takes a seed and has none."""
+    return any(field.name == "seed" and getattr(component, field.name) is None for field in fields(component))
 
 
-def seeded(thing: Seeded, seed: int | None) -> Seeded:
-    """Return a mechanism or metric with a seed, where it takes one and has none."""
-    return replace(thing, seed=seed) if is_random(thing) else thing  # type: ignore[call-arg]
+def seeded(component: Seeded, seed: int | None) -> Seeded:
+    """Return a mechanism or metric with a seed if it takes one and has none."""
+    return replace(component, seed=seed) if is_random(component) else component  # type: ignore[call-arg]
 
 
-def _seeds_of(thing: Mechanism | Metric, seeds: list[int]) -> Sequence[int | None]:
-    return seeds if is_random(thing) else [None]
+def _seeds_of(component: Mechanism | Metric, seeds: list[int]) -> Sequence[int | None]:
+    return seeds if is_random(component) else [None]
 
 
 def _splits(metric: Metric) -> bool:
     return hasattr(metric, "split")
+
+
+def _check_mechanisms(mechanisms: Any) -> list[Mechanism]:
+    rule = "a list such as [pg.Promesse(200)], of what derives from pg.Mechanism"
+    return _check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
+
+
+def _check_metrics(metrics: Any, *, owner: str) -> list[Metric]:
+    rule = "a list such as [pg.PoiRetrieval()], of what derives from pg.Metric"
+    checked = _check_components(metrics, Metric, name="metrics", owner=owner, rule=rule)
+    for metric in checked:
+        if not isinstance(getattr(metric, "unit", None), str):
+            raise TypeError(f'{type(metric).__name__} has no unit. Set one in the class: unit: ClassVar[str] = "%".')
+    return checked
+
+
+def _check_components(components: Any, kind: type, *, name: str, owner: str, rule: str) -> list[Any]:
+    """Return mechanisms or metrics as a list; raise if one is of another type or comes twice."""
+    is_sequence = isinstance(components, Sequence) and not isinstance(components, str)
+    if not is_sequence or not all(isinstance(component, kind) for component in components):
+        raise TypeError(invalid(name, owner, rule, components))
+    if len(components) == 0:
+        raise ValueError(invalid(name, owner, rule, components))
+    labels = [repr(component) for component in components]
+    repeated = next((label for label in labels if labels.count(label) > 1), None)
+    if repeated is not None:
+        raise ValueError(f"The '{name}' of {owner} must differ. Got {repeated} twice.")
+    return list(components)
+
+
+def _check_datasets(datasets: Any) -> dict[str, Any]:
+    rule = "a mapping of names to data sets such as {'city': gdf}"
+    if not isinstance(datasets, Mapping):
+        raise TypeError(invalid("datasets", "evaluate", rule, type(datasets).__name__))
+    if len(datasets) == 0:
+        raise ValueError(invalid("datasets", "evaluate", rule, {}))
+    for name in datasets:
+        check_text(name, name="datasets", owner="evaluate")
+        if any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise ValueError("The names of 'datasets' of evaluate must be valid Unicode. One has a lone surrogate.")
+    return dict(datasets)
+
+
+def check_seeds(seeds: Any, *, owner: str) -> list[int]:
+    """Return seeds as a list, from the seeds or their number; raise if they are invalid."""
+    if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Sequence | np.ndarray | range):
+        return list(range(check_integer(seeds, name="seeds", owner=owner, high=MOST_SEEDS)))
+    rule = f"one or more different whole numbers up to {_LARGEST_SEED}, at most {MOST_SEEDS:,} of them"
+    if not 0 < len(seeds) <= MOST_SEEDS:
+        raise ValueError(invalid("seeds", owner, rule, seeds))
+    checked = [check_integer(seed, name="seeds", owner=owner, low=0) for seed in seeds]
+    if len(set(checked)) < len(checked) or max(int(seed) for seed in seeds) > _LARGEST_SEED:
+        raise ValueError(invalid("seeds", owner, rule, list(seeds)))
+    return checked
+
+
+def check_jobs(n_jobs: Any, *, owner: str) -> int:
+    """Return a number of processes; raise if it is invalid."""
+    if not is_integer(n_jobs) or n_jobs == 0 or abs(n_jobs) > MOST_JOBS:
+        rule = f"a number of processes up to {MOST_JOBS:,}, or -1 for all"
+        raise ValueError(invalid("n_jobs", owner, rule, n_jobs))
+    return int(n_jobs)

@@ -1,6 +1,6 @@
 """The contract of every metric."""
 
-import hashlib
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,35 +9,42 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo import threads
 from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs, align
 from promesse_geo.traces.traces import Traces, as_traces
 
-_CHUNK = 32_768  # values marked at a time
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-
 Detail = pd.DataFrame | pd.Series
-"""What a metric finds, on its own index: per trace, record or query."""
+"""The result of a detailed comparison, one row per trace, record or query."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Index:
-    """What a metric computed of the original alone, with the metric and what tells that original from others."""
+    """What a metric computes from the original data alone, reusable for all protected versions of the same data.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric that computed the index.
+    original : Traces
+        The original data.
+    content : Any
+        What `Metric._index` returned.
+    """
 
     metric: "Metric"
-    mark: bytes
-    found: Any
+    original: Traces
+    content: Any
 
 
 @dataclass(frozen=True)
 class Metric(ABC):
-    """A metric: a frozen dataclass of checked parameters that compares original and protected data.
+    """A metric compares original and protected data. It is a frozen dataclass of validated parameters.
 
-    A new metric is one file with one frozen dataclass that checks its parameters in `__post_init__`, says its `unit`,
-    looks closely in `_detail` and sums up in `value`. What depends on the original alone comes from `_index`, so that
-    many protected versions of one data set share it.
+    A new metric is one file with one frozen dataclass that validates its parameters in `__post_init__`, names its
+    `unit`, compares in `_detail` and aggregates in `value`. `label` names it in figures and tables; the default is the
+    name of the class in words. What depends on the original data alone comes from `_index` and is computed once for
+    all protected versions.
 
     Examples
     --------
@@ -46,7 +53,7 @@ class Metric(ABC):
     >>> import pandas as pd, promesse_geo as pg
     >>> @dataclass(frozen=True)
     ... class Delay(pg.Metric):
-    ...     '''How much later each protected trace begins.'''
+    ...     '''Mean delay of the first record of each trace.'''
     ...
     ...     unit = "s"
     ...
@@ -58,13 +65,51 @@ class Metric(ABC):
     ...     def value(self, detail: pd.Series) -> float:
     ...         return float(detail.mean())
     >>> city = pg.make_city(users=2, days=1)
-    >>> Delay().value(Delay().detail(city, city))
-    0.0
+    >>> Delay().measure(city, city), Delay.label
+    (0.0, 'delay')
     """
 
     unit: ClassVar[str]
+    """Unit of the value, such as "%" or "m"."""
+
+    label: ClassVar[str]
+    """Name of the value in figures and tables."""
+
     per_record: ClassVar[bool] = False
     """Whether the detail has one row per protected record, in the order of `Pairs.protected`."""
+
+    def __init_subclass__(cls) -> None:
+        """Set the default label of a new metric."""
+        super().__init_subclass__()
+        if "label" not in vars(cls):
+            cls.label = in_words(cls.__name__)
+
+    def measure(
+        self,
+        original: gpd.GeoDataFrame | Traces,
+        protected: gpd.GeoDataFrame | Traces,
+        *,
+        user: Name = ...,
+        time: Name = ...,
+    ) -> float:
+        """Compare protected data with the original and return the value.
+
+        Parameters
+        ----------
+        original, protected, user, time
+            As for `detail`.
+
+        Returns
+        -------
+        float
+            In `unit`; NaN without anything to compare.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            As for `detail`.
+        """
+        return self.value(self.detail(original, protected, user=user, time=time))
 
     def index(self, original: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> Index:
         """Compute what depends on the original data alone.
@@ -79,10 +124,15 @@ class Metric(ABC):
         Returns
         -------
         Index
-            To be handed to `detail`, for any protected version of the same data.
+            Pass it to `detail` for any protected version of the same data.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            If the data cannot be read.
         """
         traces = as_traces(original, user=user, time=time)
-        return Index(self, mark_of(traces), self._index(traces))
+        return Index(self, traces, self._index(traces))
 
     def detail(
         self,
@@ -93,105 +143,143 @@ class Metric(ABC):
         user: Name = ...,
         time: Name = ...,
     ) -> Any:
-        """Compare protected data with the original, trace by trace, record by record or query by query.
+        """Compare protected data with the original by trace, record or query.
 
         Parameters
         ----------
         original, protected : geopandas.GeoDataFrame or Traces
-            Both may differ in CRS and in the order of rows. Users that the mechanism dropped may lack.
+            They may differ in CRS and in the order of rows. Users that the mechanism dropped may be missing.
         index : Index, optional
-            What `index(original)` returned; computed where it is not given.
+            What `index(original)` returned. The default is to compute it.
         user, time : column name, None or ...
             Columns of both frames; see `Traces.from_frame`.
 
         Returns
         -------
         pandas.DataFrame or pandas.Series
-            On the metric's own index. One row per protected record has the index of the frame `protected`; of
-            Traces, that of the frame that they make.
+            Indexed as the metric documents. With one row per protected record, the index is that of the frame
+            `protected`, or for Traces that of the frame that they make.
 
         Raises
         ------
         TypeError, ValueError, KeyError
-            If the data cannot be read, only one of the two has a time zone, the original lacks users, or the index is
-            of other data or of another metric.
+            If the data cannot be read, only one of the two has a time zone, the original lacks users of the protected
+            data, or the index belongs to other data or to another metric.
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-        pairs = self._paired(before, after)
-        detail = self._detail(pairs, self._index_of(before, index))
+        detail = self.compare(self.pair(before, after), index)
         if self.per_record and isinstance(protected, gpd.GeoDataFrame):
             return as_rows_of(protected, detail, after.positions)
         return detail
 
+    def pair(self, original: Traces, protected: Traces) -> Pairs:
+        """Match protected traces with the original ones of their users.
+
+        Override it in a metric that matches in another way. `evaluate` shares the pairs of all metrics that do not.
+
+        Parameters
+        ----------
+        original, protected : Traces
+            The data to compare.
+
+        Returns
+        -------
+        Pairs
+
+        Raises
+        ------
+        ValueError
+            If the original lacks users of the protected data, only one of the two has a time zone, or a protected
+            location has no coordinates in the CRS of the original.
+        """
+        return pair_by_user(original, protected)
+
+    def compare(self, pairs: Pairs, index: Index | None = None) -> Any:
+        """Compare matched traces: `detail` for data that `pair` matched.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            What `pair` returned.
+        index : Index, optional
+            What `index(original)` returned. The default is to compute it.
+
+        Returns
+        -------
+        pandas.DataFrame or pandas.Series
+            As of `detail`, one row per protected record in the order of `pairs.protected`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the index belongs to other data or to another metric.
+        """
+        return self._detail(pairs, self._content(pairs.original, index))
+
     @abstractmethod
     def value(self, detail: Any) -> float:
-        """Sum up a detail in one number of `unit`; NaN where there is nothing to sum up."""
+        """Aggregate a detail to one number in `unit`; NaN without rows to aggregate."""
 
-    def _index_of(self, original: Traces, index: Any) -> Any:
-        """What depends on the original alone, from an index that is checked, or anew."""
+    def _content(self, original: Traces, index: Any) -> Any:
+        """Return what depends on the original alone: from a validated index, or computed."""
         if index is None:
             return self._index(original)
         owner = type(self).__name__
-        cure = f"Leave it out, or give what {owner}.index returns for the same original data."
+        cure = f"Omit it, or pass what {owner}.index returns for the same original data."
         if not isinstance(index, Index):
             raise TypeError(invalid("index", owner, "an index", index, cure=cure))
         if index.metric is not self and index.metric != self:
-            raise ValueError(f"The 'index' parameter of {owner} was made by a metric of other parameters. {cure}")
-        if index.mark != mark_of(original):
-            raise ValueError(f"The 'index' parameter of {owner} was made of other original data. {cure}")
-        return index.found
-
-    def _paired(self, original: Traces, protected: Traces) -> Pairs:
-        """Put protected traces beside the original ones; a metric that knows better who is who has its own way."""
-        return paired(original, protected)
+            raise ValueError(f"The 'index' parameter of {owner} was made by a metric with other parameters. {cure}")
+        if not _is_same_data(index.original, original):
+            raise ValueError(f"The 'index' parameter of {owner} was made from other original data. {cure}")
+        return index.content
 
     @abstractmethod
     def _detail(self, pairs: Pairs, index: Any) -> Detail:
-        """Look closely."""
+        """Compare in detail."""
 
     def _index(self, original: Traces) -> Any:
-        """What depends on the original alone; by default nothing."""
+        """Compute what depends on the original alone; nothing by default."""
         return None
 
 
-def mark_of(traces: Traces) -> bytes:
-    """A fingerprint that costs little more than reading the data: space, offsets, and all bits by their places."""
-    mark = hashlib.blake2b(repr((type(traces.space).__name__, traces.space.crs.to_wkt())).encode())
-    for values in (traces.points, traces.times, traces.offsets):
-        mark.update(_marks(values.reshape(-1).view(np.uint64)).tobytes())
-    return mark.digest()
+def in_words(name: str) -> str:
+    """Return the name of a class in lower-case words; acronyms stay as they are."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z_]+", name)
+    return " ".join(word if len(word) > 1 and word.isupper() else word.lower() for word in words)
 
 
-def _marks(bits: np.ndarray) -> np.ndarray:
-    """For each chunk the sum of its bits, mixed with their places so that no sum of changes cancels; modulo 2^64."""
-    marks = np.empty(-(-len(bits) // _CHUNK), np.uint64)
-    places = np.arange(_CHUNK, dtype=np.uint64) * _ODD
-
-    def mark(first: int, last: int) -> None:
-        for chunk in range(first, last):
-            part = bits[chunk * _CHUNK : (chunk + 1) * _CHUNK]
-            mixed = part + places[: len(part)]
-            mixed ^= mixed >> np.uint64(32)
-            mixed *= _ODD
-            mixed ^= mixed >> np.uint64(29)
-            marks[chunk] = mixed.sum()
-
-    threads.run(mark, np.append(threads.even(len(bits))[:-1] // _CHUNK, len(marks)))
-    return marks
+def _is_same_data(one: Traces, other: Traces) -> bool:
+    """Whether two Traces have the same records; those of one object cost nothing, for Traces do not change."""
+    return one is other or (
+        one.space == other.space
+        and np.array_equal(one.offsets, other.offsets)
+        and np.array_equal(one.times, other.times)
+        and np.array_equal(one.points, other.points)
+    )
 
 
-def paired(original: Traces, protected: Traces) -> Pairs:
-    """Put protected traces beside the original ones of their users.
+def pair_by_user(original: Traces, protected: Traces) -> Pairs:
+    """Match protected traces with the original ones of their users.
+
+    Parameters
+    ----------
+    original, protected : Traces
+        The data to compare.
+
+    Returns
+    -------
+    Pairs
 
     Raises
     ------
     ValueError
         If the original lacks users of the protected data, only one of the two has a time zone, or a protected
-        location has no place in the original's CRS.
+        location has no coordinates in the CRS of the original.
     """
     pairs = align(original, protected)
-    unknown = ~protected.users.isin(pairs.protected.users)
-    if unknown.any():
+    if len(pairs.protected) < len(protected):
+        unknown = ~protected.users.isin(pairs.protected.users)
         row = int(protected.positions[np.repeat(unknown, protected.counts)].min())
         raise ValueError(_unknown_users(int(unknown.sum()), len(unknown), row))
     return pairs
@@ -202,17 +290,31 @@ def _unknown_users(unknown: int, users: int, row: int) -> str:
     if unknown == users:
         return (
             f"The original has none of the {counted(users, 'user')} of the protected data ({where}). Prepare the "
-            "original first, protect the prepared data keeping its users, and compare those two: "
+            "original first, protect the prepared data with its user names, and compare these two: "
             "parts = gdf.promesse.prepare(), then parts.promesse.smooth(200)."
         )
     return (
         f"The original lacks {unknown:,} of the {counted(users, 'user')} of the protected data ({where}). "
-        "Compare with the data that was protected, and before users are renamed."
+        "Compare with the data that was protected, before users are renamed."
     )
 
 
 def as_rows_of(frame: gpd.GeoDataFrame, detail: Any, positions: np.ndarray) -> Any:
-    """Return a detail per record in the order, and with the index, of the frame that was read."""
+    """Return a detail per record in the order and with the index of the frame.
+
+    Parameters
+    ----------
+    frame : geopandas.GeoDataFrame
+        The protected data.
+    detail : pandas.Series or pandas.DataFrame
+        One row per record, in the order of traces.
+    positions : numpy.ndarray of int64, shape (records,)
+        Row of the frame of each record.
+
+    Returns
+    -------
+    pandas.Series or pandas.DataFrame
+    """
     rows = np.empty_like(positions)
     rows[positions] = np.arange(len(positions))
     return detail.take(rows).set_axis(frame.index)

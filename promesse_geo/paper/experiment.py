@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from promesse_geo.evaluation import evaluate, load_results
-from promesse_geo.evaluation.parameters import checked_jobs, checked_seeds
+from promesse_geo.evaluation.runs import check_jobs, check_seeds
 from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
@@ -84,7 +84,9 @@ class Reproduction:
         ValueError, OSError
             If they are not there, or something else is.
         """
-        return cls(read_tables(Path(folder)), load_results(Path(folder) / "results.csv"))
+        stored = Path(folder) / "results.parquet"
+        results = load_results(stored if stored.exists() else stored.with_suffix(".csv"))
+        return cls(read_tables(Path(folder)), results)
 
 
 def reproduce(
@@ -145,7 +147,7 @@ def reproduce(
     """
     if min_days is not None:
         min_days = check_integer(min_days, name="min_days", owner="reproduce")
-    chosen, processes = checked_seeds(seeds, owner="reproduce"), checked_jobs(n_jobs, owner="reproduce")
+    chosen, processes = check_seeds(seeds, owner="reproduce"), check_jobs(n_jobs, owner="reproduce")
     sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
     for source in sources.values():
         if isinstance(source, (str, os.PathLike)) and not Path(source).exists():

@@ -40,7 +40,7 @@ _WHAT = {
 
 _DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
 
-_OTHERS = ("report.md", "report.html", "results.csv")
+_OTHERS = ("report.md", "report.html", "results.parquet", "results.csv")
 
 _MISSING = {name: [""] for name in ("paper", "ours", "spread", "ratio")}
 
@@ -79,12 +79,13 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
     }
     texts[folder / "report.md"] = as_markdown(tables, results)
     texts[folder / "report.html"] = as_html(tables, results)
-    everything = folder / "results.csv"
     for path, text in texts.items():
         with renamed_when_whole(path, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    save_results(results, everything, force=force)
-    return [*texts, everything]
+    stored = [folder / "results.parquet", folder / "results.csv"]
+    for path in stored:
+        save_results(results, path, force=force)
+    return [*texts, *stored]
 
 
 def check_report_folder(folder: Path, *, force: bool) -> None:

@@ -93,7 +93,7 @@ def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _from_results(results: pd.DataFrame, metric: type[Metric], paper: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """One row for each data set and mechanism: the mean over seeds, and how far they spread."""
-    chosen = results[results.metric.str.startswith(f"{metric.__name__}(")]
+    chosen = results[results.metric_name == metric.__name__]
     labels = {repr(row.mechanism): row.label for row in published.ROWS}
     grouped = chosen.groupby(["dataset", "mechanism"], sort=False).value.agg(["mean", "std"])
     rows = [

@@ -267,7 +267,7 @@ def _short(epsilon: str) -> str:
 _OURS = {"Promesse": "m", "GeoIndistinguishability": "1/m", "WaitForMe": ""}  # the unit of epsilon, if they have one
 
 _NAMES = {
-    "PoiRetrieval": "POIs found again, F-score",
+    "PoiRetrieval": "POI retrieval, F-score",
     "SpatialError": "spatial error",
     "RangeQueryDistortion": "range query distortion",
     "Compression": "compression",

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import SpatialError
-from promesse_geo.metrics.base import paired
+from promesse_geo.metrics.base import pair_by_user
 from promesse_geo.plot.comparisons import axes_for
 from promesse_geo.plot.legends import name_lines, next_colour
 from promesse_geo.plot.tables import shortened, steps
@@ -217,7 +217,7 @@ def space_time(
         raise ValueError(f"There is no trace {trace}: {counted(len(before), 'trace')}, counted from 0.")
     ways = {"original": before.select(before.trace_numbers == trace)}
     for name, data in _named(protected, owner="space_time", beside=True).items():
-        pairs = paired(before, as_traces(data, user=user, time=time))
+        pairs = pair_by_user(before, as_traces(data, user=user, time=time))
         (own,) = np.nonzero(pairs.originals == trace)
         if len(own) == 0:
             raise ValueError(f"Trace {trace} is not in the protected data. Take another.")

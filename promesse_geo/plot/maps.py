@@ -7,7 +7,7 @@ import numpy as np
 
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
-from promesse_geo.metrics.base import paired
+from promesse_geo.metrics.base import pair_by_user
 from promesse_geo.plot.choice import chosen_traces, map_zone
 from promesse_geo.plot.ground import Ground
 from promesse_geo.plot.layers import (
@@ -191,7 +191,7 @@ def _chosen(
 ) -> tuple[Traces, Traces | None, dict[str, int]]:
     """Traces of both data sets in the original's space, of the users and the period asked for; all users' numbers."""
     before = as_traces(original, user=user, time=time)
-    after = None if protected is None else paired(before, as_traces(protected, user=user, time=time)).protected
+    after = None if protected is None else pair_by_user(before, as_traces(protected, user=user, time=time)).protected
     numbers = {str(user): number for number, user in enumerate(before.users.tolist())}
     return *chosen_traces(before, after, users=users, period=period, owner=owner), numbers
 
@@ -205,7 +205,7 @@ def _attacked(before: Traces, after: Traces | None, ground: Ground, attack: PoiR
     if attack is None:
         return []
     if after is None:
-        return [original_poi_layer(before, attack.index(before).found, ground)]
+        return [original_poi_layer(before, attack.index(before).content, ground)]
     return poi_layers(align(before, after), ground, attack=attack)
 
 

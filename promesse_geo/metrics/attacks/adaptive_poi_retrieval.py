@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import geopandas as gpd
 import numpy as np
@@ -90,6 +91,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     """
 
     kind: str = field(kw_only=True)
+    label: ClassVar[str] = "adaptive attack, F-score"
 
     def __post_init__(self) -> None:
         """Check the parameters."""

@@ -70,6 +70,7 @@ class PoiRetrieval(Metric):
     duration: Any = "15min"
     threshold: float = 100.0
     unit: ClassVar[str] = "%"
+    label: ClassVar[str] = "POI retrieval, F-score"
 
     def __post_init__(self) -> None:
         """Check the parameters."""

@@ -76,6 +76,7 @@ class Reidentification(Metric):
     duration: Any = "15min"
     gap: Any = "4h"
     unit: ClassVar[str] = "%"
+    label: ClassVar[str] = "re-identification"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -115,7 +116,7 @@ class Reidentification(Metric):
         )
         return reference, second
 
-    def _paired(self, original: Traces, protected: Traces) -> Pairs:
+    def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Lead names of parts back to users; those of the second half alone are nobody that the attacker knows."""
         users = [text.rpartition("-")[0] if "-" in text else text for text in map(str, protected.users)]
         pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))

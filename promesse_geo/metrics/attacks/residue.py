@@ -1,7 +1,7 @@
 """What speed smoothing leaves of the places where users stayed."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import geopandas as gpd
 import numpy as np
@@ -81,6 +81,7 @@ class Residue(PoiRetrieval):
     """
 
     closeness: float = field(default=0.75, kw_only=True)
+    label: ClassVar[str] = "residue attack, F-score"
 
     def __post_init__(self) -> None:
         """Check the parameters."""

@@ -52,6 +52,7 @@ class AreaCoverage(Metric):
 
     cell: float = 200.0
     unit: ClassVar[str] = "%"
+    label: ClassVar[str] = "area coverage, F-score"
 
     def __post_init__(self) -> None:
         """Check the parameter."""

@@ -10,7 +10,7 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.messages import counted
-from promesse_geo.metrics.base import Metric, as_rows_of, paired
+from promesse_geo.metrics.base import Metric, as_rows_of
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.points import make_points
@@ -89,9 +89,9 @@ class SpatialError(Metric):
         True
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-        pairs = paired(before, after)
+        pairs = self.pair(before, after)
         feet = np.empty_like(pairs.protected.points)
-        _search(pairs, self._index_of(before, index), feet)
+        _search(pairs, self._content(before, index), feet)
         points = make_points(*before.space.coordinates(feet))
         projected = gpd.GeoSeries(points, crs=before.space.crs, name="projected").to_crs(after.space.crs)
         lost = int((~np.isfinite(projected.x)).sum())
