@@ -12,14 +12,18 @@ import promesse_geo as pg
 from promesse_geo.paper import Reproduction, table_1
 
 TEXT = README.read_text(encoding="utf-8")
-LINE = " ".join(TEXT.split())
-PYTHON = {  # by the number of lines before each, so that what is told of a line names that of the README
+PYTHON = {  # by the number of lines before each block, so that tracebacks show lines of the README
     TEXT.count("\n", 0, block.start(1)): block[1] for block in re.finditer(r"```python\n(.*?)```", TEXT, re.DOTALL)
 }
 
 
+def percentage_before(words: str) -> str:
+    """Return the percentage that stands before these words in the README."""
+    return re.search(rf"(\d+) % {words}", " ".join(TEXT.split()))[1]
+
+
 @pytest.mark.whole_city
-@pytest.mark.filterwarnings("ignore:.*(could not be protected|left out):UserWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -30,7 +34,7 @@ def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
 
 
 @pytest.mark.real
-def test_the_table_of_the_real_data_is_what_the_code_gives(cabspotting_archive, tmp_path, monkeypatch):
+def test_table_1_of_the_real_data_is_what_the_code_returns(cabspotting_archive, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cabspottingdata.tar.gz").symlink_to(cabspotting_archive)
     block = next(block for block in PYTHON.values() if "cabspotting" in block)
@@ -40,37 +44,40 @@ def test_the_table_of_the_real_data_is_what_the_code_gives(cabspotting_archive, 
             compile("import promesse_geo as pg\n" + block, "README", "exec"),
             names,
         )
-    kept = Reproduction.load(README.parent / "data" / "results" / "cabspotting").tables["Table I"]
-    now = table_1({"Cabspotting": names["parts"]})
-    pd.testing.assert_frame_equal(now.drop(columns="unit"), kept.drop(columns="unit"))
+    stored = Reproduction.load(README.parent / "data" / "results" / "cabspotting").tables["Table I"]
+    computed = table_1({"Cabspotting": names["parts"]})
+    pd.testing.assert_frame_equal(computed.drop(columns="unit"), stored.drop(columns="unit"))
 
 
 @pytest.mark.whole_city
-@pytest.mark.filterwarnings("ignore:.*could not be protected")
-def test_the_homes_of_the_city_are_as_near_as_is_said():
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_share_of_homes_with_a_published_point_nearby():
     city, stays = pg.make_city(return_pois=True)
     safe = city.promesse.prepare(tz="Europe/Paris", keep_user=True).promesse.smooth(200).to_crs(2154)
     homes = stays[stays["kind"] == "home"].to_crs(2154).groupby("user").geometry.first()
-    own = safe["user"].str.rpartition("-")[0].map(homes)
-    nearest = safe.distance(gpd.GeoSeries(own, crs=2154)).groupby(safe["user"].str.rpartition("-")[0]).min()
-    (share,) = re.findall(r"(\d+) % of the homes have a published point of their user within 50 m", LINE)
-    assert f"{100 * (nearest < 50).mean():.0f}" == share
+    users = safe["user"].str.rpartition("-")[0]
+    distances = safe.distance(gpd.GeoSeries(users.map(homes), crs=2154)).groupby(users).min()
+    assert f"{100 * (distances < 50).mean():.0f}" == percentage_before("of the homes")
 
 
-def test_the_figures_of_the_city_are_those_of_the_notebook():
+def test_the_results_on_the_city_are_those_of_the_notebook():
     cells = nbformat.read(README.parent / "notebooks" / "08_stronger_attacks.ipynb", as_version=4).cells
-    shown = [out.data.get("text/plain", "") for cell in cells for out in cell.get("outputs", []) if "data" in out]
-    residue, whose = (next(text for text in shown if mark in text) for mark in ("recall  ", "stays of 600 m"))
-    recall, precision = (re.search(rf"{name} +([\d.]+)", residue)[1] for name in ("recall", "precision"))
-    said = re.search(r"in the made-up city (\d+) % of the places, and (\d+) % of its finds are right", LINE).groups()
-    assert said == (f"{float(recall):.0f}", f"{float(precision):.0f}")
-    narrow, wide = (
-        dict(re.findall(rf"ε = (\d+) m {columns}\n", whose + "\n")) for columns in (r" +(\d+) +\d+", r" +\d+ +(\d+)")
-    )
-    said = re.search(r"(\d+) % of the users at ε = 100 m, (\d+) % at 200 m, .* still (\d+) % at 500 m", LINE).groups()
-    assert said == (narrow["100"], narrow["200"], wide["500"])
+    outputs = [out.data.get("text/plain", "") for cell in cells for out in cell.get("outputs", []) if "data" in out]
+    residue, recognized = (next(text for text in outputs if mark in text) for mark in ("recall  ", "stays of 600 m"))
+    scores = {name: float(re.search(rf"{name} +([\d.]+)", residue)[1]) for name in ("recall", "precision")}
+    assert percentage_before("of the places") == f"{scores['recall']:.0f}"
+    assert re.search(r"precision of (\d+) %", " ".join(TEXT.split()))[1] == f"{scores['precision']:.0f}"
+    shares = {row: columns for row, *columns in re.findall(r"ε = (\d+) m +(\d+) +(\d+)\n", recognized + "\n")}
+    assert percentage_before("of the users at ε = 100 m") == shares["100"][0]
+    assert percentage_before("at 200 m") == shares["200"][0]
+    assert percentage_before("at 500 m") == shares["500"][1]
 
 
-def test_the_readme_names_two_commands():
+def test_the_readme_has_two_commands():
     assert "promesse-geo demo" in commands()["demo"]
     assert "pytest" in commands()["tests"]
+
+
+def test_the_first_sentence_names_trajectories():
+    first = TEXT.split("\n\n")[1].partition(".")[0]
+    assert "trajectories" in first
