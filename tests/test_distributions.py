@@ -9,10 +9,10 @@ import pytest
 from matplotlib import style
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from promesse_geo.plot.distributions import intervals, space_time, spatial_error, speeds
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
-from promesse_geo.plot.distributions import intervals, space_time, spatial_error, speeds
 
 EVERY = pytest.mark.parametrize("draw", [spatial_error, speeds, intervals, space_time], ids=lambda draw: draw.__name__)
 

@@ -1,8 +1,9 @@
 """The contract of every protection mechanism."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +35,9 @@ class Mechanism(ABC):
     >>> city.promesse.protect(Later(3)).time.min() - city.time.min()
     Timedelta('0 days 03:00:00')
     """
+
+    units: ClassVar[Mapping[str, str]] = {}
+    """Units of parameters by name, for figures."""
 
     def protect(self, data: Data, *, user: Name = ..., time: Name = ...) -> Data:
         """Protect a data set.

@@ -4,7 +4,9 @@ import hashlib
 import math
 import secrets
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -68,6 +70,8 @@ class GeoIndistinguishability(Mechanism):
     >>> pg.GeoIndistinguishability.from_level(4, radius=200).protect(city).records == city.records
     True
     """
+
+    units: ClassVar[Mapping[str, str]] = {"epsilon": "1/m"}
 
     epsilon: float
     grid: float | None = field(default=None, kw_only=True)

@@ -2,7 +2,9 @@
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +62,8 @@ class Promesse(Mechanism):
     >>> len(pg.Promesse(200).protect(city))
     2
     """
+
+    units: ClassVar[Mapping[str, str]] = {"epsilon": "m"}
 
     epsilon: float
     variant: str = "polyline"

@@ -1,22 +1,27 @@
 """Figures and maps of original and protected traces."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from promesse_geo.plot.comparisons import trade_off
+    from promesse_geo.plot.figures import intervals, overview, space_time, spatial_error, speeds
+    from promesse_geo.plot.maps import draw_map, draw_map_pair
 
 _MODULES = {
     "draw_map": "maps",
     "draw_map_pair": "maps",
-    "intervals": "distributions",
+    "intervals": "figures",
     "overview": "figures",
-    "space_time": "distributions",
-    "spatial_error": "distributions",
-    "speeds": "distributions",
+    "space_time": "figures",
+    "spatial_error": "figures",
+    "speeds": "figures",
     "trade_off": "comparisons",
-}  # loaded when first used: matplotlib and folium take a second
+}  # imported on first use: matplotlib and folium take a second
 
 
 def __getattr__(name: str) -> Any:
-    """Load a figure's module when the figure is first used."""
+    """Import the module of a figure or map on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module 'promesse_geo.plot' has no attribute {name!r}")
     return getattr(import_module(f"promesse_geo.plot.{_MODULES[name]}"), name)

@@ -1,13 +1,13 @@
-"""One colour language for every map and figure: readable by colour-blind eyes, in print and on both themes."""
+"""Colours of all maps and figures: distinct for colour-blind readers, in print and on light and dark backgrounds."""
 
 ORIGINAL = "#D55E00"
-"""What was recorded: vermilion of the Okabe-Ito palette."""
+"""Original data: vermilion of the Okabe-Ito palette."""
 
 PROTECTED = "#0072B2"
-"""What is published: blue of the Okabe-Ito palette."""
+"""Protected data: blue of the Okabe-Ito palette."""
 
 REMOVED = "#999999"
-"""What was there and goes: grey."""
+"""Parts of the original that are not published: grey."""
 
 HIT = "#CC79A7"
 """A point of interest that the attack still finds: reddish purple."""
@@ -16,7 +16,7 @@ MISSED = "#009E73"
 """A point of interest that the attack no longer finds: bluish green."""
 
 FALSE = "#E69F00"
-"""What the attack takes for a point of interest where none was: orange."""
+"""A point of interest that the attack finds where the original has none: orange."""
 
 SERIES = (PROTECTED, MISSED, HIT, FALSE, "#56B4E9", "#000000")
-"""Mechanisms side by side: the Okabe-Ito palette without what was recorded; lines or markers differ as well."""
+"""Several mechanisms side by side: the Okabe-Ito palette without `ORIGINAL`."""

@@ -1,98 +1,77 @@
-"""Figures of results: ours beside the paper's, and privacy against utility."""
+"""Figures of results: reproduced and published values, and privacy against utility."""
 
 import itertools
-import re
+import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.transforms import Affine2D
+from matplotlib.transforms import BboxBase
 
+from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed, warn
 from promesse_geo.plot import colours
-from promesse_geo.plot.legends import name_lines, series, write_beside
+from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette
 from promesse_geo.plot.tables import shortened
 from promesse_geo.validation import check_text
 
-_COLUMNS = {"dataset", "mechanism", "metric", "unit", "value"}
-_PAPERS = {"row", "paper", "ours", "spread", "unit"}
+_RESULTS = ("dataset", "mechanism", "metric", "unit")  # and the number "value"
+_PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
+_SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # of a point, where its label may be
 
 
 def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:
-    """Draw the paper's figures and ours, one line a mechanism.
+    """Draw the paper's values and ours, one row per mechanism.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        One of the paper's tables for one data set, as `promesse_geo.paper` makes them.
+        One of the paper's tables for one data set, as `promesse_geo.paper` returns them.
     label : str
-        What the figures are, without the unit.
+        Name of the values, without the unit.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the table or the axes are invalid.
     """
-    if not _is_table(table, _PAPERS, numbers=["ours", "paper", "spread"]):
+    if not _is_table(table, texts=("row", "unit"), numbers=_PAPER):
         raise TypeError(invalid("table", "beside_paper", "one of the tables of pg.reproduce", table))
-    table = table.astype(dict.fromkeys(("ours", "paper", "spread"), "float64"))
+    table = table.astype(dict.fromkeys(_PAPER, "float64"))
     axes = axes_for(ax, height=0.34 * len(table) + 1.1, owner="beside_paper")
-    places = np.arange(len(table))[::-1]
-    axes.errorbar(
-        table.ours,
-        places,
-        xerr=table.spread.fillna(0),
-        fmt="o",
-        color=colours.PROTECTED,
-        markersize=7,
-        capsize=3,
-        label="ours",
-        zorder=3,
-    )
+    rows = np.arange(len(table))[::-1]
+    style: dict[str, Any] = {"color": colours.PROTECTED, "markersize": 7, "capsize": 3, "zorder": 3}
+    axes.errorbar(table.ours, rows, xerr=table.spread.fillna(0), fmt="o", label="ours", **style)
     if table.paper.notna().any():
-        axes.plot(
-            table.paper,
-            places,
-            "D",
-            color=rcParams["text.color"],
-            markersize=9,
-            markerfacecolor="none",
-            markeredgewidth=1.6,
-            label="paper",
-            zorder=2,
-        )
+        style = {"color": rcParams["text.color"], "markersize": 9, "markeredgewidth": 1.6, "zorder": 2}
+        axes.plot(table.paper, rows, "D", markerfacecolor="none", label="paper", **style)
         axes.legend(loc="best")
-    axes.set_yticks(places, table.row.map(shortened), parse_math=False)
+    axes.set_yticks(rows, table.row.map(shortened), parse_math=False)
     unit = f"({table.unit.iloc[0]})" if len(table) else ""
     axes.set_xlabel(f"{label} {unit}".strip(), parse_math=False)
-    axes.grid(axis="x", linewidth=0.4)
     if not (table[["ours", "paper"]].min() < 0).any():
-        axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a mark at 0 is whole
-    axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a marker at 0 is not cut
+    finish(axes)
+    axes.grid(False, axis="y")
     return axes
 
 
-def _is_table(table: object, columns: set[str], *, numbers: list[str]) -> bool:
-    if not isinstance(table, pd.DataFrame) or not set(table.columns) >= columns or not table.columns.is_unique:
+def _is_table(table: object, *, texts: tuple[str, ...], numbers: tuple[str, ...]) -> bool:
+    """Whether a frame has these columns of text and of numbers."""
+    if not isinstance(table, pd.DataFrame) or not set(table) >= {*texts, *numbers} or not table.columns.is_unique:
         return False
-    texts = columns & {"mechanism", "metric", "row"}
     return all(pd.api.types.is_any_real_numeric_dtype(table[name]) for name in numbers) and all(
         pd.api.types.is_string_dtype(table[name]) for name in texts
     )
-
-
-def axes_for(ax: Axes | None, *, height: float, owner: str) -> Axes:
-    """The given axes, or those of a new figure of this height in inches."""
-    if ax is None:
-        return Figure(figsize=(8, height), layout="constrained").subplots()
-    if not isinstance(ax, Axes) or ax.name != "rectilinear" or ax.figure is None:
-        kind = ValueError if isinstance(ax, Axes) else TypeError
-        raise kind(invalid("ax", owner, "axes of matplotlib with an x and a y, or None for new ones", ax))
-    return ax
 
 
 def trade_off(
@@ -102,17 +81,18 @@ def trade_off(
     utility: str = "RangeQueryDistortion",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what an attacker finds against what an analyst loses, for one data set; down and left is better.
+    """Draw privacy against utility for one data set; the best mechanisms are at the lower left.
 
     Parameters
     ----------
     results : pandas.DataFrame
-        What `evaluate` returned for one data set. Mechanisms that differ by epsilon alone are joined by a line, and
-        each point is labelled with its epsilon; the legend says in which unit, where it is known.
+        Results of `evaluate` for one data set. Mechanisms that differ only in epsilon are joined by a line, and each
+        point is labelled with its epsilon. The legend names the other parameters that differ, with their units.
     privacy, utility : str
-        Names of the metrics, as in `PoiRetrieval`; with their parameters, as in the results, where there are several.
+        Names of the metrics, such as `PoiRetrieval`. If the results hold several metrics of the name, the metric with
+        its parameters as in the column `metric`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -121,174 +101,181 @@ def trade_off(
     Raises
     ------
     TypeError, ValueError
-        If the results are not of `evaluate`, or hold no row, no such metric, several of it, or several data sets.
+        If the table is not a result of `evaluate`, is empty, or holds several data sets, or a metric is missing or
+        ambiguous.
 
     Warns
     -----
     UserWarning
-        If a metric has no number for some mechanisms, which are named and have no point.
+        If a metric is undefined for some mechanisms. They are listed and not drawn.
 
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> from promesse_geo.plot.comparisons import trade_off
+    >>> from promesse_geo.plot import trade_off
     >>> city = pg.make_city(users=3, days=1)
     >>> results = pg.evaluate({"city": city}, [pg.Promesse(100), pg.Promesse(200)])
     >>> trade_off(results).get_xlabel()
     'range query distortion (%)'
     """
-    if not _is_table(results, _COLUMNS, numbers=["value"]):
-        raise TypeError(invalid("results", "trade_off", "what pg.evaluate returned", results))
-    privacy = check_text(privacy, name="privacy", owner="trade_off")
-    utility = check_text(utility, name="utility", owner="trade_off")
-    results = results.assign(value=results.value.astype("float64"))
-    if len(results) == 0:
-        raise ValueError("The results hold no row, so there is nothing to draw. Take those of one data set.")
-    if len(set(results.dataset)) > 1:
-        raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
-    across, along = (_of_metric(results, metric) for metric in (utility, privacy))
-    x, y = (rows.groupby("mechanism", sort=False).value.mean() for rows in (across, along))
-    figures = _drawable(pd.DataFrame({"x": x, "y": y}))
-    axes = axes_for(ax, height=5, owner="trade_off")
-    families = pd.Series(
-        [re.sub(r"\bepsilon=[^,)]+(, )?", "", mechanism) for mechanism in figures.index], figures.index
+    results = _check_results(results)
+    along, across = (
+        _rows_of_metric(results, check_text(metric, name=name, owner="trade_off"))
+        for name, metric in (("privacy", privacy), ("utility", utility))
     )
-    names = _names(list(dict.fromkeys(families)))
-    lines: list[Line2D] = []
-    looks = _looks([family.partition("(")[0] for family in dict.fromkeys(families)])
-    texts: list[tuple[tuple[float, float], str, str]] = []
-    for number, (_, own) in enumerate(figures.groupby(families, sort=False)):
-        colour, marker = looks[number]
-        lines += axes.plot(own.x, own.y, "-", marker=marker, color=colour, label=names[number], markersize=7)
-        texts += [(*label, colour) for label in _labels(own, near=0.05 * (figures.max() - figures.min()))]
-    axes.set_xlabel(_words(across), parse_math=False)
-    axes.set_ylabel(_words(along), parse_math=False)
-    name_lines(axes, lines, names, fontsize=9, title="numbers: ε" if any(text for _, text, _ in texts) else None)
-    axes.grid(linewidth=0.4)
-    axes.margins(0.12, 0.08)  # room for the last label
-    for values, limit in ((figures.x, axes.set_xlim), (figures.y, axes.set_ylim)):
-        if values.max() - values.min() < 1e-6:  # such as no POI at all: a whole percent rather than parts of none
+    points = _points(across, along)
+    axes = axes_for(ax, height=5, owner="trade_off")
+    axes.margins(0.12, 0.08)  # space for the outermost labels
+    lines = _draw_families(axes, points)
+    axes.set_xlabel(_axis_label(across), parse_math=False)
+    axes.set_ylabel(_axis_label(along), parse_math=False)
+    add_legend(axes, lines, _legend(points), title="numbers: ε" if (points.epsilon != "").any() else None)
+    for values, set_limits in ((points.x, axes.set_xlim), (points.y, axes.set_ylim)):
+        if values.max() - values.min() < 1e-6:  # equal values, such as no POI at all: an axis of one unit
             lowest = values.min() - 0.5 if values.min() < 0 else max(values.min() - 0.5, -0.06)
-            limit(lowest, lowest + 1.06)
-    if texts:
-        _write(axes, texts, lines)
-    axes.spines[["top", "right"]].set_visible(False)
+            set_limits(lowest, lowest + 1.06)
+    _label_points(axes, points, lines)
+    finish(axes)
     return axes
 
 
-def _looks(kinds: list[str]) -> list[tuple[str, str]]:
-    """A colour and a marker for each: ours keep theirs in every figure, a second one of a kind and others the rest.
-
-    After six, colours come again with other markers.
-    """
-    inks, markers = series(), "osD^vP"
-    looks = [(inks[n % 6], markers[(n + n // 6) % 6]) for n in range(36)]
-    own = {kind: number for number, kind in enumerate(_OURS)}
-    taken = {own[kind] for kind in kinds if kind in own}
-    free = sorted(set(range(len(looks))) - taken, key=lambda number: (number // 6, number < len(own), number))
-    others = itertools.cycle(free)
-    firsts = [kind in own and kind not in kinds[:number] for number, kind in enumerate(kinds)]
-    return [looks[own[kind] if first else next(others)] for kind, first in zip(kinds, firsts, strict=True)]
-
-
-def _drawable(figures: pd.DataFrame) -> pd.DataFrame:
-    """The mechanisms that both metrics give a number, with a warning that names the others."""
-    drawable = figures.replace([np.inf, -np.inf], np.nan).dropna()
-    lost = [name for name in figures.index if name not in drawable.index]
-    if lost:
-        warn(f"No number for both metrics, so no point in the figure: {listed(lost)}.")
-    return drawable
+def _check_results(results: Any) -> pd.DataFrame:
+    """Return results with all columns of `evaluate`; those of earlier versions lack some."""
+    if not _is_table(results, texts=_RESULTS, numbers=("value",)):
+        raise TypeError(invalid("results", "trade_off", "a table that pg.evaluate returned", results))
+    if len(results) == 0:
+        raise ValueError("The results are empty, so there is nothing to draw.")
+    if len(results.dataset.unique()) > 1:
+        raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
+    name = results.metric.str.partition("(")[0]
+    defaults = {"mechanism_name": results.mechanism, "parameters": "{}", "metric_name": name, "label": name}
+    complete = results.assign(value=results.value.astype("float64"))
+    for column, default in defaults.items():
+        complete[column] = results[column].where(results[column].notna(), default) if column in results else default
+    return complete
 
 
-def _names(families: list[str]) -> list[str]:
-    """Mechanisms by their kind, by the parameters that tell those of one kind apart, and the unit of their epsilon."""
-    kinds = [family.partition("(")[0] for family in families]
-    parameters = [family.partition("(")[2].rstrip(")").split(", ") for family in families]
-    names = []
-    for kind, own in zip(kinds, parameters, strict=True):
-        others = [theirs for other, theirs in zip(kinds, parameters, strict=True) if other == kind]
-        differing = [one for one in own if not all(one in theirs for theirs in others)]
-        enough = [one for one in differing if sum(one in theirs for theirs in others) == 1][:1] or differing
-        unit = [f"ε in {_OURS[kind]}"] if _OURS.get(kind) else []
-        names.append(", ".join([kind, *(one.replace("=", " = ").replace("'", "") for one in enough), *unit]))
-    return names
-
-
-def _labels(figures: pd.DataFrame, *, near: pd.Series) -> list[tuple[tuple[float, float], str]]:
-    """The epsilon of each point; of points too near each other to be read apart, together at the first."""
-    labels: list[tuple[tuple[float, float], str]] = []
-    for mechanism, x, y in figures.itertuples():
-        epsilon = re.search(r"\bepsilon=([^,)]+)", str(mechanism))
-        text = "" if epsilon is None else _short(epsilon[1])
-        if labels and abs(labels[-1][0][0] - x) <= near.x and abs(labels[-1][0][1] - y) <= near.y:
-            labels[-1] = labels[-1][0], f"{labels[-1][1]}, {text}"
-        else:
-            labels.append(((x, y), text))
-    return labels
-
-
-def _write(axes: Axes, texts: list[tuple[tuple[float, float], str, str]], lines: list[Line2D]) -> None:
-    """Write labels beside their points, each on the side where the least is drawn and written."""
-    axes.autoscale_view()
-    to_points = axes.transData + axes.figure.dpi_scale_trans.inverted() + Affine2D().scale(72)
-    marks = [to_points.transform(line.get_xydata()) for line in lines]
-    parts = np.linspace(0, 1, 50)[:, None]
-    ways = [start + parts * (end - start) for own in marks for start, end in itertools.pairwise(own)]
-    drawn = [(np.concatenate(marks), 4.0, 10), (np.concatenate([*ways, marks[0]]), 1.0, 0.3)]  # places, radius, cost
-    written: list[np.ndarray] = []
-    for place, text, colour in texts:
-        size = np.array([5.0 * len(text), 9.0])
-        sides = [np.array(side) for side in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
-        middles = [to_points.transform(place) + side * (size / 2 + 4) for side in sides]
-        costs = [
-            sum(cost * _within(places, middle, size / 2 + radius) for places, radius, cost in drawn)
-            + sum(20 * _within(other[:1], middle, (size + other[1]) / 2) for other in written)
-            for middle in middles
-        ]
-        best = int(np.argmin(costs))
-        written.append(np.stack((middles[best], size)))
-        write_beside(axes, text, place, sides[best], gap=4, size=8, colour=colour)
-
-
-def _within(places: np.ndarray, middle: np.ndarray, reach: np.ndarray) -> int:
-    """How many places are in a box."""
-    return int(np.all(np.abs(places - middle) < reach, axis=1).sum())
-
-
-def _short(epsilon: str) -> str:
-    """Three digits of a number, or all before its point; what is none, such as "low", as it is."""
-    try:
-        number = float(epsilon)
-    except ValueError:
-        return epsilon.strip("'")
-    return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
-
-
-_OURS = {"Promesse": "m", "GeoIndistinguishability": "1/m", "WaitForMe": ""}  # the unit of epsilon, if they have one
-
-_NAMES = {
-    "PoiRetrieval": "POI retrieval, F-score",
-    "SpatialError": "spatial error",
-    "RangeQueryDistortion": "range query distortion",
-    "Compression": "compression",
-    "AdaptivePoiRetrieval": "POIs found again by averaging, F-score",
-    "Residue": "POIs found again by residues, F-score",
-    "Reidentification": "users recognised",
-    "AreaCoverage": "area coverage, F-score",
-}
-
-
-def _words(rows: pd.DataFrame) -> str:
-    name = rows.metric.iloc[0].partition("(")[0]
-    return f"{_NAMES.get(name, name)} ({rows.unit.iloc[0]})"
-
-
-def _of_metric(results: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The rows of the one metric of this name, or with these parameters."""
-    rows = results[(results.metric == metric) | results.metric.str.startswith(f"{metric}(")]
+def _rows_of_metric(results: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows of the metric with this name, or with this name and these parameters."""
+    rows = results[(results.metric == metric) | (results.metric_name == metric)]
     if len(rows) == 0:
         raise ValueError(f"The results hold no metric {metric!r}. They hold {listed(sorted(set(results.metric)))}.")
     several = sorted(set(rows.metric))
     if len(several) > 1:
-        raise ValueError(f"The results hold several metrics {metric!r}: {listed(several)}. Name one of them whole.")
+        raise ValueError(f"The results hold several metrics {metric!r}: {listed(several)}. Specify one of these.")
     return rows
+
+
+def _axis_label(rows: pd.DataFrame) -> str:
+    return f"{rows.label.iloc[0]} ({rows.unit.iloc[0]})"
+
+
+def _points(across: pd.DataFrame, along: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per mechanism that both metrics are defined for.
+
+    The columns are `name`, `parameters` without epsilon, `epsilon` as text, `family`, which is the number of the
+    mechanism but for epsilon, and the means `x` and `y`.
+    """
+    x, y = (rows.groupby("mechanism", sort=False).value.mean() for rows in (across, along))
+    first = across.drop_duplicates("mechanism").set_index("mechanism")
+    parameters = first.parameters.map(_parse)
+    points = pd.DataFrame({"x": x, "y": y}).replace([np.inf, -np.inf], np.nan)
+    points["name"] = first.mechanism_name
+    points["epsilon"] = parameters.map(lambda each: _as_text(each.get("epsilon", ""), digits=3))
+    points["parameters"] = parameters.map(lambda each: {key: each[key] for key in each if key != "epsilon"})
+    defined = points.dropna(subset=["x", "y"])
+    undefined = points.index.difference(defined.index, sort=False).tolist()
+    if undefined:
+        warn(f"Metrics are undefined for some mechanisms, which are not drawn: {listed(undefined)}.")
+    family = defined.name + " " + defined.parameters.map(lambda each: json.dumps(each, sort_keys=True))
+    return defined.assign(family=pd.factorize(family)[0])
+
+
+def _parse(text: Any) -> dict[str, Any]:
+    """Return the parameters of a mechanism from JSON."""
+    try:
+        parameters = json.loads(text)
+    except (ValueError, TypeError):
+        parameters = None
+    if not isinstance(parameters, dict):
+        rule = "a table that pg.evaluate returned, with JSON objects in the column 'parameters'"
+        raise ValueError(invalid("results", "trade_off", rule, text))
+    return parameters
+
+
+def _as_text(value: Any, *, digits: int = 12) -> str:
+    """Return a parameter as text; of a number no more digits than these after the point."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    if isinstance(value, list):
+        return f"({', '.join(map(_as_text, value))})"
+    return str(value)
+
+
+def _classes() -> dict[str, type[Mechanism]]:
+    """Return all classes of mechanisms by name, those of this package first."""
+    return {each.__name__: each for each in Mechanism.__subclasses__()}
+
+
+def _draw_families(axes: Axes, points: pd.DataFrame) -> list[Line2D]:
+    """Draw a line per family of mechanisms."""
+    names = points.drop_duplicates("family").name.tolist()
+    lines: list[Line2D] = []
+    for (_, family), (colour, marker) in zip(points.groupby("family"), _styles(names), strict=True):
+        lines += axes.plot(family.x, family.y, "-", marker=marker, color=colour, markersize=7)
+    return lines
+
+
+def _label_points(axes: Axes, points: pd.DataFrame, lines: list[Line2D]) -> None:
+    """Label points with their epsilon, where the labels cover the fewest markers and labels."""
+    axes.autoscale_view()
+    spans = points[["x", "y"]].max() - points[["x", "y"]].min()
+    markers = axes.transData.transform(points[["x", "y"]])
+    written: list[BboxBase] = []
+    for (_, family), line in zip(points.groupby("family"), lines, strict=True):
+        labelled = family[family.epsilon != ""]
+        near = (labelled[["x", "y"]].diff().abs() <= 0.05 * spans).all(axis=1)
+        for _, close in labelled.groupby((~near).cumsum()):  # one label for points close together
+            text, point = ", ".join(close.epsilon), close[["x", "y"]].iloc[0].to_numpy()
+            style: dict[str, Any] = {"gap": 4, "size": 8, "colour": line.get_color()}
+            labels = [annotate(axes, text, point, side=side, **style) for side in _SIDES]
+            boxes = [label.get_window_extent().padded(4) for label in labels]
+            covered = [box.count_contains(markers) + box.count_overlaps(written) for box in boxes]
+            best = covered.index(min(covered))
+            written.append(boxes[best])
+            for label in labels[:best] + labels[best + 1 :]:
+                label.remove()
+
+
+def _styles(names: list[str]) -> list[tuple[str, str]]:
+    """Choose colour and marker of each family, six colours before a colour returns with another marker.
+
+    The first family of a class of mechanisms has the same style in every figure. Other families get the styles that
+    remain.
+    """
+    first, second, *others = palette()
+    inks, markers = (second, first, *others), "soD^vP"  # Promesse, the second class by name, has its usual blue
+    styles = [(inks[number % 6], markers[(number + number // 6) % 6]) for number in range(36)]
+    classes = {name: number for number, name in enumerate(_classes()) if number < len(styles)}
+    taken = {classes[name] for name in names if name in classes}
+    free = set(range(len(styles))) - taken
+    remaining = itertools.cycle(sorted(free, key=lambda number: (number // 6, number < len(classes), number)))
+    return [
+        styles[classes[name] if name in classes and name not in names[:number] else next(remaining)]
+        for number, name in enumerate(names)
+    ]
+
+
+def _legend(points: pd.DataFrame) -> list[str]:
+    """Name each family: its class, the parameters that distinguish it from others of the class, the unit of epsilon."""
+    families = points.drop_duplicates("family")
+    names = []
+    for name, parameters in zip(families.name, families.parameters, strict=True):
+        others = [each for other, each in zip(families.name, families.parameters, strict=True) if other == name]
+        counts = {key: sum(key in each and each[key] == value for each in others) for key, value in parameters.items()}
+        differing = [key for key, count in counts.items() if count < len(others)]
+        enough = [key for key in differing if counts[key] == 1][:1] or differing
+        unit = _classes()[name].units if name in _classes() else {}
+        texts = [f"{key} = {_as_text(parameters[key])} {unit.get(key, '')}".rstrip() for key in enough]
+        names.append(", ".join([name, *texts, *([f"ε in {unit['epsilon']}"] if "epsilon" in unit else [])]))
+    return names

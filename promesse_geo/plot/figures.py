@@ -1,6 +1,8 @@
-"""Figures: take Traces or frames, return what matplotlib drew on, never show or save."""
+"""Figures of original and protected data. They return matplotlib figures or axes, and never show or save them."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Any, TypeAlias
 
 import geopandas as gpd
 import numpy as np
@@ -8,22 +10,31 @@ import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.messages import counted, invalid
+from promesse_geo.metrics import SpatialError
+from promesse_geo.metrics.base import pair_by_user
 from promesse_geo.plot import colours
-from promesse_geo.plot.legends import write_beside
-from promesse_geo.plot.tables import shortened
+from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, next_colour
+from promesse_geo.plot.tables import shortened, steps
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer
 
+Data: TypeAlias = gpd.GeoDataFrame | Traces
+
+_STYLES = ("-", "--", "-.", ":")
+_SHOWN = 0.99  # share of the widest distribution of errors that is drawn: the rest would compress all others
+_SLOWEST, _SHORTEST = 1e-2, 1e-3  # metres per second and seconds: a logarithmic axis has no 0
+
 
 def overview(
-    data: gpd.GeoDataFrame | Traces,
+    data: Data,
     *,
     epsilon: float = 200,
-    trace: int = 0,
+    trace: int | None = None,
     places: gpd.GeoSeries | None = None,
     user: Name = ...,
     time: Name = ...,
@@ -36,22 +47,23 @@ def overview(
         The original data.
     epsilon : float
         Distance in metres between published points.
-    trace : int
-        Number of the trace to draw, in the order of the data set.
+    trace : int, optional
+        Number of the trace to draw, in the order of the data set. By default the first trace that is long enough.
     places : geopandas.GeoSeries, optional
-        Points to ring and to name by their index, such as home and work; those outside the drawing are left out.
+        Points to mark with a ring and the name in the index, such as home and work. Points outside the figure are
+        not drawn.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Three panels: the original records, the samples at constant speed, and those without the ends.
+        Three panels: the original records, the samples at constant speed, and the samples without both ends.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is wrong, there is no such trace, or it is too short to be protected.
+        If a parameter is invalid, the trace does not exist or is too short for epsilon, or all traces are too short.
 
     References
     ----------
@@ -60,48 +72,29 @@ def overview(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> from promesse_geo.plot.figures import overview
+    >>> from promesse_geo.plot import overview
     >>> len(overview(pg.make_city(users=1, days=1), epsilon=200).axes)
     3
     """
     traces = as_traces(data, user=user, time=time)
-    trace = check_integer(trace, name="trace", owner="overview", low=0)
     _check_places(places)
-    if trace >= len(traces):
-        raise ValueError(f"There is no trace {trace}: {counted(len(traces), 'trace')}, counted from 0.")
-    chosen = traces.select(traces.trace_numbers == trace)
-    points, _ = Promesse(epsilon).samples(chosen)
-    if len(points) == 0:
-        raise ValueError(f"Trace {trace} is too short to be protected with epsilon = {epsilon:g} m. Take another.")
+    number, points = _choose_samples(traces, Promesse(epsilon), trace=trace)
+    chosen = traces.select(traces.trace_numbers == number)
     recorded, samples = _kilometres(chosen.points, chosen), _kilometres(points, chosen)
-    published = samples[1:-1]
     lower, upper = _limits(recorded)
     width, height = upper - lower
     figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1.4), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
-    title = f"Original{f', trace {trace}' if len(traces) > 1 else ''}: {len(recorded):,} records"
-    _draw(
-        left,
-        recorded,
-        colour=colours.ORIGINAL,
-        opacity=0.3,
-        title=title,
-        label="record (deep colour: many in one place)",
-    )
-    _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
-    title = f"Ends removed: {len(published):,} points published"
-    _draw(right, published, colour=colours.PROTECTED, title=title, label="published point")
-    _mark(right, samples[:1], "x", size=6, label="first point, removed")
-    _mark(right, samples[-1:], "s", size=7, label="last point, removed")
+    panels = figure.subplots(1, 3, sharex=True, sharey=True)
+    title = f"Original{f', trace {number}' if len(traces) > 1 else ''}: {len(recorded):,} records"
+    _draw_overview(panels, recorded, samples, title=title, epsilon=epsilon)
     if places is not None:
-        ringed = places.to_crs(traces.space.crs)
-        middles = _kilometres(traces.space.points(ringed.x.to_numpy(), ringed.y.to_numpy()), chosen)
-        seen = np.all((lower < middles) & (middles < upper), axis=1)
-        for axes in (left, middle, right):
-            _name(axes, middles[seen], places.index[seen], centre=(lower + upper) / 2)
-    left.set_ylabel("north (km)", fontsize=12)
-    left.set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
-    explained = [line for axes in (left, right) for line in axes.lines if not line.get_label().startswith("_")]
+        projected = places.to_crs(traces.space.crs)
+        middles = _kilometres(traces.space.points(projected.x.to_numpy(), projected.y.to_numpy()), chosen)
+        inside = np.all((lower < middles) & (middles < upper), axis=1)
+        for axes in panels:
+            _name(axes, middles[inside], places.index[inside], centre=(lower + upper) / 2)
+    panels[0].set(xlim=(lower[0], upper[0]), ylim=(lower[1], upper[1]))
+    explained = [line for axes in panels[[0, 2]] for line in axes.lines if not line.get_label().startswith("_")]
     legend = figure.legend(handles=explained, loc="outside lower center", ncols=len(explained), fontsize=11)
     for handle in filter(None, legend.legend_handles):
         handle.set_alpha(1.0)
@@ -113,26 +106,93 @@ def _check_places(places: Any) -> None:
     if places is not None and not isinstance(places, gpd.GeoSeries):
         raise TypeError(invalid("places", "overview", rule, places))
     if places is not None and (places.crs is None or not (places.geom_type == "Point").all()):
-        cure = "Give it the CRS that it is in with set_crs." if places.crs is None else "Take centroids of areas."
+        cure = "Set the CRS with set_crs." if places.crs is None else "Use the centroids of areas."
         raise ValueError(invalid("places", "overview", rule, places, cure=cure))
 
 
+def _check_trace(trace: Any, traces: Traces, *, owner: str) -> None:
+    if len(traces) == 0:
+        raise ValueError("The data has no traces, so there is nothing to draw.")
+    if trace is not None and check_integer(trace, name="trace", owner=owner, low=0) >= len(traces):
+        count = counted(len(traces), "trace")
+        raise ValueError(f"trace={trace} does not exist: the data has {count}, numbered from 0.")
+
+
+def _choose_samples(traces: Traces, mechanism: Promesse, *, trace: int | None) -> tuple[int, np.ndarray]:
+    """Return the number and the samples of the trace, or of the first one that is long enough."""
+    _check_trace(trace, traces, owner="overview")
+    number = next(_long_enough(traces, mechanism), None) if trace is None else trace
+    if number is None:
+        raise ValueError(
+            f"No trace is long enough to be protected with epsilon = {mechanism.epsilon:g} m. Use a smaller epsilon."
+        )
+    points, _ = mechanism.samples(traces.select(traces.trace_numbers == number))
+    if len(points) == 0:
+        drawable = sum(1 for _ in _long_enough(traces, mechanism))
+        raise ValueError(
+            f"trace={number} is too short to be protected with epsilon = {mechanism.epsilon:g} m. "
+            f"{drawable:,} of {counted(len(traces), 'trace')} can be drawn: omit trace= to draw the first of them."
+        )
+    return number, points
+
+
+def _long_enough(traces: Traces, mechanism: Promesse) -> Iterator[int]:
+    """Yield the numbers of the traces that Promesse can protect, computed in chunks of growing size."""
+    first, size = 0, 1
+    while first < len(traces):
+        last = min(first + size, len(traces))
+        records = np.arange(traces.records)
+        chunk = traces.select((traces.offsets[first] <= records) & (records < traces.offsets[last]))
+        _, counts = mechanism.samples(chunk)
+        yield from (first + np.flatnonzero(counts)).tolist()
+        first, size = last, 2 * size
+
+
 def _limits(places: np.ndarray) -> np.ndarray:
-    """Corners of a frame around the places, one side at most 2.5 times the other."""
+    """Return the lower and the upper corner of a frame around places, one side at most 2.5 times the other."""
     lower, upper = places.min(axis=0), places.max(axis=0)
     sides = np.maximum(upper - lower, max(0.4 * (upper - lower).max(), 1e-3))
     return (lower + upper) / 2 + np.outer((-0.54, 0.54), sides)
 
 
 def _kilometres(points: np.ndarray, reference: Traces) -> np.ndarray:
-    """East and north of the reference's middle, shape (n, 2); true enough over a city."""
+    """Return kilometres east and north of the reference's centre, shape (n, 2), for areas of the size of a city."""
     plane = reference.space.local_plane(reference.points)
     x, y = plane.project(points)
     return np.column_stack((x - plane.x.mean(), y - plane.y.mean())) / 1000
 
 
+def _draw_overview(
+    panels: np.ndarray, recorded: np.ndarray, samples: np.ndarray, *, title: str, epsilon: float
+) -> None:
+    """Draw the records, the samples, and the samples without both ends."""
+    left, middle, right = panels
+    published = samples[1:-1]
+    label = "record (darker: many in one place)"
+    _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=title, label=label)
+    _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
+    title = f"Ends removed: {len(published):,} points published"
+    _draw(right, published, colour=colours.PROTECTED, title=title, label="published point")
+    _mark(right, samples[:1], "x", size=6, label="first point, removed")
+    _mark(right, samples[-1:], "s", size=7, label="last point, removed")
+    left.set_ylabel("north (km)", fontsize=12)
+
+
+def _draw(
+    axes: Axes, places: np.ndarray, *, colour: str, title: str, opacity: float = 1.0, label: str | None = None
+) -> None:
+    """Draw a path and its points; translucent points show a stop as a dark spot."""
+    axes.plot(*places.T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
+    points: dict[str, Any] = {"color": colour, "alpha": opacity, "label": label}
+    axes.plot(*places.T, "o", markersize=4, markeredgewidth=0, zorder=2, **points)
+    axes.set_aspect("equal", adjustable="box")
+    axes.set_title(title, fontsize=12)
+    axes.set_xlabel("east (km)", fontsize=12)
+    axes.tick_params(labelsize=11)
+
+
 def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: str = "") -> None:
-    """Draw hollow marks, of shapes and sizes that can lie on each other and on points."""
+    """Draw hollow markers, which stay visible on points and on each other."""
     axes.plot(
         *places.T,
         marker,
@@ -146,20 +206,282 @@ def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: st
 
 
 def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray) -> None:
-    """Ring places and name them, on the side where the middle of the drawing is."""
+    """Draw a ring around each place and write its name on the side of the figure's centre."""
     _mark(axes, places, "o", size=16)
     for place, name in zip(places, names, strict=True):
-        write_beside(axes, shortened(name), place, np.where(place < centre, 1, -1), gap=9, size=11)
+        annotate(axes, shortened(name), place, side=np.where(place < centre, 1, -1), gap=9, size=11)
 
 
-def _draw(
-    axes: Axes, places: np.ndarray, *, colour: str, title: str, opacity: float = 1.0, label: str | None = None
-) -> None:
-    """Draw the way and its points; through pale ones many in one place show as a dark spot."""
-    axes.plot(*places.T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
-    points: dict[str, Any] = {"color": colour, "alpha": opacity, "label": label}
-    axes.plot(*places.T, "o", markersize=4, markeredgewidth=0, zorder=2, **points)
-    axes.set_aspect("equal", adjustable="box")
-    axes.set_title(title, fontsize=12)
-    axes.set_xlabel("east (km)", fontsize=12)
-    axes.tick_params(labelsize=11)
+def spatial_error(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw the distribution of the distances from protected records to the original path of their user.
+
+    Parameters
+    ----------
+    original : geopandas.GeoDataFrame or Traces
+        The original data.
+    protected : geopandas.GeoDataFrame, Traces or mapping of names to them
+        One or several protected versions of the original data.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; a new figure by default.
+    user, time : column name, None or ...
+        Columns of all frames; see `Traces.from_frame`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        x: metres, up to the 99th percentile of the widest distribution. y: percent of the records.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read or compared.
+
+    References
+    ----------
+    Paper, section V-C.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.plot import spatial_error
+    >>> city = pg.make_city(users=2, days=1)
+    >>> spatial_error(city, {"Promesse": city.promesse.smooth(200)}).get_xlabel()
+    'distance to the original path (m)'
+    """
+    before = as_traces(original, user=user, time=time)
+    metric = SpatialError()
+    index = metric.index(before)
+    errors = {
+        name: metric.detail(before, as_traces(data, user=user, time=time), index=index).to_numpy()
+        for name, data in _named(protected, owner="spatial_error").items()
+    }
+    axes = axes_for(ax, height=4.5, owner="spatial_error")
+    previous = axes.get_xlim()[1] if axes.has_data() else 0.0
+    _draw_distributions(errors, axes)
+    widest = max((float(np.quantile(each, _SHOWN)) for each in errors.values() if len(each)), default=0.0)
+    right = max(1.0, widest, previous)  # no less than a metre: errors of nanometres are rounding
+    axes.set_xlim(-0.02 * right, right)  # a line at 0 is visible
+    axes.set(xlabel="distance to the original path (m)", ylabel="protected records within it (%)")
+    return axes
+
+
+def speeds(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw the distributions of the speed between consecutive records, original and protected.
+
+    Parameters
+    ----------
+    original, protected, ax, user, time
+        As for `spatial_error`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        x: metres per second, logarithmic, with slower steps drawn at 1 cm/s. y: percent of the steps. Steps between
+        records of the same time have no speed and are not counted.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.plot import speeds
+    >>> city = pg.make_city(users=2, days=1)
+    >>> speeds(city, city.promesse.smooth(200)).get_xlabel()
+    'speed between consecutive records (m/s)'
+    """
+    values = {}
+    for name, traces in _all_versions(original, protected, user=user, time=time, owner="speeds").items():
+        lengths, nanoseconds = steps(traces)
+        timed = nanoseconds > 0
+        values[name] = np.maximum(lengths[timed] / (nanoseconds[timed] / 1e9), _SLOWEST)
+    axes = axes_for(ax, height=4.5, owner="speeds")
+    _draw_distributions(values, axes, logarithmic=True)
+    axes.set(xlabel="speed between consecutive records (m/s)", ylabel="steps at most as fast (%)")
+    return axes
+
+
+def intervals(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw the distributions of the time between consecutive records, original and protected.
+
+    Parameters
+    ----------
+    original, protected, ax, user, time
+        As for `spatial_error`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        x: seconds, logarithmic, with shorter intervals drawn at a millisecond. y: percent of the intervals.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.plot import intervals
+    >>> city = pg.make_city(users=2, days=1)
+    >>> intervals(city, city.promesse.smooth(200)).get_xscale()
+    'log'
+    """
+    traces = _all_versions(original, protected, user=user, time=time, owner="intervals")
+    seconds = {name: np.maximum(steps(each)[1] / 1e9, _SHORTEST) for name, each in traces.items()}
+    axes = axes_for(ax, height=4.5, owner="intervals")
+    _draw_distributions(seconds, axes, logarithmic=True)
+    axes.set(xlabel="time between consecutive records (s)", ylabel="steps at most as long (%)")
+    return axes
+
+
+def space_time(
+    original: Data,
+    protected: Data | Mapping[str, Data],
+    *,
+    trace: int | None = None,
+    ax: Axes | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> Axes:
+    """Draw the distance of a user from the start of a trace over time: stops are level, and smoothing removes them.
+
+    Parameters
+    ----------
+    original, protected, ax, user, time
+        As for `spatial_error`.
+    trace : int, optional
+        Number of the trace to draw, in the order of the original data set. By default the first trace that all
+        protected versions hold.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        x: hours since the first original record. y: kilometres from it as the crow flies.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read or compared, or a data set does not hold the trace.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> from promesse_geo.plot import space_time
+    >>> city = pg.make_city(users=2, days=1)
+    >>> space_time(city, city.promesse.smooth(200)).get_ylabel()
+    'distance from the first record (km)'
+    """
+    before = as_traces(original, user=user, time=time)
+    _check_trace(trace, before, owner="space_time")
+    pairs = {
+        name: pair_by_user(before, as_traces(data, user=user, time=time))
+        for name, data in _named(protected, owner="space_time", original=True).items()
+    }
+    drawable = reduce(np.intersect1d, (each.originals for each in pairs.values()), np.arange(len(before)))
+    number = _choose_trace(trace, drawable, len(before))
+    versions = {"original": before.select(before.trace_numbers == number)}
+    for name, each in pairs.items():
+        versions[name] = each.protected.select(each.originals[each.protected.trace_numbers] == number)
+    axes = axes_for(ax, height=4.5, owner="space_time")
+    _draw_distances(versions, axes)
+    axes.set(xlabel="time since the first record (h)", ylabel="distance from the first record (km)")
+    axes.set_title(_title(before, number), fontsize=11, parse_math=False)
+    axes.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 3, 6, 10]))
+    return axes
+
+
+def _choose_trace(trace: int | None, drawable: np.ndarray, traces: int) -> int:
+    """Return the trace, or the first drawable one; raise if it is not drawable."""
+    if len(drawable) == 0:
+        raise ValueError("The protected data has no trace of the original data, so there is nothing to draw.")
+    if trace is None:
+        return int(drawable[0])
+    if trace not in drawable:
+        raise ValueError(
+            f"trace={trace} is not in the protected data. {len(drawable):,} of {counted(traces, 'trace')} can be "
+            "drawn: omit trace= to draw the first of them."
+        )
+    return trace
+
+
+def _draw_distances(versions: dict[str, Traces], axes: Axes) -> None:
+    """Draw the distance from the first original record over time, one line per version."""
+    lines = []
+    origin, first = versions["original"].points[0], versions["original"].times[0]
+    for name, traces in versions.items():
+        hours = (traces.times - first) / 3.6e12
+        kilometres = traces.space.metres(np.linalg.norm(traces.points - origin, axis=1)) / 1000
+        style: dict[str, Any] = {"color": next_colour(name, axes), "marker": "os^Dv"[len(axes.get_lines()) % 5]}
+        lines += axes.plot(hours, kilometres, label=name, markersize=3, linewidth=1.2, **style)
+    add_legend(axes, lines, list(versions))
+    finish(axes)
+
+
+def _title(traces: Traces, trace: int) -> str:
+    number = f"Trace {trace:,} of {len(traces):,}, counted from 0"
+    return number if traces.names.user is None else f"{number}: {shortened(traces.users[trace])}"
+
+
+def _named(protected: Data | Mapping[str, Data], *, owner: str, original: bool = False) -> Mapping[str, Data]:
+    """Return protected data by name; with `original`, the figure draws the original data as well, under that name."""
+    if isinstance(protected, (gpd.GeoDataFrame, Traces)):
+        return {"protected": protected}
+    rule = "a GeoDataFrame, Traces, or a mapping of names to at least one of them"
+    if not isinstance(protected, Mapping) or not protected:
+        kind = ValueError if isinstance(protected, Mapping) else TypeError
+        raise kind(invalid("protected", owner, rule, protected))
+    if original and "original" in protected:
+        rule = "a mapping of names other than 'original', which names the original data"
+        raise ValueError(invalid("protected", owner, rule, protected))
+    return protected
+
+
+def _all_versions(
+    original: Data, protected: Data | Mapping[str, Data], *, user: Name, time: Name, owner: str
+) -> dict[str, Traces]:
+    data = {"original": original, **_named(protected, owner=owner, original=True)}
+    return {name: as_traces(each, user=user, time=time) for name, each in data.items()}
+
+
+def _draw_distributions(values: dict[str, np.ndarray], axes: Axes, *, logarithmic: bool = False) -> None:
+    """Draw cumulative distributions in percent, one line per name."""
+    shares = np.linspace(0, 1, 1001)
+    lines = []
+    largest = max((each.max() for each in values.values() if len(each)), default=0.0)
+    for name, each in values.items():
+        dashes = _STYLES[len(axes.get_lines()) % len(_STYLES)]
+        style: dict[str, Any] = {"color": next_colour(name, axes), "linestyle": dashes}
+        x = np.append(np.quantile(each, shares, method="inverted_cdf"), largest) if len(each) else np.array([])
+        lines += axes.plot(x, 100 * np.append(shares, 1)[: len(x)], label=name, linewidth=1.8, **style)
+    axes.set_ylim(0, 102)
+    if len(axes.get_lines()) > 1:
+        add_legend(axes, lines, list(values))
+    finish(axes)
+    if logarithmic:
+        axes.set_xscale("log")
+        if largest == 0:  # without values a logarithmic axis has no limits
+            axes.set_xlim(_SLOWEST, 1 / _SLOWEST)

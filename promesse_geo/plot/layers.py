@@ -1,25 +1,137 @@
-"""What the layers of a map hold: records and points of interest, thinned and packed for the browser."""
+"""Layers of a map: records and points of interest, thinned and packed for the browser."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
+from zoneinfo import available_timezones
 
 import numpy as np
+from pyproj import Transformer
+from pyproj.exceptions import ProjError
 
 from promesse_geo.messages import counted
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.plot import colours
-from promesse_geo.plot.choice import map_zone
-from promesse_geo.plot.ground import Ground, numbers_of, thinned
-from promesse_geo.plot.tables import shortened
+from promesse_geo.plot.tables import shortened, zone_name
 from promesse_geo.stays import Pois
 from promesse_geo.traces.pairs import Pairs
+from promesse_geo.traces.space import Plane, Space
 from promesse_geo.traces.traces import Traces
 
 MOST_POIS = 1000
-"""Points of interest drawn in a layer."""
+"""Largest number of points of interest drawn in a layer."""
 
-_MANY_POIS = 200  # from more on they are drawn smaller
+_MANY_POIS = 200  # layers with more of them draw them smaller
+_OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
+_NO_TIMES = np.empty((2, 0), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Coordinates on the map: longitude and latitude around a centre, or metres of a plane without a globe.
+
+    Data on another celestial body is drawn at its longitude and latitude there. Everything of a user is drawn within
+    180 degrees of the centre of their original trace, so that a trace stays in one piece and protected data beside the
+    original, even across the meridian opposite the centre of the map. Only a trace around the world or a pole is drawn
+    within 180 degrees of the centre of the map, with its lines cut at the opposite meridian.
+
+    Parameters
+    ----------
+    space : Sphere or Plane
+        The space of the points.
+    transformer : pyproj.Transformer or None
+        From the CRS to longitude and latitude on the Earth; None if there is no transformation.
+    numbers : mapping of str to int
+        The number of each user's trace in the original data, to distinguish users with long names.
+    centre : float
+        Longitude of the centre of the map.
+    centres : mapping of str to float
+        Longitude of the centre of each user's trace; `centre` for other users.
+    """
+
+    space: Space
+    transformer: Transformer | None
+    numbers: Mapping[str, int]
+    centre: float = 0.0
+    centres: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, original: Traces, protected: Traces | None, numbers: Mapping[str, int], *, most: int) -> "Projection":
+        """Return the projection of a map that draws up to `most` records of each data set."""
+        try:
+            transformer = Transformer.from_crs(original.space.crs, "EPSG:4326", always_xy=True)
+        except ProjError:
+            transformer = None
+        projection = cls(original.space, transformer, numbers)
+        if projection.flat:
+            return projection
+        for traces in (protected, original):  # the centres of the original override those of the protected data
+            if traces is not None and traces.records:
+                projection = projection._centred(traces, thinned(traces.records, max(most, 10_000)))
+        return projection
+
+    def _centred(self, traces: Traces, chosen: np.ndarray) -> "Projection":
+        """Return the projection with the centres of these records and of each of their traces."""
+        numbers = numbers_of(chosen, traces.offsets)
+        x = self.coordinates(traces.points[chosen], traces, numbers)[:, 0]
+        centre = float(np.degrees(np.angle(np.exp(1j * np.radians(x)).mean())))
+        used, starts = np.unique(numbers, return_index=True)
+        x = np.unwrap(x, period=360)  # continuous within a trace, beyond 180 degrees if need be
+        low, high = np.minimum.reduceat(x, starts), np.maximum.reduceat(x, starts)
+        centres = np.where(high - low < 360, _wrapped(centre, (low + high) / 2), centre)
+        users = map(str, traces.users.take(used).tolist())
+        return replace(self, centre=centre, centres={**self.centres, **dict(zip(users, centres.tolist(), strict=True))})
+
+    @property
+    def flat(self) -> bool:
+        """Whether the map is a plane in metres."""
+        return self.transformer is None and isinstance(self.space, Plane)
+
+    def coordinates(self, points: np.ndarray, traces: Traces, numbers: np.ndarray) -> np.ndarray:
+        """Return x and y on the map.
+
+        Parameters
+        ----------
+        points : numpy.ndarray, shape (n, 3) or (n, 2)
+            Kernel coordinates.
+        traces : Traces
+            The traces of the points.
+        numbers : numpy.ndarray of int, shape (n,)
+            The number of each point's trace.
+
+        Returns
+        -------
+        numpy.ndarray, shape (n, 2)
+            Degrees of longitude and latitude, or metres on a flat map.
+        """
+        x, y = self.space.coordinates(points)
+        if self.transformer is not None:
+            x, y = self.transformer.transform(x, y)
+        elif isinstance(self.space, Plane):
+            return points
+        else:
+            x, y = self.space.to_base(x, y)
+        centres = np.array([self.centres.get(str(user), self.centre) for user in traces.users.tolist()], float)
+        return np.column_stack((_wrapped(centres[numbers], x), y))
+
+
+def _wrapped(centre: np.ndarray | float, x: np.ndarray) -> np.ndarray:
+    """Return longitudes within 180 degrees of a centre."""
+    return centre + (x - centre + 180) % 360 - 180
+
+
+def numbers_of(positions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the number of the trace that each position lies in, shape (n,), for offsets of shape (traces + 1,)."""
+    return np.searchsorted(offsets, positions, side="right") - 1
+
+
+def thinned(count: int, most: int) -> np.ndarray:
+    """Return up to `most` positions out of `count`, evenly spaced, with the first and the last."""
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, most).round().astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +141,15 @@ class Layer:
     Parameters
     ----------
     function : {"records", "pois"}
-        Which of our functions in the browser draws it.
+        The JavaScript function that draws the layer.
     name : str
-        What the legend says, with the number of all and of those drawn.
+        Text in the legend, with the total count and the count drawn.
     glyph : str
-        The sign of the layer, as SVG.
+        Symbol of the layer, as SVG.
     places : numpy.ndarray, shape (n, 2)
-        What is drawn.
+        Coordinates on the map.
     data : dict
-        The same for the browser.
+        Data for the JavaScript function.
     """
 
     function: str
@@ -48,76 +160,76 @@ class Layer:
 
     @property
     def label(self) -> str:
-        """The sign and the name, for the legend."""
+        """The symbol and the name, for the legend."""
         return f"{self.glyph} {self.name}"
 
 
-def record_layer(traces: Traces, ground: Ground, *, most: int, kind: str) -> Layer:
-    """Pack the records of one data set, `kind` being "Original" or "Protected"."""
+def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str) -> Layer:
+    """Pack the records of one data set; `kind` is "Original" or "Protected"."""
     chosen = thinned(traces.records, most)
     numbers = numbers_of(chosen, traces.offsets)
-    places = ground.places(traces.points[chosen], traces, numbers)
+    places = projection.coordinates(traces.points[chosen], traces, numbers)
     original = kind == "Original"
     colour = colours.ORIGINAL if original else colours.PROTECTED
-    data = _packed(traces, ground, numbers, places, traces.times[chosen], _NO_TIMES[1])
+    data = _pack(traces, projection, numbers, places, traces.times[chosen], _NO_TIMES[1])
     data |= {
         "title": f"{kind} record",
         "colour": colour,
         "radius": (2 if len(chosen) > 5000 else 3) + original,
-        "width": 6 if original else 1.5,  # a broad band, which shows on both sides of the protected path
+        "width": 6 if original else 1.5,  # a broad line, visible on both sides of the protected path
         "shade": 0.3 if original else 0.7,
         "opacity": 0.45 if original and len(chosen) > 100 else 0.9,
         "lines": len(chosen) == traces.records,
-        "around": 0 if ground.flat else 360,
+        "period": 0 if projection.flat else 360,
     }
-    name = f"{kind}: {_drawn(traces.records, len(chosen), 'record')}"
+    name = f"{kind}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"
     return Layer("records", name, _glyph(f'<circle cx="8" cy="8" r="5" fill="{colour}"/>'), places, data)
 
 
-def poi_layers(pairs: Pairs, ground: Ground, *, attack: PoiRetrieval) -> list[Layer]:
-    """Pack the original points of interest, and which are still found, no longer found, and found for nothing."""
+def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) -> list[Layer]:
+    """Pack the original points of interest, and those that the attack still finds, no longer finds, and invents."""
     before, (points, offsets), nearest = attack.match(pairs)
-    found, first = np.unique(nearest[nearest >= 0], return_index=True)
+    matched, first = np.unique(nearest[nearest >= 0], return_index=True)
     hits, false = np.sort(np.flatnonzero(nearest >= 0)[first]), np.flatnonzero(nearest < 0)
     shown = thinned(len(before), MOST_POIS)
-    missed = shown[~np.isin(shown, found)]
+    missed = shown[~np.isin(shown, matched)]
 
-    def after(kind: str, chosen: np.ndarray) -> Layer:
-        some = chosen[thinned(len(chosen), MOST_POIS)]
-        numbers = numbers_of(some, offsets)
-        return _poi_layer(kind, pairs.protected, ground, points[some], numbers, _NO_TIMES, total=len(chosen))
+    def protected(kind: str, chosen: np.ndarray) -> Layer:
+        drawn = chosen[thinned(len(chosen), MOST_POIS)]
+        numbers = numbers_of(drawn, offsets)
+        return _poi_layer(kind, pairs.protected, projection, points[drawn], numbers, _NO_TIMES, total=len(chosen))
 
     return [
-        _stay_layer("before", pairs.original, before, shown, ground, total=len(before)),
-        after("hit", hits),
-        _stay_layer("missed", pairs.original, before, missed, ground, total=len(before) - len(found)),
-        after("false", false),
+        _stay_layer("before", pairs.original, before, shown, projection, total=len(before)),
+        protected("hit", hits),
+        _stay_layer("missed", pairs.original, before, missed, projection, total=len(before) - len(matched)),
+        protected("false", false),
     ]
 
 
-def original_poi_layer(traces: Traces, pois: Pois, ground: Ground) -> Layer:
-    """Pack the points of interest of a data set alone."""
-    return _stay_layer("before", traces, pois, thinned(len(pois), MOST_POIS), ground, total=len(pois))
+def original_poi_layer(traces: Traces, pois: Pois, projection: Projection) -> Layer:
+    """Pack the points of interest of a data set."""
+    return _stay_layer("before", traces, pois, thinned(len(pois), MOST_POIS), projection, total=len(pois))
 
 
 def _glyph(drawing: str) -> str:
     return f'<svg class="promesse-glyph" viewBox="0 0 16 16" aria-hidden="true">{drawing}</svg>'
 
 
-def _line(path: str, colour: str) -> str:
-    """An open path with an edge that parts it from what lies below."""
+def _stroke(path: str, colour: str) -> str:
+    """Return an open path with an outline that separates it from what lies below."""
     return (
         f'<path class="promesse-edge" d="{path}" fill="none" stroke-width="4.5" stroke-linecap="round"/>'
         f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.5" stroke-linecap="round"/>'
     )
 
 
-def _solid(path: str, colour: str) -> str:
+def _fill(path: str, colour: str) -> str:
     return f'<path class="promesse-edge" d="{path}" fill="{colour}" stroke-width="1"/>'
 
 
-class _Sign(NamedTuple):
-    """How one kind of point of interest is drawn: what matters most on top."""
+class _Symbol(NamedTuple):
+    """How one kind of point of interest is drawn; a higher rank is drawn above a lower one."""
 
     name: str
     drawing: str
@@ -125,91 +237,99 @@ class _Sign(NamedTuple):
     rank: int
 
 
-_SIGNS = {
-    "before": _Sign("POIs found in the original", _line("M8 1a7 7 0 1 0 .01 0z", colours.ORIGINAL), 16, 0),
-    "hit": _Sign("Hit, still found", _solid("M8 0 16 8 8 16 0 8z", colours.HIT), 16, 20_000),
-    "missed": _Sign("Missed, no longer found", _line("M4 4 12 12M12 4 4 12", colours.MISSED), 16, 10_000),
-    "false": _Sign("False, found where none was", _solid("M8 1 15.5 14 .5 14z", colours.FALSE), 11, -10_000),
+_SYMBOLS = {
+    "before": _Symbol("POIs found in the original", _stroke("M8 1a7 7 0 1 0 .01 0z", colours.ORIGINAL), 16, 0),
+    "hit": _Symbol("Hit, still found", _fill("M8 0 16 8 8 16 0 8z", colours.HIT), 16, 20_000),
+    "missed": _Symbol("Missed, no longer found", _stroke("M4 4 12 12M12 4 4 12", colours.MISSED), 16, 10_000),
+    "false": _Symbol("False, not in the original", _fill("M8 1 15.5 14 .5 14z", colours.FALSE), 11, -10_000),
 }
 
 
-_NO_TIMES = np.empty((2, 0), np.int64)
-
-
-def _stay_layer(kind: str, traces: Traces, pois: Pois, chosen: np.ndarray, ground: Ground, *, total: int) -> Layer:
+def _stay_layer(
+    kind: str, traces: Traces, pois: Pois, chosen: np.ndarray, projection: Projection, *, total: int
+) -> Layer:
     times = np.stack((traces.times[pois.starts[chosen]], traces.times[pois.ends[chosen] - 1]))
-    return _poi_layer(kind, traces, ground, pois.points[chosen], pois.traces[chosen], times, total=total)
+    return _poi_layer(kind, traces, projection, pois.points[chosen], pois.traces[chosen], times, total=total)
 
 
 def _poi_layer(
     kind: str,
     traces: Traces,
-    ground: Ground,
+    projection: Projection,
     points: np.ndarray,
     numbers: np.ndarray,
     times: np.ndarray,
     *,
     total: int,
 ) -> Layer:
-    """Pack points of interest of traces with these numbers; times are those of arrival and departure, or none."""
-    sign, places = _SIGNS[kind], ground.places(points, traces, numbers)
-    glyph = _glyph(sign.drawing)
-    data = _packed(traces, ground, numbers, places, *times)
-    size = sign.size if len(points) <= _MANY_POIS else 2 * sign.size // 3
-    data |= {"title": sign.name.replace("POIs", "POI"), "glyph": glyph, "size": size, "rank": sign.rank}
-    count = f"{total:,}" if total == len(points) else f"{total:,} ({len(points):,} drawn)"
-    return Layer("pois", f"{sign.name}: {count}", glyph, places, data)
+    """Pack points of interest of the traces with these numbers; `times` are arrivals and departures, or empty."""
+    symbol, places = _SYMBOLS[kind], projection.coordinates(points, traces, numbers)
+    glyph = _glyph(symbol.drawing)
+    data = _pack(traces, projection, numbers, places, *times)
+    size = symbol.size if len(points) <= _MANY_POIS else 2 * symbol.size // 3
+    data |= {"title": symbol.name.replace("POIs", "POI"), "glyph": glyph, "size": size, "rank": symbol.rank}
+    return Layer("pois", f"{symbol.name}: {total:,}{_drawn(total, len(points))}", glyph, places, data)
 
 
-def _packed(
-    traces: Traces, ground: Ground, numbers: np.ndarray, places: np.ndarray, times: np.ndarray, ends: np.ndarray
+def _pack(
+    traces: Traces, projection: Projection, numbers: np.ndarray, places: np.ndarray, times: np.ndarray, ends: np.ndarray
 ) -> dict[str, Any]:
-    """Steps from one to the next as whole numbers, which take few letters; users by ascending trace number."""
-    scale = 100 if ground.flat else 1_000_000
+    """Pack columns as differences of whole numbers, which are short as text; users by ascending trace number."""
+    scale = 100 if projection.flat else 1_000_000
     used, counts = np.unique(numbers, return_counts=True)
-    x, y = (_steps(np.rint(axis * scale).astype(np.int64)) for axis in places.T)
+    x, y = (_differences(np.rint(axis * scale).astype(np.int64)) for axis in places.T)
     return {
-        "users": [] if traces.names.user is None else _names(traces, used, ground),
+        "users": [] if traces.names.user is None else _names(traces, used, projection),
         "counts": counts.tolist(),
         "scale": scale,
         "x": x,
         "y": y,
-        "times": _steps(times // 10**9),
-        "ends": _steps(ends // 10**9),
+        "times": _differences(times // 10**9),
+        "ends": _differences(ends // 10**9),
         "zone": map_zone(traces),
     }
 
 
-def _steps(values: np.ndarray) -> list[int]:
+def _differences(values: np.ndarray) -> list[int]:
     return np.diff(values, prepend=0).tolist()
 
 
-def _names(traces: Traces, used: np.ndarray, ground: Ground) -> list[str]:
-    """What users are called: each otherwise, for the slider knows them by these names."""
+def _names(traces: Traces, used: np.ndarray, projection: Projection) -> list[str]:
+    """Return the names of users, which must differ because the slider identifies users by them."""
     texts = [str(user) for user in traces.users.take(used).tolist()]
-    shorter = [shortened(text) for text in texts]
+    names = [shortened(text) for text in texts]
     return [
-        name if name == text else f"{name} (trace {ground.numbers[text]:,})"
-        for name, text in zip(shorter, texts, strict=True)
+        name if name == text else f"{name} (trace {projection.numbers[text]:,})"
+        for name, text in zip(names, texts, strict=True)
     ]
 
 
-def _drawn(total: int, drawn: int, noun: str) -> str:
-    text = counted(total, noun)
-    return text if drawn == total else f"{text} ({drawn:,} drawn)"
+def _drawn(total: int, drawn: int) -> str:
+    return "" if drawn == total else f" ({drawn:,} drawn)"
 
 
 def bounds_of(layers: Iterable[Layer]) -> tuple[np.ndarray | None, bool]:
-    """Return the corners (low x and y, high x and y) to look at, shape (2, 2), and whether records lie beyond.
+    """Return the lower and upper corner of the view, shape (2, 2), and whether a few records lie far outside of it.
 
-    A few records far from all others would make everything else a dot: then the middle 99 % of them are looked at.
+    If a few records are far from all others, the view is that of the central 99 %.
     """
-    some = [layer.places for layer in layers if len(layer.places)]
-    if not some:
+    filled = [layer.places for layer in layers if len(layer.places)]
+    if not filled:
         return None, False
-    places = np.concatenate(some)
+    places = np.concatenate(filled)
     corners = np.stack((places.min(axis=0), places.max(axis=0)))
     core = np.quantile(places, (0.005, 0.995), axis=0)
-    whole, middle = np.ptp(corners, axis=0).max(), np.ptp(core, axis=0).max()
-    far = bool(len(places) >= 200 and whole > 4 * middle > 0)
+    size, core_size = np.ptp(corners, axis=0).max(), np.ptp(core, axis=0).max()
+    far = bool(len(places) >= 200 and size > 4 * core_size > 0)
     return (core if far else corners), far
+
+
+def map_zone(traces: Traces) -> str:
+    """Return the time zone of a map: that of the data, UTC if browsers do not know it, or "" without a zone."""
+    zone = zone_name(traces)
+    return zone if not zone or _OFFSET.fullmatch(zone) or zone in _known_zones() else "UTC"
+
+
+@cache
+def _known_zones() -> set[str]:
+    return available_timezones() - {"localtime", "posixrules"}  # names of files on this machine

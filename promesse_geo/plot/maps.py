@@ -1,18 +1,22 @@
-"""Maps: take frames or Traces, return folium's objects, never show or save."""
+"""Maps of original and protected data. They return folium objects, and never show or save them."""
 
-from typing import Any
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import Any, Literal, TypeAlias
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.metrics.base import pair_by_user
-from promesse_geo.plot.choice import chosen_traces, map_zone
-from promesse_geo.plot.ground import Ground
 from promesse_geo.plot.layers import (
     Layer,
+    Projection,
     bounds_of,
+    map_zone,
     original_poi_layer,
     poi_layers,
     record_layer,
@@ -23,16 +27,21 @@ from promesse_geo.traces.pairs import align
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_integer
 
+Data: TypeAlias = gpd.GeoDataFrame | Traces
+
 MOST_TRACES = 20
-"""Traces of each data set that a time slider moves."""
+"""Largest number of traces of each data set that a time slider moves."""
 
 _ATTACK = PoiRetrieval()
-_EDGE = 85.05113  # degrees of latitude at which the maps of the web end
+_EDGE = 85.05113  # degrees of latitude at which web maps end
+_WARNING = "Shows true locations: do not publish."
+_TIME = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?)?)?)?")
+_ZONED = re.compile(rf"{_TIME.pattern}( ?(Z|[+-][0-9]{{2}}:?[0-9]{{2}}))?")
 
 
 def draw_map(
-    original: gpd.GeoDataFrame | Traces,
-    protected: gpd.GeoDataFrame | Traces | None = None,
+    original: Data,
+    protected: Data | None = None,
     *,
     users: Any = None,
     period: Any = None,
@@ -44,54 +53,51 @@ def draw_map(
     user: Name = ...,
     time: Name = ...,
 ) -> Map:
-    """Draw original and protected data on a map, with what an attacker finds in both.
+    """Draw original and protected data on a map, with the points of interest that an attack finds in both.
 
-    The map is for whoever holds the original data: it shows true locations, so it is not for publication. By default
-    it is complete in itself. Whoever opens it asks nobody for anything: a server of map tiles would learn which places
-    are looked at, and so where users live.
+    The map contains true locations: do not publish it. By default it contains all code and data it needs and sends no
+    requests, because a tile server would learn which places are viewed, and so where users live.
 
-    Layers are the original and the protected records, the points of interest found in the original, and which of them
-    are still found in the protected data (hit) or no longer (missed), and what is found there where none was (false).
-    Each can be switched off. A record or a point of interest says its user and time when pointed at.
+    The layers are the original and the protected records, the points of interest found in the original data, and those
+    that the attack still finds in the protected data (hit), no longer finds (missed), or finds only there (false).
+    Each layer can be hidden. Tooltips show the user and the time of a record or a point of interest.
 
     Parameters
     ----------
     original : geopandas.GeoDataFrame or Traces
         The original data.
     protected : geopandas.GeoDataFrame or Traces, optional
-        What became of it, under the same users. Without it the original alone is drawn.
+        The protected data, with the same user names. Without it only the original data is drawn.
     users : user key or list of them, optional
-        Whom to draw; everybody by default.
+        Users to draw; all by default.
     period : str or (start, end), optional
-        When: a day as '2008-05-18' (or a month, an hour, a minute; both that clocks show twice), or two times; read
-        in the zone of the data.
+        A day such as '2008-05-18' (or a month, an hour or a minute) or two times, in the time zone of the data. An
+        hour that occurs twice when clocks are set back is drawn twice.
     tiles : str, folium.TileLayer or xyzservices.TileProvider, optional
-        A background, such as "OpenStreetMap", or the address of a server of your own (as a folium.TileLayer, which
-        names its source). Its server learns which places are looked at. By default there is none.
+        A background such as "OpenStreetMap", or your own tile server as a folium.TileLayer with its attribution. The
+        server learns which places are viewed. The default is no background.
     offline : bool
-        Keep all code in the page. With False, folium's own comes from the network, which popups and icons that you
-        add to the map yourself may need.
+        Embed all code in the page. With False, the page loads folium's code from the network; popups and icons that
+        you add to the map may need it.
     slider : bool
-        Add a time slider that moves users, at most 20 traces.
+        Add a time slider that moves users along their traces, at most 20 of them.
     attack : PoiRetrieval or None
-        How points of interest are found and compared; with None there are none.
+        How to find and compare points of interest; None draws none.
     points : int
-        Records drawn in each layer at most, evenly taken. Where not all are drawn they are not joined by lines,
-        which would cut corners. Points of interest are drawn up to 1,000 in a layer; the legend counts all.
+        Maximum number of records per layer. Larger layers are thinned evenly and drawn without lines, which would cut
+        corners. Up to 1,000 points of interest are drawn per layer. The legend shows the full counts.
     user, time : column name, None or ...
         Columns of both frames; see `Traces.from_frame`.
 
     Returns
     -------
     folium.Map
-        Jupyter shows it; `save("map.html")` writes a file that opens by itself.
+        Jupyter displays it; `save("map.html")` writes a page that needs no other files.
 
     Raises
     ------
-    ImportError
-        If folium is not installed.
     TypeError, ValueError, KeyError
-        If a parameter is wrong, the data cannot be read, or the original lacks users of the protected data.
+        If a parameter is invalid, the data cannot be read, or the original lacks users of the protected data.
 
     Examples
     --------
@@ -100,25 +106,27 @@ def draw_map(
     >>> type(pg.draw_map(city, city.promesse.smooth(200))).__name__
     'Map'
     """
-    points, attack, slider = _checked(points, attack, slider, owner="map")
-    before, after, numbers = _chosen(original, protected, users=users, period=period, user=user, time=time, owner="map")
-    ground = Ground.of(before, after, numbers, most=points)
-    records = _record_layers(before, after, ground, most=points)
-    layers = records + _attacked(before, after, ground, attack)
-    corners, far = bounds_of(layers)
-    base = new_map(tiles=tiles, offline=check_flag(offline, name="offline", owner="map"), flat=ground.flat, owner="map")
-    times = _moving(before, after, records) if slider else _told(before)
-    remarks = [*_limited(period), *_remarks(records, points, far=far, flat=ground.flat), *times, _SECRET]
-    groups = _fill(base, layers, corners, remarks)
+    _check_parameters(points, attack, offline, owner="map")
+    slider = check_flag(slider, name="slider", owner="map")
+    before, after, numbers = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map")
     if slider:
         _check_few(before, after)
+    projection = Projection.of(before, after, numbers, most=points)
+    records = _record_layers(before, after, projection, most=points)
+    layers = records + _poi_layers(before, after, projection, attack)
+    corners, far = bounds_of(layers)
+    base = new_map(tiles=tiles, offline=offline, flat=projection.flat, owner="map")
+    times = _slider_remarks(before, after, records) if slider else _time_remarks(before)
+    remarks = [*_remarks(records, points, period, far=far, flat=projection.flat), *times, _WARNING]
+    groups = _add_layers(base, layers, corners, remarks)
+    if slider:
         Call("slider", [base, groups[: len(records)]], map_zone(before)).add_to(base)
     return base
 
 
 def draw_map_pair(
-    original: gpd.GeoDataFrame | Traces,
-    protected: gpd.GeoDataFrame | Traces,
+    original: Data,
+    protected: Data,
     *,
     users: Any = None,
     period: Any = None,
@@ -129,7 +137,7 @@ def draw_map_pair(
     user: Name = ...,
     time: Name = ...,
 ) -> Figure:
-    """Draw the original on the left and the protected data on the right; the two maps move together.
+    """Draw a map of the original data beside a map of the protected data; both always show the same area.
 
     Parameters
     ----------
@@ -139,11 +147,11 @@ def draw_map_pair(
     Returns
     -------
     branca.element.Figure
-        Jupyter shows it; `save("pair.html")` writes a file that opens by itself.
+        Jupyter displays it; `save("pair.html")` writes a page that needs no other files.
 
     Raises
     ------
-    ImportError, TypeError, ValueError, KeyError
+    TypeError, ValueError, KeyError
         As for `draw_map`.
 
     Examples
@@ -153,102 +161,181 @@ def draw_map_pair(
     >>> type(pg.draw_map_pair(city, city.promesse.smooth(200))).__name__
     'Figure'
     """
-    points, attack, _ = _checked(points, attack, False, owner="map_pair")
-    offline = check_flag(offline, name="offline", owner="map_pair")
-    before, after, numbers = _chosen(
+    _check_parameters(points, attack, offline, owner="map_pair")
+    before, after, numbers = _choose(
         original, protected, users=users, period=period, user=user, time=time, owner="map_pair"
     )
-    ground = Ground.of(before, after, numbers, most=points)
-    records = _record_layers(before, after, ground, most=points)
-    found = _attacked(before, after, ground, attack)
-    corners, far = bounds_of(records + found)
-    remarks = [*_limited(period), *_remarks(records, points, far=far, flat=ground.flat)]
+    projection = Projection.of(before, after, numbers, most=points)
+    records = _record_layers(before, after, projection, most=points)
+    pois = _poi_layers(before, after, projection, attack)
+    corners, far = bounds_of(records + pois)
+    remarks = _remarks(records, points, period, far=far, flat=projection.flat)
     figure = Figure()
     maps: list[Map] = []
-    for number, layers in enumerate(([records[0], *found[:1]], [*records[1:], *found[1:]])):
-        half = new_map(tiles=tiles, offline=offline, flat=ground.flat, owner="map_pair", figure=figure, half=number)
-        _fill(half, layers, corners, [*remarks, *([] if number else [*_told(before), _SECRET])])
+    for number, layers in enumerate(([records[0], *pois[:1]], [*records[1:], *pois[1:]])):
+        half = new_map(tiles=tiles, offline=offline, flat=projection.flat, owner="map_pair", figure=figure, half=number)
+        _add_layers(half, layers, corners, [*remarks, *([] if number else [*_time_remarks(before), _WARNING])])
         maps.append(half)
     Call("together", maps).add_to(figure)
     return figure
 
 
-_SECRET = "Shows true locations: not for publication."
-
-
-def _checked(points: Any, attack: Any, slider: Any, *, owner: str) -> tuple[int, PoiRetrieval | None, bool]:
+def _check_parameters(points: Any, attack: Any, offline: Any, *, owner: str) -> None:
     if attack is not None and not isinstance(attack, PoiRetrieval):
-        raise TypeError(invalid("attack", owner, "None or one such as pg.PoiRetrieval()", attack))
-    return (
-        check_integer(points, name="points", owner=owner, low=2),
-        attack,
-        check_flag(slider, name="slider", owner=owner),
-    )
+        raise TypeError(invalid("attack", owner, "None or an attack such as pg.PoiRetrieval()", attack))
+    check_integer(points, name="points", owner=owner, low=2)
+    check_flag(offline, name="offline", owner=owner)
 
 
-def _chosen(
+def _check_few(before: Traces, after: Traces | None) -> None:
+    most = max(len(before), 0 if after is None else len(after))
+    if most > MOST_TRACES:
+        raise ValueError(
+            f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {most:,}. "
+            "Choose some with users=[…]."
+        )
+
+
+def _choose(
     original: Any, protected: Any, *, users: Any, period: Any, user: Name, time: Name, owner: str
 ) -> tuple[Traces, Traces | None, dict[str, int]]:
-    """Traces of both data sets in the original's space, of the users and the period asked for; all users' numbers."""
+    """Return both data sets in the space of the original, for some users and a period, and all users' numbers."""
     before = as_traces(original, user=user, time=time)
     after = None if protected is None else pair_by_user(before, as_traces(protected, user=user, time=time)).protected
     numbers = {str(user): number for number, user in enumerate(before.users.tolist())}
-    return *chosen_traces(before, after, users=users, period=period, owner=owner), numbers
+    both = [before, *([] if after is None else [after])]
+    if users is not None:
+        chosen = _check_users(users, numbers, owner=owner)
+        both = [_of_users(traces, chosen) for traces in both]
+    if period is not None:
+        windows = _windows(period, before, owner=owner)
+        both = [_within(traces, windows) for traces in both]
+    return both[0], None if after is None else both[1], numbers
 
 
-def _record_layers(before: Traces, after: Traces | None, ground: Ground, *, most: int) -> list[Layer]:
+def _check_users(users: Any, numbers: dict[str, int], *, owner: str) -> list[str]:
+    """Return users as text; raise if some are not in the original data."""
+    if isinstance(users, str) or not isinstance(users, Iterable):
+        users = [users]
+    chosen = {str(user) for user in users}
+    missing = len(chosen - set(numbers))
+    if missing:
+        count = f"{missing:,} of {counted(len(chosen), 'user')}"
+        raise ValueError(f"The 'users' parameter of {owner}: {count} not found in the original data.")
+    return list(chosen)
+
+
+def _of_users(traces: Traces, users: list[str]) -> Traces:
+    kept = np.isin([str(user) for user in traces.users.tolist()], users)
+    return traces.select(np.repeat(kept, traces.counts))
+
+
+def _within(traces: Traces, windows: list[tuple[int, int]]) -> Traces:
+    """Return the records within any of the windows, in nanoseconds."""
+    inside = [(first <= traces.times) & (traces.times <= last) for first, last in windows]
+    return traces.select(np.logical_or.reduce(inside))
+
+
+def _windows(period: Any, original: Traces, *, owner: str) -> list[tuple[int, int]]:
+    """Return first and last nanosecond of a period, twice for a period that may occur twice."""
+    try:
+        if isinstance(period, str):
+            if not _TIME.fullmatch(period):
+                raise ValueError
+            span = pd.Period(period)
+            first, last = span.start_time, (span + 1).start_time.as_unit("ns") - pd.Timedelta(1, "ns")
+            return [
+                (_nanoseconds(first, original, second=second), _nanoseconds(last, original, second=second, back=True))
+                for second in (False, True)
+            ]
+        begin, end = (_nanoseconds(_as_timestamp(time), original) for time in period)
+        if end < begin:
+            raise ValueError
+    except (ValueError, TypeError, OverflowError):
+        rule = (
+            "a day such as '2008-05-18' (or a month, an hour or a minute) or two ascending times, "
+            "with a time zone only if the data has one"
+        )
+        raise ValueError(invalid("period", owner, rule, period)) from None
+    return [(begin, end)]
+
+
+def _as_timestamp(time: Any) -> pd.Timestamp:
+    """Return a timestamp of an ISO 8601 text, a date or a datetime; pandas would guess formats and accept numbers."""
+    if (isinstance(time, str) and _ZONED.fullmatch(time)) or isinstance(time, (date, np.datetime64)):
+        return pd.Timestamp(time)
+    raise ValueError
+
+
+def _nanoseconds(time: pd.Timestamp, traces: Traces, *, second: bool = False, back: bool = False) -> int:
+    """Return a time in nanoseconds; a time without a zone is in that of the traces.
+
+    Of a local time that occurs twice, the first or the `second` one is meant. A local time that does not exist moves
+    to the next one that does, or `back` to the previous one.
+    """
+    if pd.isna(time) or (traces.names.zone is None and time.tz is not None):
+        raise ValueError
+    if traces.names.zone is not None and time.tz is None:
+        missing: Literal["shift_backward", "shift_forward"] = "shift_backward" if back else "shift_forward"
+        time = time.tz_localize(traces.names.zone, ambiguous=not second, nonexistent=missing)
+    return int(time.as_unit("ns").value)
+
+
+def _record_layers(before: Traces, after: Traces | None, projection: Projection, *, most: int) -> list[Layer]:
     both = (("Original", before), ("Protected", after))
-    return [record_layer(traces, ground, most=most, kind=kind) for kind, traces in both if traces is not None]
+    return [record_layer(traces, projection, most=most, kind=kind) for kind, traces in both if traces is not None]
 
 
-def _attacked(before: Traces, after: Traces | None, ground: Ground, attack: PoiRetrieval | None) -> list[Layer]:
+def _poi_layers(
+    before: Traces, after: Traces | None, projection: Projection, attack: PoiRetrieval | None
+) -> list[Layer]:
     if attack is None:
         return []
     if after is None:
-        return [original_poi_layer(before, attack.index(before).content, ground)]
-    return poi_layers(align(before, after), ground, attack=attack)
+        return [original_poi_layer(before, attack.index(before).content, projection)]
+    return poi_layers(align(before, after), projection, attack=attack)
 
 
-def _remarks(records: list[Layer], points: int, *, far: bool, flat: bool) -> list[str]:
-    """What whoever looks at the map must know."""
+def _remarks(records: list[Layer], points: int, period: Any, *, far: bool, flat: bool) -> list[str]:
+    """Return what a reader must know of the drawn records."""
     remarks = []
-    if not all(layer.data["lines"] for layer in records):
-        remarks.append(f"At most {points:,} records of a layer are drawn, evenly taken; larger layers have no lines.")
+    if period is not None:
+        text = period if isinstance(period, str) else " to ".join(map(str, period))
+        remarks.append(f"Only records of this period are drawn: {text}.")
+    if not _all_drawn(records):
+        remarks.append(f"Layers of more than {points:,} records are thinned evenly and have no lines.")
     if far:
-        remarks.append("A few records lie far outside of this view.")
+        remarks.append("A few records are far outside this view.")
     beyond = 0 if flat else sum(int((np.abs(layer.places[:, 1]) > _EDGE).sum()) for layer in records)
     if beyond:
-        remarks.append(f"Drawn at the map's edge, {_EDGE:.2f}° north or south: {counted(beyond, 'record')} beyond it.")
+        verb = "is" if beyond == 1 else "are"
+        remarks.append(f"{counted(beyond, 'record')} beyond latitude {_EDGE:.2f}° {verb} drawn at the edge of the map.")
     return remarks
 
 
-def _limited(period: Any) -> list[str]:
-    """What must be known of a map of a period."""
-    if period is None:
-        return []
-    words = period if isinstance(period, str) else " to ".join(map(str, period))
-    return [f"Only records of a period are drawn: {words}."]
+def _all_drawn(records: list[Layer]) -> bool:
+    return all(layer.data["lines"] for layer in records)
 
 
-def _told(traces: Traces) -> list[str]:
-    """What must be known of the times that records tell."""
+def _time_remarks(traces: Traces) -> list[str]:
     zone = map_zone(traces)
-    return [f"Times are told in {zone}."] if zone and traces.records else []
+    return [f"Times are in {zone}."] if zone and traces.records else []
 
 
-def _moving(before: Traces, after: Traces | None, records: list[Layer]) -> list[str]:
-    """What must be known of the dots that a slider moves, if there are any."""
+def _slider_remarks(before: Traces, after: Traces | None, records: list[Layer]) -> list[str]:
+    """Explain the dots that the slider moves, if there are any."""
     if not any(len(layer.places) for layer in records):
         return []
     zone = map_zone(before)
     dots = f"Large dots: users at this time{f' ({zone})' if zone else ''}"
-    remarks = [f"{dots}." if after is None else f"{dots}; dashes join both."]
-    if not all(layer.data["lines"] for layer in records):
-        remarks.append("They move straight from one drawn record to the next.")
+    remarks = [f"{dots}." if after is None else f"{dots}; dashes connect original and protected."]
+    if not _all_drawn(records):
+        remarks.append("Dots move in straight lines between drawn records.")
     return remarks
 
 
-def _fill(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:
+def _add_layers(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:
+    """Add layers, legend and remarks to a map; return the groups of the layers."""
     groups = [FeatureGroup(name=layer.label) for layer in layers]
     for group, layer in zip(groups, layers, strict=True):
         Call(layer.function, [group], layer.data).add_to(group)
@@ -261,12 +348,3 @@ def _fill(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: l
     if layers[0].name.startswith("Original"):
         Call("below", [base, groups[0]]).add_to(base)
     return groups
-
-
-def _check_few(before: Traces, after: Traces | None) -> None:
-    most = max(len(before), 0 if after is None else len(after))
-    if most > MOST_TRACES:
-        raise ValueError(
-            f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {most:,}. "
-            "Choose some with users=[…]."
-        )

@@ -1,4 +1,4 @@
-"""What maps are made of in the browser: elements for folium, with everything that they need in the page itself."""
+"""Building blocks of map pages for folium; a page contains all code and data that it needs."""
 
 import base64
 import copy
@@ -9,21 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-try:
-    from branca.element import Element, Figure, MacroElement
-    from folium import FeatureGroup, LayerControl, Map, TileLayer
-    from folium.template import Template
-except ImportError as error:
-    raise ImportError(
-        'Maps need folium, which is not installed. Get it with: pip install "promesse-geo[notebooks]"'
-    ) from error
+from branca.element import Element, Figure, MacroElement
+from folium import FeatureGroup, LayerControl, Map, TileLayer
+from folium.template import Template
 
 from promesse_geo.messages import invalid
 
 __all__ = ["Assets", "Call", "FeatureGroup", "Figure", "LayerControl", "Map", "literal", "new_map"]
 
-_VIEW = Path(__file__).parent
-_SURROGATES = range(0xD800, 0xE000)  # which no file can hold
+_FOLDER = Path(__file__).parent
+_SURROGATES = range(0xD800, 0xE000)  # no encoding of files has them
 _UNSAFE = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&'{}%#\u2028\u2029"), *_SURROGATES)}
 
 
@@ -34,7 +29,7 @@ def literal(data: Any) -> str:
 
 
 class Assets(MacroElement):
-    """The styles and the code of the maps, inside the page: Leaflet with its licence, where asked for, and our own."""
+    """Styles and code of the maps, embedded in the page: our own and, on request, Leaflet with its licence."""
 
     _template = Template("""
         {% macro header(this, kwargs) %}
@@ -51,7 +46,7 @@ class Assets(MacroElement):
 
 
 class Call(MacroElement):
-    """A call of one of our functions in the browser, with elements and data as its arguments."""
+    """A call of a function of maps.js, with elements and data as its arguments."""
 
     _template = Template("""
         {% macro script(this, kwargs) %}
@@ -67,7 +62,7 @@ class Call(MacroElement):
         self.function, self.elements, self.data = function, elements, data
 
     def arguments(self) -> str:
-        """Return the arguments as JavaScript: names of elements (or lists of them), then the data if there is any."""
+        """Return the arguments as JavaScript: the names of elements (or lists of them), then the data if not None."""
         named = [
             element.get_name()
             if isinstance(element, MacroElement)
@@ -80,22 +75,27 @@ class Call(MacroElement):
 def new_map(
     *, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure | None = None, half: int | None = None
 ) -> Map:
-    """Return a map without layers, which asks nobody for anything unless tiles are given or it is not offline.
+    """Return a map without layers, which sends no requests unless it has tiles or is not offline.
 
     Parameters
     ----------
     tiles : str, folium.TileLayer, xyzservices.TileProvider or None
         The background.
     offline : bool
-        Whether Leaflet comes from this package rather than from the network.
+        Whether to embed Leaflet instead of loading it from the network.
     flat : bool
-        Whether places are metres of a plane rather than degrees.
+        Whether coordinates are metres of a plane instead of degrees.
     owner : str
-        Whose parameters these are, for an error.
+        The function whose parameters these are, for error messages.
     figure : branca.element.Figure, optional
-        The page; one of its own by default.
+        The page; a new one by default.
     half : int, optional
-        0 for the left half of the page, 1 for the right one.
+        0 for the left half of the page, 1 for the right half.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `tiles` is invalid, or does not fit a flat map.
     """
     options: dict[str, Any] = {"maxZoom": 20, "zoomSnap": 0.25} if tiles is None else {}
     place: dict[str, Any] = {} if half is None else {"width": "50%", "left": f"{50 * half}%", "position": "absolute"}
@@ -103,7 +103,7 @@ def new_map(
         options["minZoom"] = -12
     crs = "Simple" if flat else "EPSG3857"
     if flat and tiles is not None and not isinstance(tiles, TileLayer):
-        rule = "None or a folium.TileLayer of your own: the data are metres of a plane without a place on the globe"
+        rule = "None or a folium.TileLayer for data in metres of a plane without a position on the globe"
         raise ValueError(invalid("tiles", owner, rule, tiles))
     try:
         if tiles is not None and not tiles:
@@ -112,46 +112,45 @@ def new_map(
     except (ValueError, AttributeError, TypeError):
         if tiles is None:
             raise
-        rule = "the name of a background that folium knows, such as 'OpenStreetMap', a folium.TileLayer or a provider"
+        rule = "the name of a background in folium such as 'OpenStreetMap', a folium.TileLayer or a TileProvider"
         kind = ValueError if isinstance(tiles, str) else TypeError
         raise kind(invalid("tiles", owner, rule, tiles)) from None
     if offline:
         base.default_js, base.default_css = [], []
     page = figure or Figure()
     page.add_child(base)
-    if not any(isinstance(child, Assets) for child in page._children.values()):
+    if not half:
         page.add_child(Assets(leaflet=offline), index=0)
     return base
 
 
 def _unattached(tiles: Any) -> Any:
-    """A layer like the given one, which may stand on another map already, and can stand on one alone."""
+    """Return a copy of a layer that belongs to no map: a layer can belong to one map only."""
     if not isinstance(tiles, TileLayer):
         return tiles
-    own = copy.copy(tiles)
-    fresh = Element()
-    own._id, own._parent, own._children = fresh._id, None, fresh._children
-    return own
+    layer = copy.copy(tiles)
+    Element.__init__(layer)  # sets a new identifier, no parent and no children
+    return layer
 
 
 @cache
 def _text(name: str) -> str:
-    return (_VIEW / name).read_text(encoding="utf-8")
+    return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 @cache
 def _leaflet_style() -> str:
-    """Leaflet's style with its pictures inside."""
+    """Return Leaflet's style sheet with its images embedded."""
 
-    def inside(found: re.Match[str]) -> str:
-        picture = base64.b64encode((_VIEW / "leaflet" / found[1]).read_bytes()).decode()
-        return f"url(data:image/png;base64,{picture})"
+    def embed(match: re.Match[str]) -> str:
+        image = base64.b64encode((_FOLDER / "leaflet" / match[1]).read_bytes()).decode()
+        return f"url(data:image/png;base64,{image})"
 
-    return re.sub(r"url\((images/[^)]*)\)", inside, _text("leaflet/leaflet.css"))
+    return re.sub(r"url\((images/[^)]*)\)", embed, _text("leaflet/leaflet.css"))
 
 
 @cache
 def _leaflet_code() -> str:
-    """Leaflet under its licence, without the address of a file that is not there."""
+    """Return Leaflet with its licence, without the reference to a source map that does not exist."""
     code = _text("leaflet/leaflet.js").partition("//# sourceMappingURL")[0]
     return f"/*!\nLeaflet 1.9.4\n{_text('leaflet/LICENSE')}*/\n{code}"

@@ -1,4 +1,4 @@
-"""Tables in plain text, for the terminal."""
+"""Tables as plain text for the terminal, and values as short text."""
 
 import textwrap
 
@@ -10,18 +10,18 @@ from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
 
 _LONGEST_NAME = 60
-_LEAST_ROOM = 40  # characters for a reason, however narrow the terminal
+_NARROWEST = 40  # characters for a reason, even in a narrower terminal
 
 
 def description(traces: Traces) -> str:
-    """Return the figures of the paper's Table I as lines of text."""
-    figures = describe(traces)
+    """Return the summary of the paper's Table I as lines of text."""
+    summary = describe(traces)
     rows = {
-        "records": f"{figures['records']:,}",
-        "traces": f"{figures['traces']:,}",
-        "mean duration": span(figures["mean_duration"]),
-        "longest duration": span(figures["longest_duration"]),
-        "sampling interval": span(figures["sampling_interval"]),
+        "records": f"{summary['records']:,}",
+        "traces": f"{summary['traces']:,}",
+        "mean duration": span(summary["mean_duration"]),
+        "longest duration": span(summary["longest_duration"]),
+        "sampling interval": span(summary["sampling_interval"]),
         "distances": f"on the {traces.space.name}",
         "CRS": traces.space.crs.name,
         "times": zone_name(traces) or "without zone",
@@ -31,41 +31,41 @@ def description(traces: Traces) -> str:
 
 
 def zone_name(traces: Traces) -> str:
-    """Return the name by which everybody knows the zone of the times; empty where there is none."""
+    """Return the IANA name or the offset of the time zone of the data; "UTC" if it has none, "" without a zone."""
     if traces.names.zone is None:
         return ""
     try:
-        return str(pa.lib.tzinfo_to_string(traces.names.zone))
-    except (pa.ArrowException, TypeError, ValueError, LookupError):  # no name but, perhaps, the path of a file
+        return str(pa.timestamp("ns", tz=traces.names.zone).tz)
+    except (pa.ArrowException, TypeError, ValueError, LookupError):  # a zone from a file has no name
         return "UTC"
 
 
 def shortened(name: object) -> str:
-    """Return a name as it is, or its beginning where it would take too much room on a map or in a figure."""
+    """Return a name, cut to 60 characters for maps and figures."""
     text = str(name)
     return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"
 
 
 def comparison(original: Traces, protected: Traces) -> str:
-    """Return what changed between two data sets as lines of text."""
+    """Compare two data sets in lines of text."""
     rows = [("", "original", "protected")]
-    rows += zip(("records", "traces", "spacing", "interval"), _figures(original), _figures(protected), strict=True)
+    rows += zip(("records", "traces", "spacing", "interval"), _cells(original), _cells(protected), strict=True)
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
 
 
 def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
-    """Return the findings of the check before publishing as lines of text, whose reasons are wrapped to a width."""
+    """Return the findings of the checks before publication as lines of text, with reasons wrapped to a width."""
     columns = [table[name].tolist() for name in ("verdict", "test", "reason")]
     first, second = (max(map(len, column)) for column in columns[:2])
     lines = []
     for verdict, test, reason in zip(*columns, strict=True):
         start = f"{verdict:<{first}}  {test:<{second}}  "
-        room = len(reason) + 1 if width is None else max(width - len(start), _LEAST_ROOM)
+        available = len(reason) + 1 if width is None else max(width - len(start), _NARROWEST)
         lines += textwrap.wrap(
             start + reason,
-            len(start) + room,
+            len(start) + available,
             subsequent_indent=" " * len(start),
             break_long_words=False,
             break_on_hyphens=False,
@@ -74,14 +74,15 @@ def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
 
 
 def measures(table: pd.DataFrame) -> str:
-    """Return what metrics found as lines of text."""
-    rows = [(f"{value:,.2f} {unit}", metric) for metric, value, unit in table.itertuples(index=False)]
-    width = max(len(figure) for figure, _ in rows)
-    return "\n".join(f"{figure:>{width}}  {metric}" for figure, metric in rows)
+    """Return the results of metrics as lines of text."""
+    columns = (table[name].tolist() for name in ("metric", "value", "unit"))
+    rows = [(f"{value:,.2f} {unit}", metric) for metric, value, unit in zip(*columns, strict=True)]
+    width = max(len(value) for value, _ in rows)
+    return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
 
 
 def span(duration: pd.Timedelta) -> str:
-    """Return a duration in the unit that reads best."""
+    """Return a duration in seconds, minutes, hours or days, whichever is easiest to read."""
     if pd.isna(duration):
         return "none"
     seconds = duration.total_seconds()
@@ -91,7 +92,7 @@ def span(duration: pd.Timedelta) -> str:
     return f"{seconds:.1f} s"
 
 
-def _figures(traces: Traces) -> tuple[str, str, str, str]:
+def _cells(traces: Traces) -> tuple[str, str, str, str]:
     distances, intervals = steps(traces)
     return (
         f"{traces.records:,}",
@@ -102,7 +103,7 @@ def _figures(traces: Traces) -> tuple[str, str, str, str]:
 
 
 def steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
-    """Distance (m) and time (ns) between consecutive records of a trace."""
+    """Return distance (m) and time (ns) between consecutive records of the same trace, each of shape (steps,)."""
     inside = np.diff(traces.trace_numbers) == 0
     chords = np.linalg.norm(np.diff(traces.points, axis=0)[inside], axis=1)
     return traces.space.metres(chords), np.diff(traces.times)[inside]

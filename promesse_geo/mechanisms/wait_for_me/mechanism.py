@@ -3,10 +3,10 @@
 import hashlib
 import math
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -93,6 +93,8 @@ class WaitForMe(Mechanism):
     >>> len(safe), report.trash
     (6, 0)
     """
+
+    units: ClassVar[Mapping[str, str]] = {"delta": "m"}
 
     k: int = 2
     delta: float = 200.0

@@ -1,4 +1,4 @@
-/* What the maps of Promesse Geo do in the browser. Texts from the data reach the page as text nodes alone. */
+/* Maps of Promesse Geo in the browser. Texts from the data enter the page only as text nodes. */
 const promesse = (() => {
   "use strict";
 
@@ -7,7 +7,7 @@ const promesse = (() => {
     return steps.map((step) => (sum += step) / scale);
   };
 
-  /* One user after the other: places, seconds since 1970 if known, and for stays the seconds of departure. */
+  /* Unpack one track per user: places, seconds since 1970 if known, and for stays the seconds of departure. */
   const tracks = (data) => {
     const [x, y] = [sums(data.x, data.scale), sums(data.y, data.scale)];
     const [times, ends] = [sums(data.times, 1), sums(data.ends, 1)];
@@ -35,7 +35,7 @@ const promesse = (() => {
     }
   };
 
-  const words = (lines) => {
+  const textBox = (lines) => {
     const box = document.createElement("div");
     for (const line of lines.filter((each) => each !== undefined)) {
       box.appendChild(document.createElement("div")).textContent = line;
@@ -43,23 +43,22 @@ const promesse = (() => {
     return box;
   };
 
-  const explain = (group) => {
-    const lines = (layer) => words(layer.options.lines());
+  const bindTexts = (group) => {
+    const lines = (layer) => textBox(layer.options.lines());
     group.bindTooltip(lines, { direction: "auto" }).bindPopup(lines);
   };
 
-  /* The copy of a place that is nearest to another, on a map that repeats itself (or not, around being 0): itself if
-     it is half a turn away. */
-  const beside = (other, [height, x], around) => {
+  /* The copy of a place that is nearest to another place, on a map that repeats with a period (0: it does not). */
+  const nearest = (other, [height, x], period) => {
     const away = other[1] - x;
-    return [height, around ? x + around * Math.sign(away) * Math.ceil(Math.abs(away) / around - 0.5) : x];
+    return [height, period ? x + period * Math.sign(away) * Math.ceil(Math.abs(away) / period - 0.5) : x];
   };
 
-  /* A track in pieces, none of which goes back across the whole map. */
-  const pieces = (places, around) => {
+  /* Split a track into pieces, none of which crosses the whole map. */
+  const pieces = (places, period) => {
     const all = [];
     places.forEach((place, i) => {
-      if (i && beside(places[i - 1], place, around)[1] === place[1]) all[all.length - 1].push(place);
+      if (i && nearest(places[i - 1], place, period)[1] === place[1]) all[all.length - 1].push(place);
       else all.push([place]);
     });
     return all;
@@ -67,11 +66,11 @@ const promesse = (() => {
 
   const records = (group, data) => {
     const time = clock(data.zone);
-    group.promesse = { colour: data.colour, around: data.around, tracks: tracks(data) };
+    group.promesse = { colour: data.colour, period: data.period, tracks: tracks(data) };
     if (data.lines) {
       for (const { places } of group.promesse.tracks) {
         const style = { color: data.colour, weight: data.width, opacity: data.shade, interactive: false };
-        L.polyline(pieces(places, data.around), style).addTo(group);
+        L.polyline(pieces(places, data.period), style).addTo(group);
       }
     }
     for (const { user, places, times } of group.promesse.tracks) {
@@ -85,7 +84,7 @@ const promesse = (() => {
         }).addTo(group);
       });
     }
-    explain(group);
+    bindTexts(group);
   };
 
   const pois = (group, data) => {
@@ -98,20 +97,20 @@ const promesse = (() => {
         L.marker(place, { icon, keyboard: false, zIndexOffset: data.rank, lines }).addTo(group);
       });
     }
-    explain(group);
+    bindTexts(group);
   };
 
-  /* The original records stay below the protected ones, however often layers come and go. */
+  /* Keep the original records below the protected ones when layers are hidden and shown again. */
   const below = (map, group) =>
     map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
 
-  /* Scale, remarks, and a view of the corners (south-west, north-east) that neither legend nor remarks cover.
-     A legend that would lie on the zoom buttons opens when it is pointed at. */
+  /* Add scale and remarks, and show the corners (south-west, north-east) where neither legend nor remarks cover them.
+     A legend that would cover the zoom buttons opens on hover. */
   const furnish = (map, control, { corners, closest, remarks }) => {
     const container = map.getContainer();
     L.control.scale({ imperial: false }).addTo(map);
     const note = L.control({ position: "bottomright" });
-    note.onAdd = () => L.Util.extend(words(remarks), { className: "promesse-note" });
+    note.onAdd = () => L.Util.extend(textBox(remarks), { className: "promesse-note" });
     if (remarks.length) note.addTo(map);
     if (control.getContainer().offsetWidth + 60 > map.getSize().x) {
       control.options.collapsed = true;
@@ -119,30 +118,30 @@ const promesse = (() => {
     }
     if (corners) {
       const legend = container.querySelector(".leaflet-control-layers");
-      const said = (container.querySelector(".promesse-note") || legend).getBoundingClientRect();
-      const below = remarks.length ? Math.ceil(container.getBoundingClientRect().bottom - said.top) : 0;
+      const remarksBox = (container.querySelector(".promesse-note") || legend).getBoundingClientRect();
+      const below = remarks.length ? Math.ceil(container.getBoundingClientRect().bottom - remarksBox.top) : 0;
       const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, 45] };
-      const widest = Math.max(legend.offsetWidth, Math.ceil(said.width));
-      const beside = { ...padding, paddingBottomRight: [widest + 20, 45] };
-      const under = {
+      const widest = Math.max(legend.offsetWidth, Math.ceil(remarksBox.width));
+      const besideLegend = { ...padding, paddingBottomRight: [widest + 20, 45] };
+      const belowLegend = {
         paddingTopLeft: [50, legend.offsetHeight + 20],
         paddingBottomRight: [25, Math.max(45, below + 20)],
       };
-      const room = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
+      const zoom = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
         const taken = L.point(left + right, top + bottom);
         const { x, y } = map.getSize().subtract(taken);
         return Math.min(x, y) < 60 ? -Infinity : map.getBoundsZoom(corners, false, taken);
       };
-      const free = [beside, under].sort((one, other) => room(other) - room(one));
-      map.fitBounds(corners, { maxZoom: closest, ...[...free, padding].find((each) => room(each) > -Infinity) });
+      const layouts = [besideLegend, belowLegend].sort((one, other) => zoom(other) - zoom(one));
+      map.fitBounds(corners, { maxZoom: closest, ...[...layouts, padding].find((each) => zoom(each) > -Infinity) });
     } else {
       const empty = container.appendChild(document.createElement("div"));
-      Object.assign(empty, { className: "promesse-empty", textContent: "There are no records to draw." });
+      Object.assign(empty, { className: "promesse-empty", textContent: "No records to draw." });
     }
   };
 
-  /* Where a track is at a moment, between its records; nowhere before the first and after the last. */
-  const at = ({ places, times, around }, moment) => {
+  /* The place of a track at a time, interpolated between records; null before the first and after the last. */
+  const placeAt = ({ places, times, period }, moment) => {
     const last = times.length - 1;
     if (last < 0 || moment < times[0] || moment > times[last]) return null;
     let [low, high] = [0, last];
@@ -152,7 +151,7 @@ const promesse = (() => {
       else high = middle;
     }
     const passed = times[high] > times[low] ? (moment - times[low]) / (times[high] - times[low]) : 0;
-    const to = beside(places[low], places[high], around);
+    const to = nearest(places[low], places[high], period);
     return places[low].map((from, axis) => from + passed * (to[axis] - from));
   };
 
@@ -171,15 +170,15 @@ const promesse = (() => {
       now.clearLayers();
       const places = new Map();
       for (const { user, colour, ...track } of all) {
-        const place = at(track, moment);
+        const place = placeAt(track, moment);
         if (!place) continue;
         if (places.has(user)) {
-          const line = [places.get(user), beside(places.get(user), place, track.around)];
+          const line = [places.get(user), nearest(places.get(user), place, track.period)];
           L.polyline(line, { renderer, className: "promesse-apart", weight: 2, dashArray: "4 5" }).addTo(now);
         }
         places.set(user, place);
         const style = { renderer, className: "promesse-moving", color: "#fff", weight: 2, fillColor: colour, fillOpacity: 1 };
-        L.circleMarker(place, { ...style, radius: 8 }).bindTooltip(() => words([user])).addTo(now);
+        L.circleMarker(place, { ...style, radius: 8 }).bindTooltip(() => textBox([user])).addTo(now);
       }
     };
     const control = L.control({ position: "bottomleft" });
@@ -234,7 +233,7 @@ const promesse = (() => {
     follow(one, other);
     follow(other, one);
     const [wide, near] = one.getZoom() <= other.getZoom() ? [one, other] : [other, one];
-    near.setView(wide.getCenter(), wide.getZoom(), { reset: true }); // else by whole pixels
+    near.setView(wide.getCenter(), wide.getZoom(), { reset: true }); // without reset Leaflet pans by whole pixels
     other.getContainer().classList.add("promesse-pair");
   };
 
