@@ -1,4 +1,4 @@
-"""Figures by what they hold: panels, words, points."""
+"""Figures of original and protected data: overview, spatial error, speeds, intervals, and space over time."""
 
 import io
 
@@ -6,15 +6,13 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import rcParams, style
+from matplotlib import style
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
 import promesse_geo as pg
-from promesse_geo.plot import colours
-from promesse_geo.plot.comparisons import beside_paper, trade_off
-from promesse_geo.plot.figures import overview
+from promesse_geo.plot import colours, intervals, overview, space_time, spatial_error, speeds
 
 METRES = "EPSG:32631"
 
@@ -43,7 +41,7 @@ def panels_of(data, **named):
 
 
 @pytest.mark.parametrize("crs", [METRES, "EPSG:4326", "EPSG:3857", "EPSG:2154"])
-def test_three_panels_show_records_samples_and_what_is_published(crs):
+def test_three_panels_show_records_samples_and_published_points(crs):
     frame = winding(crs=crs)
     original, sampled, published = map(points_of, panels_of(frame, epsilon=200))
     safe = pg.Promesse(200).protect(frame)
@@ -61,10 +59,10 @@ def test_consecutive_points_are_epsilon_apart_in_the_drawing(epsilon, crs):
 
 
 @pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
-def test_the_records_are_drawn_in_kilometres_east_and_north(crs):
+def test_records_are_drawn_in_kilometres_east_and_north(crs):
     original = points_of(panels_of(winding(crs=crs))[0])
     metres = winding().get_coordinates().to_numpy()
-    # the globe is no sphere: degrees of longitude differ by 3 m in a kilometre
+    # the Earth is not a sphere: degrees of longitude differ by 3 m in a kilometre
     assert original == pytest.approx((metres - metres.mean(axis=0)) / 1000, rel=0.004, abs=0.002)
 
 
@@ -98,7 +96,7 @@ def test_the_removed_ends_are_marked_and_explained():
     assert len({line.get_markersize() for line in marks.values()}) == 2
     (legend,) = right.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "record (deep colour: many in one place)",
+        "record (darker: many in one place)",
         "published point",
         "first point, removed",
         "last point, removed",
@@ -117,7 +115,7 @@ def test_places_are_ringed_and_named_in_each_panel(crs):
         assert rings.get_xydata() == pytest.approx(points_of(panels_of(frame)[0])[[0, -1]], abs=1e-6)
 
 
-def test_names_of_places_are_no_formulas_and_places_are_points():
+def test_names_of_places_are_shown_as_they_are():
     frame = winding()
     ends = frame.geometry.iloc[[0, -1]].set_axis(["$home", "_{$"])
     figure = overview(frame, places=ends)
@@ -125,15 +123,15 @@ def test_names_of_places_are_no_formulas_and_places_are_points():
     picture = io.BytesIO()
     figure.savefig(picture)
     assert picture.getvalue()
-    with pytest.raises(TypeError, match="'places' parameter of overview must be a GeoSeries of points"):
+    with pytest.raises(TypeError, match="'places' parameter of overview "):
         overview(frame, places=[1])
 
 
-def test_places_without_a_crs_or_with_an_extent_are_refused():
+def test_places_without_a_crs_or_with_an_area_are_refused():
     frame = winding()
     ends = frame.geometry.iloc[[0, -1]]
     for wrong, cure in ((ends.set_crs(None, allow_override=True), "set_crs"), (ends.buffer(5), "centroids")):
-        with pytest.raises(ValueError, match=f"'places' parameter of overview must be a GeoSeries of points.*{cure}"):
+        with pytest.raises(ValueError, match=f"'places' parameter of overview.*{cure}"):
             overview(frame, places=wrong)
 
 
@@ -143,56 +141,10 @@ def test_long_names_of_places_are_cut():
     assert [text.get_text() for text in figure.axes[0].texts] == ["p" * 60 + "…"]
 
 
-def test_on_a_dark_ground_marks_and_words_are_seen():
-    frame = winding()
-    with style.context("dark_background"):
-        panel = overview(frame, places=frame.geometry.iloc[:1].set_axis(["home"])).axes[-1]
-        axes = trade_off(results_of([f"Kind{n}(epsilon=1)" for n in range(6)], range(6), range(6)))
-        marks = [line for line in panel.lines if line.get_fillstyle() == "none"]
-        assert [to_hex(line.get_color()) for line in marks] == ["#ffffff"] * 3
-        lines = {to_hex(line.get_color()) for line in axes.lines}
-        assert len(lines) == 6
-        assert "#ffffff" in lines
-        assert "#000000" not in lines
-        for text in (*panel.texts, *axes.texts):
-            (effect,) = text.get_path_effects()
-            assert to_hex(effect._gc["foreground"]) == "#000000"
-            assert to_hex(text.get_color()) != "#000000"
-
-
-def test_a_mechanism_without_a_number_is_named_in_a_warning():
-    mechanisms = ["Promesse(epsilon=100)", "Other(epsilon=1)", "Third(epsilon=1)"]
-    with pytest.warns(UserWarning, match=r"No number for both metrics.*: 'Other\(epsilon=1\)' and 'Third\(eps") as told:
-        axes = trade_off(results_of(mechanisms, [3, np.nan, 4], [1, 2, np.inf]))
-    assert len(told) == 1
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Promesse, ε in m"]
-    assert len(axes.texts) == 1
-    with pytest.warns(UserWarning, match="No number for both metrics"):
-        axes = trade_off(results_of(mechanisms, [np.nan] * 3, [1, 2, 3]))
-    assert boxes(axes) == []
-
-
-def test_a_trade_off_is_drawn_on_axes_with_x_and_y_alone():
-    results = results_of(["Promesse(epsilon=100)"], [1], [1])
-    with pytest.raises(TypeError, match="'ax' parameter of trade_off must be axes of matplotlib"):
-        trade_off(results, ax=5)
-
-
-def test_long_rows_beside_the_paper_are_cut():
-    row = {"paper": 2.0, "spread": 0.1, "ratio": 0.5, "unit": "%", "ours": 1.0}
-    axes = beside_paper(pd.DataFrame([{"row": "r" * 90, **row}, {"row": "$short", **row}]))
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["r" * 60 + "…", "$short"]
-
-
-def test_long_kinds_of_mechanisms_are_cut():
-    axes = trade_off(results_of([f"{'K' * 90}(epsilon=1)", "Promesse(epsilon=1)"], [1, 2], [1, 2]))
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["K" * 60 + "…", "Promesse, ε in m"]
-
-
 def test_colours_are_those_of_the_package_and_differ_in_lightness():
     drawn = [line for axes in panels_of(winding()) for line in axes.lines if line.get_marker() == "o"]
-    wanted = [colours.ORIGINAL, colours.PROTECTED, colours.PROTECTED]
-    assert [to_hex(line.get_color()).upper() for line in drawn] == wanted
+    expected = [colours.ORIGINAL, colours.PROTECTED, colours.PROTECTED]
+    assert [to_hex(line.get_color()).upper() for line in drawn] == expected
     assert [line.get_alpha() for line in drawn] == [0.3, 1, 1]
 
 
@@ -210,10 +162,10 @@ def test_panels_have_one_scale_and_hold_everything():
             assert y.max() < high
 
 
-@pytest.mark.parametrize("way", ["east", "north"])
-def test_a_straight_way_gets_a_panel_that_can_be_read(way):
+@pytest.mark.parametrize("direction", ["east", "north"])
+def test_a_straight_path_gets_a_panel_that_is_not_too_flat(direction):
     along, still = 5e5 + 40 * np.arange(100.0), np.full(100, 5e5)
-    panel = panels_of(walk_of(along, still) if way == "east" else walk_of(still, along))[0]
+    panel = panels_of(walk_of(along, still) if direction == "east" else walk_of(still, along))[0]
     width, height = np.ptp(panel.get_xlim()), np.ptp(panel.get_ylim())
     assert max(width, height) == pytest.approx(2.5 * min(width, height))
 
@@ -228,38 +180,78 @@ def test_the_picture_can_be_made(crs):
 
 def test_the_trace_is_chosen_by_its_number():
     frame = pd.concat([winding(user="b"), winding(user="a").iloc[:80]])
-    assert [len(points_of(panels_of(frame, trace=number)[0])) for number in (0, 1)] == [80, 150]
-    traces = pg.Traces.from_frame(frame)
-    assert len(points_of(panels_of(traces, trace=1)[0])) == 150
-    for number in (2, 99):
-        with pytest.raises(ValueError, match=f"There is no trace {number}: 2 traces, counted from 0"):
-            overview(frame, trace=number)
-    with pytest.raises(ValueError, match="'trace' parameter of overview must be a whole number of at least 0"):
-        overview(frame, trace=-1)
+    for data in (frame, pg.Traces.from_frame(frame)):
+        assert [len(points_of(panels_of(data, trace=number)[0])) for number in (0, 1)] == [80, 150]
 
 
-def test_columns_can_be_named():
-    frame = winding().rename(columns={"user": "cab", "time": "stamp"})
-    assert len(points_of(panels_of(frame, user="cab", time="stamp")[0])) == len(frame)
+def random_names(frame, *, seed) -> gpd.GeoDataFrame:
+    """The frame with its users renamed, and so in another order."""
+    users = frame.user.unique()
+    names = [f"{name:016x}" for name in np.random.default_rng(seed).permutation(len(users))]
+    return frame.assign(user=frame.user.map(dict(zip(users, names, strict=True))))
 
 
-def test_the_papers_marks_are_neither_original_nor_protected():
-    table = pd.DataFrame([{"row": "one", "paper": 1.0, "ours": 2.0, "spread": 0.1, "unit": "%"}])
-    axes = beside_paper(table)
-    assert {line.get_color() for line in axes.lines if line.get_label() == "paper"} == {rcParams["text.color"]}
+@pytest.fixture(scope="module")
+def some_short():
+    """Two traces that are long enough for 200 m and three that are not."""
+    traces = [winding(user=f"long-{n}") for n in range(2)] + [winding(user=f"short-{n}").iloc[:4] for n in range(3)]
+    return pd.concat(traces, ignore_index=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_by_default_the_first_trace_that_can_be_drawn_is_drawn(some_short, seed):
+    frame = random_names(some_short, seed=seed)
+    counts = frame.groupby("user").size()
+    first = int(np.flatnonzero(counts > 4)[0])
+    for axes in (panels_of(frame)[0], panels_of(frame, trace=first)[0]):
+        assert axes.get_title() == f"Original, trace {first}: {counts.iloc[first]} records"
+    protected = pg.Traces.from_frame(frame)
+    protected = protected.select(np.repeat(protected.counts > 4, protected.counts))
+    title = f"Trace {first} of 5, counted from 0: {counts.index[first]}"
+    assert space_time(frame, {"a": protected, "b": frame}).get_title() == title
+
+
+def test_a_trace_that_cannot_be_drawn_is_an_error_with_the_number_that_can(some_short):
+    for number, count in ((2, "2 of 5 traces"), (4, "2 of 5 traces")):
+        with pytest.raises(ValueError, match=f"trace={number} is too short.*{count}.*trace="):
+            overview(some_short, trace=number)
+    protected = some_short[some_short.user.str.startswith("long")]
+    with pytest.raises(ValueError, match=r"trace=3 is not in the protected data.*2 of 5 traces.*trace="):
+        space_time(some_short, protected, trace=3)
 
 
 @pytest.mark.parametrize("crs", [METRES, "EPSG:4326"])
-def test_a_trace_that_is_too_short_is_an_error_not_a_warning(crs):
-    with pytest.raises(ValueError, match=r"Trace 0 is too short to be protected with epsilon = 50000 m\. Take another"):
+def test_data_of_short_traces_cannot_be_drawn(crs):
+    with pytest.raises(ValueError, match=r"No trace is long enough.*50000 m"):
         overview(winding(crs=crs), epsilon=50_000)
     with pytest.raises(ValueError, match="too short"):
-        overview(winding(crs=crs).iloc[:1])
+        overview(winding(crs=crs).iloc[:1], trace=0)
 
 
-def test_a_data_set_without_traces_has_none_to_draw():
-    with pytest.raises(ValueError, match="There is no trace 0: 0 traces"):
-        overview(winding().iloc[:0])
+def test_data_without_traces_cannot_be_drawn():
+    frame = winding()
+    for draw in (lambda: overview(frame.iloc[:0]), lambda: space_time(frame.iloc[:0], frame.iloc[:0])):
+        with pytest.raises(ValueError, match="no traces"):
+            draw()
+    with pytest.raises(ValueError, match="no trace of the original"):
+        space_time(frame, frame.iloc[:0])
+
+
+@pytest.mark.parametrize("draw", [overview, lambda frame, **named: space_time(frame, frame, **named)])
+def test_the_trace_must_exist(draw):
+    frame = pd.concat([winding(user="b"), winding(user="a")])
+    for number in (2, 99):
+        with pytest.raises(ValueError, match=f"trace={number} does not exist.*2 traces"):
+            draw(frame, trace=number)
+    with pytest.raises(ValueError, match="'trace' parameter"):
+        draw(frame, trace=-1)
+    with pytest.raises(TypeError, match="'trace' parameter"):
+        draw(frame, trace="0")
+
+
+def test_columns_of_the_overview_can_be_named():
+    frame = winding().rename(columns={"user": "cab", "time": "stamp"})
+    assert len(points_of(panels_of(frame, user="cab", time="stamp")[0])) == len(frame)
 
 
 def test_a_single_point_is_drawn_as_well():
@@ -267,115 +259,266 @@ def test_a_single_point_is_drawn_as_well():
     assert (len(original), len(sampled), len(published)) == (2, 3, 1)
 
 
-def results_of(mechanisms, found, distortion) -> pd.DataFrame:
-    rows = [("PoiRetrieval()", found), ("RangeQueryDistortion()", distortion)]
-    return pd.concat(
-        pd.DataFrame({"dataset": "x", "mechanism": mechanisms, "metric": metric, "unit": "%", "value": values})
-        for metric, values in rows
+def test_on_a_dark_background_markers_and_words_are_visible():
+    frame = winding()
+    with style.context("dark_background"):
+        panel = overview(frame, places=frame.geometry.iloc[:1].set_axis(["home"])).axes[-1]
+        markers = [line for line in panel.lines if line.get_fillstyle() == "none"]
+        assert [to_hex(line.get_color()) for line in markers] == ["#ffffff"] * 3
+        (text,) = panel.texts
+        (effect,) = text.get_path_effects()
+        assert to_hex(effect._gc["foreground"]) == "#000000"
+        assert to_hex(text.get_color()) == "#ffffff"
+
+
+EVERY = pytest.mark.parametrize("draw", [spatial_error, speeds, intervals, space_time], ids=lambda draw: draw.__name__)
+
+
+def walk(x, *, minutes=None, y=None, user="a", crs="EPSG:32631") -> gpd.GeoDataFrame:
+    minutes = np.arange(len(x)) if minutes is None else minutes
+    times = pd.Timestamp("2024-03-04 08:00", tz="UTC") + pd.to_timedelta(minutes, unit="min")
+    y = np.zeros(len(x)) if y is None else y
+    points = gpd.points_from_xy(500_000 + np.asarray(x, float), 5_000_000 + np.asarray(y, float))
+    return gpd.GeoDataFrame({"user": user, "time": times}, geometry=points, crs="EPSG:32631").to_crs(crs)
+
+
+def commute(**named) -> gpd.GeoDataFrame:
+    """Half an hour at home, 6 km in half an hour, half an hour at work."""
+    return walk(np.concatenate((np.zeros(30), 200 * np.arange(30), np.full(30, 6000))), **named)
+
+
+def line_of(axes, label) -> np.ndarray:
+    (line,) = (line for line in axes.lines if line.get_label() == label)
+    return line.get_xydata()
+
+
+def share_at(axes, label, value) -> float:
+    """Percent of the records that a line shows to be at most `value`."""
+    x, share = line_of(axes, label).T
+    return float(share[x <= value].max(initial=0))
+
+
+def drawn(axes) -> bytes:
+    """The picture, for which every word and every axis must be one that can be drawn."""
+    picture = io.BytesIO()
+    axes.figure.savefig(picture)
+    return picture.getvalue()
+
+
+@EVERY
+def test_axes_are_named_with_their_units_and_the_legend_names_the_lines(draw):
+    frame = commute()
+    axes = draw(frame, {"smoothed": frame.promesse.smooth(200), "as it was": frame})
+    for label in (axes.get_xlabel(), axes.get_ylabel()):
+        assert label.endswith(("(m)", "(m/s)", "(s)", "(h)", "(km)", "(%)"))
+    drawn = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert drawn == (["original"] if draw is not spatial_error else []) + ["smoothed", "as it was"]
+
+
+@EVERY
+def test_lines_differ_in_colour_and_in_style(draw):
+    frame = commute()
+    axes = draw(frame, {str(number): frame for number in range(3)})
+    looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.lines]
+    assert len({colour for colour, *_ in looks}) == len(looks)
+    assert len({(style, marker) for _, style, marker in looks}) == len(looks)
+    first = [to_hex(colour).upper() for colour, *_ in looks[:2]]
+    assert first[-1 if draw is not spatial_error else 0] == colours.PROTECTED
+
+
+@EVERY
+def test_a_figure_is_drawn_on_the_given_axes_or_on_new_ones(draw):
+    frame = commute()
+    own = Figure().subplots()
+    assert draw(frame, frame.promesse.smooth(200), ax=own) is own
+    new = draw(frame, frame.promesse.smooth(200))
+    assert new is not own
+    stream = io.BytesIO()
+    new.figure.savefig(stream, dpi=40)
+    assert len(stream.getvalue()) > 1000
+
+
+@EVERY
+@pytest.mark.parametrize("crs", ["EPSG:32631", "EPSG:4326"])
+def test_frames_traces_and_any_crs_give_the_same_picture(draw, crs):
+    frame = commute()
+    safe = frame.promesse.smooth(200)
+    one = draw(frame, safe)
+    other = draw(pg.Traces.from_frame(frame.to_crs(crs)), pg.Traces.from_frame(safe.to_crs(crs)))
+    for line, same in zip(one.lines, other.lines, strict=True):
+        # the Earth is not a sphere: lengths differ by some per mille
+        assert line.get_xydata() == pytest.approx(same.get_xydata(), rel=0.004, abs=0.004)
+
+
+@EVERY
+def test_columns_can_be_named(draw):
+    frame = commute().rename(columns={"user": "cab", "time": "stamp"})
+    assert len(draw(frame, frame, user="cab", time="stamp").lines) == (1 if draw is spatial_error else 2)
+
+
+@pytest.mark.parametrize("draw", [spatial_error, speeds, intervals])
+def test_data_without_records_gives_an_empty_figure(draw):
+    nothing = commute().iloc[:0]
+    axes = draw(nothing, nothing)
+    for line in axes.lines:
+        assert len(line.get_xydata()) == 0
+    assert drawn(axes)
+
+
+@pytest.mark.parametrize("draw", [spatial_error, speeds, intervals, space_time])
+@pytest.mark.parametrize("records", [1, 2])
+def test_a_record_or_two_can_be_drawn(draw, records):
+    few = commute().iloc[:records]
+    assert drawn(draw(few, few))
+
+
+@EVERY
+def test_names_are_shown_as_they_are(draw):
+    frame, names = commute(), ["$a", "_b", "$c$", "\\$d", "__", "{e}^$"]
+    axes = draw(frame, dict.fromkeys(names, frame))
+    before = [] if draw is spatial_error else ["original"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == before + names
+    assert drawn(axes)
+
+
+@EVERY
+def test_lines_that_were_there_keep_their_names(draw):
+    axes = Figure().subplots()
+    axes.plot([1, 2], [1, 2], label="mine")
+    axes.plot([1, 2], [1, 2])
+    frame = commute()
+    draw(frame, {"a": frame, "b": frame}, ax=axes)
+    assert axes.get_legend().get_texts()[0].get_text() == "mine"
+    assert len(axes.get_legend().get_texts()) == 3 + (draw is not spatial_error)
+
+
+@EVERY
+def test_a_second_figure_on_the_same_axes_goes_on_with_other_colours(draw):
+    frame = commute()
+    axes = draw(frame, frame.promesse.smooth(200))
+    first = len(axes.lines)
+    draw(frame, {"again": frame, "more": frame}, ax=axes)
+    inks = [line.get_color() for line in axes.lines if line.get_label() != "original"]
+    assert inks == list(colours.SERIES[:3])
+    assert {line.get_color() for line in axes.lines if line.get_label() == "original"} <= {colours.ORIGINAL}
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == [line.get_label() for line in axes.lines]
+    assert len(names) == (5 if first == 2 else 3)
+
+
+def test_a_second_distribution_of_errors_does_not_cut_the_first_off():
+    frame = commute()
+    wide = walk(np.full(4, 3000.0), y=[0, 100, 200, 400])
+    axes = spatial_error(frame, wide)
+    right = axes.get_xlim()[1]
+    spatial_error(frame, walk(np.full(4, 3000.0), y=[0, 1, 2, 3]), ax=axes)
+    assert axes.get_xlim()[1] == right == pytest.approx(400, rel=0.05)
+    other = spatial_error(frame, walk(np.full(4, 3000.0), y=[0, 1, 2, 3]))
+    spatial_error(frame, wide, ax=other)
+    assert other.get_xlim()[1] == right
+    assert len(axes.get_legend().get_texts()) == 2
+
+
+@EVERY
+def test_invalid_data_and_axes_are_refused(draw):
+    frame, owner = commute(), draw.__name__
+    for wrong in ([frame], None, 5):
+        with pytest.raises(TypeError, match=f"'protected' parameter of {owner}"):
+            draw(frame, wrong)
+    with pytest.raises(ValueError, match=f"'protected' parameter of {owner}"):
+        draw(frame, {})
+    with pytest.raises(TypeError, match=f"'ax' parameter of {owner}"):
+        draw(frame, frame, ax=5)
+    with pytest.raises(ValueError, match=f"'ax' parameter of {owner}"):
+        draw(frame, frame, ax=Figure().subplots(subplot_kw={"projection": "polar"}))
+
+
+@pytest.mark.parametrize("draw", [speeds, intervals, space_time])
+def test_no_protected_data_may_be_named_original(draw):
+    frame = commute()
+    with pytest.raises(ValueError, match=f"'protected' parameter of {draw.__name__} must be .*'original'"):
+        draw(frame, {"original": frame.promesse.smooth(200)})
+
+
+@EVERY
+def test_long_names_are_cut(draw):
+    frame = commute(user="u" * 90)
+    axes = draw(frame, {"n" * 90: frame, "short": frame})
+    assert [text.get_text() for text in axes.get_legend().get_texts()][-2:] == ["n" * 60 + "…", "short"]
+    assert axes.get_title() == ("" if draw is not space_time else f"Trace 0 of 1, counted from 0: {'u' * 60}…")
+
+
+@EVERY
+def test_on_a_dark_background_every_line_is_visible(draw):
+    frame = commute()
+    with style.context("dark_background"):
+        axes = draw(frame, {str(number): frame for number in range(6)})
+        inks = [to_hex(line.get_color()) for line in axes.lines]
+    assert "#000000" not in inks
+    assert inks[-1] == "#ffffff"
+    assert len(set(inks)) == len(inks)
+
+
+def test_spatial_errors_are_shown_as_shares_of_records():
+    frame = commute()
+    aside = walk(np.full(4, 3000.0), y=[0, 10, 20, 400])
+    axes = spatial_error(frame, {"aside": aside, "exact": frame.promesse.smooth(200)})
+    assert [share_at(axes, "aside", metres) for metres in (1, 11, 21)] == pytest.approx([25, 50, 75], abs=0.2)
+    assert share_at(axes, "exact", 1e-3) == 100
+    low, high = axes.get_xlim()
+    assert low < 0
+    assert 20 < high <= 400
+
+
+def test_no_error_at_all_is_drawn_on_an_axis_of_a_metre():
+    frame = commute()
+    axes = spatial_error(frame, frame)
+    assert axes.get_xlim()[1] == 1
+    assert axes.get_legend() is None
+
+
+def test_promesse_has_one_speed_and_the_original_has_stops():
+    frame = commute()
+    axes = speeds(frame, frame.promesse.smooth(200))
+    assert share_at(axes, "original", 0.01) == pytest.approx(100 * 59 / 89, abs=0.2)
+    assert share_at(axes, "original", 3.4) == 100
+    constant = line_of(axes, "protected")[:1001, 0]
+    assert np.ptp(constant) < 1e-6 * constant.mean()
+    assert axes.get_xscale() == "log"
+
+
+def test_steps_without_time_have_no_speed():
+    frame = walk([0, 100, 200], minutes=[0, 0, 1])
+    axes = speeds(frame, frame)
+    assert line_of(axes, "original")[:, 0] == pytest.approx(np.full(1002, 100 / 60))
+
+
+def test_intervals_are_seconds_within_traces():
+    frame = pd.concat([walk(np.arange(4), minutes=[0, 1, 2, 4]), walk(np.arange(2), minutes=[60, 70], user="b")])
+    axes = intervals(frame, frame)
+    assert [share_at(axes, "original", seconds) for seconds in (59, 61, 121, 601)] == pytest.approx(
+        [0, 50, 75, 100], abs=0.2
     )
+    assert share_at(intervals(walk([0, 1], minutes=[0, 0]), frame), "original", 0.002) == 100
 
 
-def boxes(axes) -> list:
-    """Where the labels of a drawn figure are, in pixels."""
-    axes.figure.draw_without_rendering()
-    return [text.get_window_extent() for text in axes.texts]
+def test_a_trace_in_space_and_time_shows_stops_as_level_lines():
+    frame = pd.concat([commute(user="b"), walk([0, 1000, 3000], minutes=[0, 60, 120], user="a")])
+    hours, kilometres = line_of(space_time(frame, frame.promesse.smooth(100), trace=0), "original").T
+    assert (hours, kilometres) == (pytest.approx([0, 1, 2]), pytest.approx([0, 1, 3]))
+    axes = space_time(frame, frame.promesse.smooth(100), trace=1)
+    assert (np.diff(line_of(axes, "original")[:, 1]) == 0).sum() > 50
+    smoothed = np.diff(line_of(axes, "protected"), axis=0)
+    assert smoothed[:, 1] / smoothed[:, 0] == pytest.approx(np.full(len(smoothed), smoothed[0, 1] / smoothed[0, 0]))
 
 
-def test_labels_of_a_trade_off_are_apart_from_each_other_and_from_marks_and_edges():
-    mechanisms = [f"Promesse(epsilon={epsilon})" for epsilon in (50, 100, 150, 200, 300, 500)]
-    mechanisms += [f"GeoIndistinguishability(epsilon={epsilon})" for epsilon in (0.0115, 0.00896, 0.00693, 0.00347)]
-    distortion = [22, 27.6, 27.3, 27.7, 29.2, 31.8, 21.8, 27.8, 35.8, 67.5]
-    found = [36.3, 13.9, 17.2, 2.6, 0, 0, 0, 1.1, 0.9, 0]
-    axes = trade_off(results_of(mechanisms, found, distortion))
-    assert colours.ORIGINAL not in [line.get_color() for line in axes.lines]  # no mechanism looks like the original
-    labels = boxes(axes)
-    assert len(labels) == 10
-    for number, box in enumerate(labels):
-        assert not any(box.overlaps(other) for other in labels[:number])
-        assert axes.bbox.x0 < box.x0
-        assert box.x1 < axes.bbox.x1
-    marks = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines])
-    assert not any(box.contains(*mark) for box in labels for mark in marks)
-
-
-def test_metrics_of_one_name_are_not_mixed():
-    narrow = results_of(["Promesse(epsilon=100)"], [1], [20])
-    wide = narrow[narrow.metric.str.startswith("PoiRetrieval")].assign(metric="PoiRetrieval(diameter=1000)", value=10.0)
-    results = pd.concat([narrow, wide], ignore_index=True)
-    with pytest.raises(
-        ValueError, match=r"several metrics 'PoiRetrieval': 'PoiRetrieval\(.*\)' and 'PoiRetrieval\(dia"
-    ):
-        trade_off(results)
-    axes = trade_off(results, privacy="PoiRetrieval(diameter=1000)")
-    assert axes.lines[0].get_xydata().tolist() == [[20, 10]]
-    assert axes.get_ylabel() == "POI retrieval, F-score (%)"
-
-
-def test_a_parameter_that_ends_like_epsilon_is_another():
-    mechanisms = ["Two(start_epsilon=10.0, epsilon=100.0)", "Two(start_epsilon=20.0, epsilon=300.0)"]
-    axes = trade_off(results_of(mechanisms, [1, 2], [3, 4]))
-    assert [text.get_text() for text in axes.texts] == ["100", "300"]
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["Two, start_epsilon = 10.0", "Two, start_epsilon = 20.0"]
-
-
-def test_the_papers_marks_below_zero_are_drawn():
-    row = {"row": "a", "paper": -4.0, "spread": 0.0, "unit": "m"}
-    axes = beside_paper(pd.DataFrame([{**row, "ours": -5.0}, {**row, "ours": 2.0}]))
-    assert axes.get_xlim()[0] < -5 < 2 < axes.get_xlim()[1]
-
-
-def test_values_below_zero_are_within_the_axes():
-    axes = trade_off(results_of(["Promesse(epsilon=100)"], [-7], [-3]))
-    assert axes.get_xlim()[0] < -3 < axes.get_xlim()[1]
-    assert axes.get_ylim()[0] < -7 < axes.get_ylim()[1]
-
-
-def test_what_is_no_table_of_results_is_refused():
-    results = results_of(["Promesse(epsilon=100)"], [1], [1])
-    for wrong in (results.assign(value="1"), pd.concat([results, results[["value"]]], axis=1), None):
-        with pytest.raises(TypeError, match=r"The 'results' parameter of trade_off must be what pg\.evaluate returned"):
-            trade_off(wrong)
-    for name in ("privacy", "utility"):
-        with pytest.raises(TypeError, match=f"The '{name}' parameter of trade_off must be text"):
-            trade_off(results, **{name: pg.PoiRetrieval()})
-    missing = trade_off(results.assign(value=pd.array([1.0, 2.0], dtype="Float64")))
-    assert missing.lines[0].get_xydata().tolist() == [[2, 1]]
-    for wrong in (pd.DataFrame({"a": [1]}), None):
-        with pytest.raises(TypeError, match=r"The 'table' parameter of beside_paper must be one of the tables"):
-            beside_paper(wrong)
-    gone = Figure().subplots()
-    gone.remove()
-    with pytest.raises(ValueError, match="The 'ax' parameter of trade_off must be axes"):
-        trade_off(results, ax=gone)
-
-
-def test_a_mechanism_has_one_colour_in_every_trade_off():
-    def drawn(*mechanisms: str) -> dict[str, str]:
-        axes = trade_off(results_of(list(mechanisms), range(len(mechanisms)), range(len(mechanisms))))
-        return dict(zip(mechanisms, (line.get_color() for line in axes.lines), strict=True))
-
-    few = drawn("Grid(epsilon=100)", "WaitForMe(k=2)", "Promesse(epsilon=200)")
-    kinds = ["Promesse(epsilon=100)", "GeoIndistinguishability(epsilon=0.01)", "WaitForMe(k=2)", "WaitForMe(k=3)"]
-    many = drawn(*kinds, "Grid(epsilon=100)")
-    assert few["Promesse(epsilon=200)"] == many["Promesse(epsilon=100)"] == colours.PROTECTED
-    assert few["WaitForMe(k=2)"] == many["WaitForMe(k=2)"]
-    assert len(set(many.values())) == 5
-    assert len(set(few.values())) == 3
-    assert len(set(drawn(*(f"Own{n}(epsilon=1)" for n in range(6))).values())) == 6
-    axes = trade_off(results_of([f"Own{n}(epsilon=1)" for n in range(13)], range(13), range(13)))
-    assert len({(line.get_color(), line.get_marker()) for line in axes.lines}) == 13
-
-
-def test_names_of_a_trade_off_say_no_more_than_tells_mechanisms_apart():
-    mechanisms = ["Ours(a=1, b='x')", "Ours(a=1, b='y')", "Ours(a=2, b='x')", "Promesse(epsilon=1000.0)"]
-    axes = trade_off(results_of(mechanisms, [1, 2, 3, 4], [1, 2, 3, 4]))
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["Ours, a = 1, b = x", "Ours, b = y", "Ours, a = 2", "Promesse, ε in m"]
-    assert [text.get_text() for text in axes.texts if text.get_text()] == ["1000"]
-
-
-def test_a_trade_off_of_nothing_found_has_an_axis_of_a_percent():
-    low, high = trade_off(results_of(["Promesse(epsilon=100)", "Promesse(epsilon=200)"], [0, 0], [5, 9])).get_ylim()
-    assert -0.1 < low < 0
-    assert 1 <= high < 2
+def test_the_title_of_space_and_time_names_trace_and_user():
+    frame = pd.concat([commute(user="b"), commute(user="$a_b$")])
+    titles = [space_time(frame, frame, trace=number).title for number in (0, 1)]
+    assert [title.get_text() for title in titles] == [
+        f"Trace {number} of 2, counted from 0: {user}"
+        for number, user in enumerate(frame.user.drop_duplicates().sort_values())
+    ]
+    assert not any(title.get_parse_math() for title in titles)
+    alone = commute().drop(columns="user")
+    assert space_time(alone, alone, user=None).get_title() == "Trace 0 of 1, counted from 0"

@@ -297,10 +297,10 @@ def test_a_trade_off_takes_any_mechanism_and_says_what_it_cannot_take(tmp_path):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["_Level"]
     axes.set_title("a$", parse_math=False)
     axes.figure.savefig(tmp_path / "figure.png")
-    with pytest.raises(ValueError, match="hold no row"):
+    with pytest.raises(ValueError, match="empty"):
         trade_off(results.iloc[:0])
     for other in (pg.measure(city, city, metrics), [1]):
-        with pytest.raises(TypeError, match=r"'results' parameter of trade_off must be what pg\.evaluate returned"):
+        with pytest.raises(TypeError, match="'results' parameter of trade_off"):
             trade_off(other)
 
 
