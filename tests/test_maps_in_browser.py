@@ -155,7 +155,7 @@ def test_layers_can_be_switched_off_and_on_again(look, city, safe):
         "POIs found in the original",
         "Hit, still found",
         "Missed, no longer found",
-        "False, found where none was",
+        "False, not in the original",
     ]
     assert browser.run("document.querySelectorAll('.leaflet-control-layers-overlays svg').length") == 6
     before = pixels(browser, colours.PROTECTED)
@@ -239,7 +239,7 @@ def test_the_slider_moves_users(look, city, safe):
     browser = look(city.promesse.map(safe, slider=True))
     assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1
     said = browser.run("document.querySelector('.promesse-note').innerText").split("\n")
-    assert said[0] == "Large dots: users at this time (UTC); dashes join both."
+    assert said[0] == "Large dots: users at this time (UTC); dashes connect original and protected."
     where = "[...document.querySelectorAll('path.promesse-moving')].map(each => each.getAttribute('d'))"
     told = "document.querySelector('.promesse-slider output').innerText"
     before, then = browser.run(where), browser.run(told)
@@ -344,7 +344,7 @@ def test_both_themes_can_be_read(look, city, safe, dark):
 def test_nothing_and_one_point_are_no_blank_page(look):
     nothing = stroll().iloc[:0]
     browser = look(nothing.promesse.map(nothing))
-    assert browser.run("document.querySelector('.promesse-empty').innerText") == "There are no records to draw."
+    assert browser.run("document.querySelector('.promesse-empty').innerText") == "No records to draw."
     browser = look(stroll().iloc[:1].promesse.map())
     assert pixels(browser, colours.ORIGINAL) > 10
     assert browser.run(f"{MAP}.getZoom()") == 17
