@@ -22,7 +22,7 @@ from promesse_geo.audit.spelling import NUL, long_numbers, times_otherwise
 from promesse_geo.io.layer import GDAL_ERRORS
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
-from promesse_geo.io.table import ENDINGS, table_kind
+from promesse_geo.io.table import ENDINGS, kind_of_file
 from promesse_geo.io.table_columns import Wanted
 from promesse_geo.io.text_table import find_text_columns, read_as_text, read_layout
 from promesse_geo.io.writers import METADATA_KEY, describe_mechanism
@@ -117,7 +117,7 @@ def file_epsilon(path: str | os.PathLike[str]) -> float | None:
 
 def _about(path: Path) -> str | None:
     """The text under our own key."""
-    read = {"parquet": parquet_metadata, "geopackage": geopackage_metadata}.get(table_kind(path))
+    read = {"parquet": parquet_metadata, "geopackage": geopackage_metadata}.get(kind_of_file(path))
     return None if read is None else read(path).get(METADATA_KEY)
 
 
@@ -131,7 +131,7 @@ def _named(text: str) -> Mechanism | None:
 
 
 def _extras(path: Path, wanted: Wanted) -> Extras:
-    kind = table_kind(path)
+    kind = kind_of_file(path)
     looks: dict[str, Callable[[Path, Wanted], Extras]] = {
         "parquet": parquet_extras,
         "geopackage": geopackage_extras,
@@ -160,10 +160,11 @@ def _is_ours(text: str) -> bool:
 
 
 def _text_extras(path: Path, wanted: Wanted) -> Extras:
-    layout = read_layout(path)
-    names, (across, along, _) = find_text_columns(layout, wanted)
-    taken = [name for name in (names.user, across, along, names.time) if name is not None]
-    texts = read_as_text(path, layout, list(map(str, taken)))
+    with pa.OSFile(os.fsencode(path), "rb") as file:
+        layout = read_layout(file)
+        names, (across, along, _) = find_text_columns(layout, wanted)
+        taken = [name for name in (names.user, across, along, names.time) if name is not None]
+        texts = read_as_text(layout, list(map(str, taken)))
     cut = any(pc.any(pc.match_substring(column, "\0")).as_py() for column in texts.columns)
     numbers, times = (
         {text for name in some for text in texts.column(name).unique().to_pylist()}

@@ -196,6 +196,13 @@ def warn_dropped_records(parts: Sequence[Part], skipped: Sequence[Skipped], *, o
         warn(f"{owner} left out " + ", ".join(words) + ".")
 
 
+def warn_unended(names: Sequence[str]) -> None:
+    """Warn once of text files without a newline at their end."""
+    if names:
+        others = f" and {counted(len(names) - 1, 'other file')}" if len(names) > 1 else ""
+        warn(f"No newline at end of file: the last record of {names[0]!r}{others} may be cut.")
+
+
 def check_some_read(parts: Sequence[Part], skipped: Sequence[Skipped]) -> None:
     """Refuse to return nothing where every file was skipped."""
     if skipped and not parts:

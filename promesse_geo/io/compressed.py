@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -63,25 +62,24 @@ def compression_of(head: bytes) -> str | None:
 
 
 @contextmanager
-def open_decompressed(path: Path) -> Iterator[pa.NativeFile]:
-    """Open a file and decompress it if it is compressed, whatever its name.
+def decompressed(file: pa.NativeFile) -> Iterator[pa.NativeFile]:
+    """Open a stream of an open file from its start, decompressed if it is compressed; the file stays open.
 
     Raises
     ------
     ValueError
         If it is damaged, too large or compressed in a way that this pyarrow cannot read; the message lacks the name.
     """
-    with pa.OSFile(os.fsencode(path), "rb") as file:
-        compression = compression_of(file.read(4))
-        file.seek(0)
-        size = file.size()
+    size = file.size()
+    compression = compression_of(file.read_at(4, 0))
+    with file.get_stream(0, size) as stored:
         if compression is None:
-            yield file
+            yield stored
             return
         if not pa.Codec.is_available(compression):
             raise ValueError(f"it is compressed with {compression}, which this pyarrow cannot read. Decompress it.")
         try:
-            with pa.CompressedInputStream(file, compression) as stream:
+            with pa.CompressedInputStream(stored, compression) as stream:
                 yield pa.PythonFile(_Limited(stream, size_limit(size)), "r")
         except OSError as error:
             raise ValueError(f"it is compressed with {compression}, and cut or damaged. Download it again.") from error

@@ -1,7 +1,6 @@
 """Parquet with or without GeoParquet's metadata."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pyproj import CRS
 from promesse_geo.io.table_columns import (
     Columns,
     Wanted,
-    as_times,
+    parse_times,
     as_users,
     find_coordinates,
     find_user_and_time,
@@ -25,9 +24,9 @@ from promesse_geo.traces.columns import Names
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 
 
-def read_parquet_table(path: Path, wanted: Wanted) -> Columns:
+def read_parquet_table(path: Path, source: pa.NativeFile, wanted: Wanted) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
-    file = pq.ParquetFile(pa.OSFile(os.fsencode(path), "rb"))
+    file = pq.ParquetFile(source)
     names, places, crs = find_parquet_columns(file.schema_arrow, wanted)
     table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
     points = point_fields(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
@@ -146,6 +145,6 @@ def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray
 def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
     """Users and times of a table beside its points."""
     x, y, has_z = points
-    times, notes = as_times(table.column(names.time), names.time)
+    times, notes = parse_times(table.column(names.time), names.time)
     users = None if names.user is None else as_users(table.column(names.user), names.user)
     return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)

@@ -9,8 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
+import pyarrow as pa
 import pyogrio
 
+from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.geo_table import as_columns, known_crs
 from promesse_geo.io.table_columns import Columns, Wanted, find_user_and_time
 from promesse_geo.io.wkb import read_points
@@ -26,8 +28,8 @@ _LONGEST = 1 << 20  # bytes of one feature
 _MEMBERS = (b'"Feature"', b'"geometry"')
 
 
-def read_geopackage(path: Path, wanted: Wanted) -> Columns:
-    """Read a GeoPackage's layer; where pages of the file are damaged, GDAL would stop there without a word."""
+def read_geopackage(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
+    """Read a layer of a GeoPackage; check its pages first, since GDAL silently stops at a damaged one."""
     try:
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
             sound = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
@@ -51,36 +53,39 @@ def _check_nothing_beside(path: Path, cause: Exception) -> None:
         ) from cause
 
 
-def read_geojson(path: Path, wanted: Wanted) -> Columns:
-    """Read GeoJSON, or features one a line; features that cannot be read are counted."""
-    is_sequence = _is_sequence(path)
-    columns = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, wanted)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        count = _lines(content) if is_sequence else _features(content, expected=len(columns.x))
+def read_geojson(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
+    """Read GeoJSON or a GeoJSON sequence; count features that cannot be read."""
+    with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        is_sequence = _is_sequence(content)
+        columns = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, wanted)
+        count = _count_lines(content) if is_sequence else _count_features(content, expected=len(columns.x))
     lost = count - len(columns.x)
-    return columns if lost <= 0 else columns._replace(lost=(("a feature that is cut or damaged", lost),))
+    if lost <= 0:
+        return columns
+    return columns._replace(dropped=(DroppedRecords("a feature that is cut or damaged", lost, repr(str(path))),))
 
 
-def _is_sequence(path: Path) -> bool:
-    """Whether there are features one a line, or each after a record separator."""
-    with path.open("rb") as file:
-        first = file.readline(_LONGEST).removeprefix(b"\xef\xbb\xbf").strip(b" \r\n\t")
-        while not first and (line := file.readline(_LONGEST)):
-            first = line.strip(b" \r\n\t")
-        if first.startswith(b"\x1e"):
-            return True
-        alone = not file.read(1 << 10).strip()
-    return not alone and first.endswith(b"}") and b'"Feature"' in first and b'"FeatureCollection"' not in first
+def _is_sequence(content: mmap.mmap) -> bool:
+    """Whether there is one feature per line, or one after each record separator."""
+    blanks = re.match(rb"(?:\xef\xbb\xbf)?[ \r\n\t]*", content)
+    start = blanks.end() if blanks else 0
+    end = content.find(b"\n", start, start + _LONGEST)
+    end = start + _LONGEST if end < 0 else end
+    first = content[start:end].strip()
+    if first.startswith(b"\x1e"):
+        return True
+    is_single = not content[end : end + 1024].strip()
+    return not is_single and first.endswith(b"}") and b'"Feature"' in first and b'"FeatureCollection"' not in first
 
 
-def _lines(content: mmap.mmap) -> int:
+def _count_lines(content: mmap.mmap) -> int:
     """The number of features in a sequence: of its lines, or more where one holds several."""
     with_marks = re.match(rb"[\xef\xbb\xbf\s]*\x1e", content)
     lines = _count(rb"\x1e\s*[^\s\x1e]" if with_marks else rb"[^\s][^\n]*", content)
     return max(lines, min(_count(re.escape(member), content) for member in _MEMBERS))
 
 
-def _features(content: mmap.mmap, *, expected: int) -> int:
+def _count_features(content: mmap.mmap, *, expected: int) -> int:
     """The number of features; they are taken apart only where counts of words do not tell that all were read."""
     if all(_count(re.escape(member), content) == expected for member in _MEMBERS):
         return expected

@@ -14,7 +14,6 @@ from pyarrow import csv
 from promesse_geo.io import batch
 from promesse_geo.io.compressed import Head
 from promesse_geo.io.formats import Format
-from promesse_geo.io.last_line import CUT, end_of, judge
 from promesse_geo.io.mdc_files import GPS, HEADER, fields, find_tables, is_records, is_table
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.traces import Traces
@@ -101,6 +100,8 @@ def read_mdc(
     batch.check_some_read(parts, skipped)
     batch.check_wanted(wanted, [part.user for part in parts if len(part.times)])
     batch.warn_dropped_records(parts, skipped, owner="read_mdc")
+    unread = {file.name for file in skipped}
+    batch.warn_unended([str(file) for file in files if str(file) not in unread and not _is_ended(file)])
     traces = batch.join(parts)
     return traces if as_traces else traces.to_frame()
 
@@ -126,6 +127,13 @@ def _parse(name: str, content: bytes, *, records: Sequence[Path], wanted: set[st
     return _split(rows, wanted=wanted, where=where)
 
 
+def _is_ended(path: Path) -> bool:
+    """Whether the last line of a file, if any, has an end."""
+    with path.open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+        return file.read() in (b"", b"\n", b"\r")
+
+
 def _complaint(name: str, reason: str) -> str:
     return f"{name!r} is not in the format of MDC: {reason}."
 
@@ -135,8 +143,6 @@ def _read_challenge(name: str, content: bytes, *, header: tuple[str, ...]) -> pa
     lacking = [column for column in needed if header.count(column) != 1]
     if lacking:
         raise ValueError(_complaint(name, f"its header does not name {listed(lacking)} once"))
-    if header[-1] in needed and judge(end_of(Path(name)), delimiter="\t", columns=len(header)) == "cut":
-        raise ValueError(_complaint(name, CUT.replace("a last", "it ends with a last")))
     below = content.find(b"\n") + 1 or len(content)
     return _read(name, content[below:], columns=header, take=needed, lines_before=1)
 

@@ -12,7 +12,7 @@ from promesse_geo.io import cabspotting, geolife, gpx, mdc, table
 from promesse_geo.io.compressed import NO_HEAD, read_head
 from promesse_geo.io.formats import Format
 from promesse_geo.io.sources import check_exists, check_no_pipe, files_inside
-from promesse_geo.io.table_kind import why_no_table
+from promesse_geo.io.table import why_no_table
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import read_crs

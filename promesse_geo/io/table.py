@@ -16,15 +16,14 @@ import pyarrow as pa
 from pandas.api.types import union_categoricals
 from pyproj import CRS
 
-from promesse_geo.io.batch import Bar, DroppedRecords, Part, Skipped, warn_dropped_records
-from promesse_geo.io.compressed import NO_HEAD, Head
+from promesse_geo.io.batch import Bar, DroppedRecords, Part, Skipped, warn_dropped_records, warn_unended
+from promesse_geo.io.compressed import COMPRESSIONS, NO_HEAD, Head, read_head
 from promesse_geo.io.formats import Format
 from promesse_geo.io.geo_table import read_parquet_table
-from promesse_geo.io.last_line import tell_unsure
+from promesse_geo.io.gpx import is_gpx
 from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
-from promesse_geo.io.sources import Source, find_files, name_users
+from promesse_geo.io.sources import Source, check_is_file, find_files, name_users
 from promesse_geo.io.table_columns import BY_NAME, Columns, Wanted, as_integers
-from promesse_geo.io.table_kind import is_table, kind_of, table_kind
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.traces import records
@@ -34,7 +33,7 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
-_READERS: dict[str, tuple[Callable[[Path, Wanted], Columns], str]] = {
+_READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, Wanted], Columns], str]] = {
     "parquet": (read_parquet_table, "GeoParquet"),
     "geopackage": (read_geopackage, "a GeoPackage"),
     "geojson": (read_geojson, "GeoJSON"),
@@ -42,14 +41,58 @@ _READERS: dict[str, tuple[Callable[[Path, Wanted], Columns], str]] = {
 }
 
 
+_KINDS = {b"PAR1": "parquet", b"SQLite format 3": "geopackage"}
+_NO_TABLES = {
+    b"PK\x03\x04": "is a zip archive or an Excel workbook. Extract it, or save the sheet as CSV",
+    b"\xfd7zXZ": "is compressed with xz. Decompress it",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook. Save the sheet as CSV",
+}
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_HEAD = 4096  # bytes
+
+
 class _File(NamedTuple):
-    """What a file holds, its user where its name says it, and what of its records cannot be used."""
+    """Columns of a file, the user that its name gives, and which records are invalid."""
 
     name: str
     columns: Columns
     user: str | None
-    bad: np.ndarray
-    left_out: list[DroppedRecords]
+    invalid: np.ndarray
+    dropped: list[DroppedRecords]
+
+
+def why_no_table(head: Head) -> str:
+    """Return why a file with these first bytes is no table; empty if it may be one."""
+    stored = head.stored
+    if not stored:
+        return "is empty"
+    for magic, reason in _NO_TABLES.items():
+        if stored.startswith(magic):
+            return reason
+    if stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
+        cure = ". Read it with read_gpx (--format gpx)" if is_gpx(head, "") else ""
+        return f"is XML, not a table{cure}"
+    if b"\0" in stored and not stored.startswith((*_UTF16, *COMPRESSIONS, *_KINDS)):
+        return "is neither in a known format nor text in UTF-8 or UTF-16"
+    return ""
+
+
+def kind_of(head: Head) -> str:
+    """Return "parquet", "geopackage", "geojson" or "csv"; empty if a file with these first bytes is no table."""
+    if why_no_table(head):
+        return ""
+    is_json = head.stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"\x1e"))
+    known = next((kind for magic, kind in _KINDS.items() if head.stored.startswith(magic)), None)
+    return known or ("geojson" if is_json else "csv")
+
+
+def table_kind(path: Path) -> str:
+    """Return the kind of a table file, as `kind_of` does; raise ValueError if it is another file."""
+    check_is_file(path)
+    head = read_head(path)
+    if reason := why_no_table(head):
+        raise ValueError(f"{str(path)!r} {reason}.")
+    return kind_of(head)
 
 
 def read_table(
@@ -128,7 +171,7 @@ def read_table(
         _check_found(chosen, by_name.values())
         paths = [path for path in paths if by_name[path] in chosen]
     files, skipped = _read_all(paths, lambda path: _read(path, wanted, user=by_name.get(path)), errors=errors)
-    _tell(files, skipped, errors=errors)
+    _raise_or_warn(files, skipped, errors=errors)
     traces = _join(files)
     if chosen is not None:
         _check_found(chosen, traces.users)
@@ -179,70 +222,74 @@ def _read_all(
 
 
 def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
-    """Read a file; what goes wrong names it."""
-    name = str(path)
-    read, kind = _READERS[table_kind(path)]
+    """Read a file; errors name it."""
+    check_is_file(path)
+    name, kind = str(path), ""
     try:
-        columns = read(path, wanted)
-        return _File(name, columns, user, *_unusable(name, columns))
+        with pa.OSFile(os.fsencode(path), "rb") as file:
+            stored = file.read_at(_HEAD, 0)
+            if reason := why_no_table(Head(stored, stored)):
+                raise ValueError(f"it {reason}.")
+            read, kind = _READERS[kind_of(Head(stored, stored))]
+            columns = read(path, file, wanted)
+        return _File(name, columns, user, *_find_invalid(name, columns))
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
-        if isinstance(error, OSError) and error.errno:  # the system's word, not a format's
-            raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
+        if isinstance(error, OSError) and error.errno:  # of the system, not of a format
+            raise ValueError(f"{name!r} cannot be read: {os.strerror(error.errno)}.") from error
         raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
     except (ValueError, TypeError, KeyError) as error:
         kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
         raise kept(f"{name!r}: {error.args[0]}") from error
 
 
-def _unusable(name: str, columns: Columns) -> tuple[np.ndarray, list[DroppedRecords]]:
-    """Which records cannot be used, and why."""
+def _find_invalid(name: str, columns: Columns) -> tuple[np.ndarray, list[DroppedRecords]]:
+    """Return a mask of the invalid records, and what is dropped, by reason."""
     x, y = columns.x, columns.y
-    placed = np.isfinite(x) & np.isfinite(y)
-    misplaced, words = choose_space(columns.crs, x[placed], y[placed]).misplaced(x, y)
+    has_point = np.isfinite(x) & np.isfinite(y)
+    misplaced, rule = choose_space(columns.crs, x[has_point], y[has_point]).misplaced(x, y)
     reasons = {
-        "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~placed,
-        words: placed & misplaced,
+        "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~has_point,
+        rule: has_point & misplaced,
         "no time, or one that cannot be read": columns.times.isna().to_numpy(),
         "no user": np.zeros(len(x), bool) if columns.users is None else columns.users.codes < 0,
     }
-    found = [
-        DroppedRecords(words, int(wrong.sum()), f"row {int(wrong.argmax()):,} of {name!r}")
-        for words, wrong in reasons.items()
-        if wrong.any()
+    dropped = [
+        DroppedRecords(reason, int(mask.sum()), f"row {int(mask.argmax()):,} of {name!r}")
+        for reason, mask in reasons.items()
+        if mask.any()
     ]
-    found += [DroppedRecords(words, count, repr(name)) for words, count in columns.lost]
-    return np.logical_or.reduce(list(reasons.values())), found
+    return np.logical_or.reduce(list(reasons.values())), [*dropped, *columns.dropped]
 
 
-def _tell(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) -> None:
-    """Raise or warn of what cannot be used, and say how numbers were taken for times."""
-    left_out = [one for file in files for one in file.left_out]
-    if left_out and errors == "raise":
-        lost = sum(count for file in files for _, count in file.columns.lost)
-        bad = lost + sum(int(file.bad.sum()) for file in files)
-        total = lost + sum(len(file.bad) for file in files)
-        details = "; ".join(f"{one.reason}: {one.count:,}, first in {one.first}" for one in _summed(left_out))
-        alone = f"{files[0].name!r}: " if len(files) == 1 else ""
+def _raise_or_warn(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) -> None:
+    """Raise or warn of invalid records; warn of other columns, numeric times and files without a newline at the end."""
+    dropped = [records for file in files for records in file.dropped]
+    if dropped and errors == "raise":
+        unread = sum(records.count for file in files for records in file.columns.dropped)
+        bad = unread + sum(int(file.invalid.sum()) for file in files)
+        total = unread + sum(len(file.invalid) for file in files)
+        details = "; ".join(f"{some.reason}: {some.count:,}, first in {some.first}" for some in _summed(dropped))
+        prefix = f"{files[0].name!r}: " if len(files) == 1 else ""
         raise ValueError(
-            f"{alone}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
-            "Mend them, or leave them out with errors='skip' (--skip)."
+            f"{prefix}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
+            "Fix them, or drop them with errors='skip' (--skip)."
         )
     nothing = np.empty(0)
-    left_out = [replace(one, first=re.sub(r"^row .*", r"\g<0>, counted from 0", one.first)) for one in left_out]
-    warn_dropped_records([Part("", nothing, nothing, nothing, left_out)], skipped, owner="read_table")
+    dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
+    warn_dropped_records([Part("", nothing, nothing, nothing, dropped)], skipped, owner="read_table")
     records.warn_dropped_columns(records.DroppedColumns((), any(file.columns.has_z for file in files)))
     notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
-    tell_unsure([file.name for file in files if file.columns.is_unsure], owner="read_table")
     if notes:
         warn(f"read_table took {' and '.join(notes)}.")
+    warn_unended([file.name for file in files if not file.columns.is_ended])
 
 
-def _summed(left_out: Sequence[DroppedRecords]) -> list[DroppedRecords]:
-    """One for each reason, with the first place."""
+def _summed(dropped: Sequence[DroppedRecords]) -> list[DroppedRecords]:
+    """Sum up by reason; keep the first place."""
     sums: dict[str, DroppedRecords] = {}
-    for one in left_out:
-        before = sums.get(one.reason)
-        sums[one.reason] = one if before is None else DroppedRecords(one.reason, before.count + one.count, before.first)
+    for some in dropped:
+        before = sums.get(some.reason)
+        sums[some.reason] = some if before is None else replace(before, count=before.count + some.count)
     return list(sums.values())
 
 
@@ -253,10 +300,10 @@ def _join(files: Sequence[_File]) -> Traces:
     others = sum(not crs.equals(CRS.from_user_input(file.columns.crs), ignore_axis_order=True) for file in files)
     if others:
         raise ValueError(f"{counted(others, 'file has', 'files have')} another CRS than the first one.")
-    some = [file for file in files if not file.bad.all()] or files[:1]  # what holds nothing has no zone either
+    some = [file for file in files if not file.invalid.all()] or files[:1]  # what holds nothing has no zone either
     if len({file.columns.times.dt.tz is None for file in some}) > 1:
         raise ValueError("Some files hold times with a zone, others without. Write them in one way.")
-    pairs = [(file, ~file.bad if file.bad.any() else slice(None)) for file in some]
+    pairs = [(file, ~file.invalid if file.invalid.any() else slice(None)) for file in some]
     checked = records.checked_records(
         np.concatenate([file.columns.x[rows] for file, rows in pairs]),
         np.concatenate([file.columns.y[rows] for file, rows in pairs]),
@@ -286,6 +333,11 @@ def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
     return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
 
 
+def _is_table(head: Head, name: str) -> bool:
+    """Return whether a file with these first bytes may be a table."""
+    return not why_no_table(head)
+
+
 def _options(head: Head) -> list[str]:
     """Return the options that apply to a kind of table."""
     options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer"]
@@ -294,4 +346,4 @@ def _options(head: Head) -> list[str]:
     return [name for name in options if name not in without]
 
 
-FORMAT = Format("table", read_table, is_table, files=tuple(f"*{ending}" for ending in ENDINGS), options=_options)
+FORMAT = Format("table", read_table, _is_table, files=tuple(f"*{ending}" for ending in ENDINGS), options=_options)

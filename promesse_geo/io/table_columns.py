@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column
 
@@ -52,10 +53,10 @@ class Wanted(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What a file holds: coordinates in its CRS (NaN where there is no point), times, and users if it names them.
+    """Records of a file: coordinates in its CRS (NaN without a point), times, and users if it has them.
 
-    Notes say how numbers were taken for times; lost counts, by reason, what could not be read; text holds no types.
-    The last record is unsure where a text file may be cut in it.
+    `notes` says which unit numeric times were given, `dropped` counts what could not be read, by reason, `is_text` is
+    True for formats without types, and `is_ended` is False for a text file without a newline at its end.
     """
 
     x: np.ndarray
@@ -65,10 +66,10 @@ class Columns(NamedTuple):
     crs: Any
     names: Names
     notes: tuple[str, ...] = ()
-    lost: tuple[tuple[str, int], ...] = ()
+    dropped: tuple[DroppedRecords, ...] = ()
     has_z: bool = False
     is_text: bool = False
-    is_unsure: bool = False
+    is_ended: bool = True
 
 
 def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str = "geometry") -> Names:
@@ -154,7 +155,7 @@ def as_integers(users: pd.Categorical) -> pd.Categorical:
     return pd.Categorical.from_codes(users.codes, pd.Index(keys.cast(pa.int64()).to_numpy()))
 
 
-def as_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[str, ...]]:
+def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[str, ...]]:
     """Times of a column, NaT where there is none; and what to say about how its numbers were taken."""
     column = _as_written(column)
     kind = column.type

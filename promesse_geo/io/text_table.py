@@ -1,12 +1,12 @@
-"""Tables in text: CSV with commas, semicolons or tabs, as programs and people write it."""
+"""Read tables in text: CSV with commas, semicolons, tabs or bars between values."""
 
 import csv as lines
 import io
+import itertools
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,17 +15,16 @@ import pyarrow.compute as pc
 from pyarrow import csv
 from pyproj import CRS
 
-from promesse_geo.io.compressed import compression_of, open_decompressed
-from promesse_geo.io.last_line import CUT, end_of, judge
-from promesse_geo.io.quotes import OPEN, look_within_quotes
+from promesse_geo.io.batch import DroppedRecords
+from promesse_geo.io.compressed import decompressed
 from promesse_geo.io.table_columns import (
     MISSING,
     Columns,
     Wanted,
-    as_times,
     as_users,
     find_coordinates,
     find_user_and_time,
+    parse_times,
     without_words,
 )
 from promesse_geo.messages import counted
@@ -35,86 +34,81 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
-READ = (
-    "Read are CSV, GeoParquet, GeoPackage, GeoJSON and GPX; and Cabspotting, Geolife and MDC as they are distributed."
-)
-_HEAD = 1 << 16
+_COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
+_HEAD, _PIECE = 1 << 16, 1 << 20  # bytes
+_SMALLEST_METRES = 1000  # projected coordinates below may be thousands with a comma as separator
+RAGGED = "a line with too few or too many values"
+SWALLOWED = "a line that became part of a quoted value"
+UNCLOSED = "a quote that is never closed"
 
 
-class Layout(NamedTuple):
-    """How the text is written, and the names in its first line."""
+class TextFile(NamedTuple):
+    """An open text file, its encoding and delimiter, and the column names in its first line."""
 
+    file: pa.NativeFile
     encoding: str
     delimiter: str
     columns: list[str]
 
 
-def find_text_columns(layout: Layout, wanted: Wanted) -> tuple[Names, tuple[str, str, Any]]:
-    """Say which columns hold user and time, and which x and y in which CRS; without showing a line of values."""
-    wanted = wanted._replace(may_lack_header=True)
-    coordinates = find_coordinates(layout.columns, wanted)
-    return find_user_and_time(layout.columns, wanted), coordinates
+class _Quotes(NamedTuple):
+    """Lines that an unclosed quote made part of a value."""
+
+    swallowed: int = 0
+    first_line: int = 0
+    is_open: bool = False
 
 
-def read_text_table(path: Path, wanted: Wanted) -> Columns:
-    """Read a CSV; with `wanted.lenient` lines with too few or too many values are counted instead of refused."""
-    layout = read_layout(path)
-    names, (across, along, crs) = find_text_columns(layout, wanted)
-    with _without_values(layout):
-        table, ragged = _read(path, layout, numbers=[across, along], names=names, crs=crs, lenient=wanted.lenient)
+def read_text_table(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
+    """Read a CSV; with `wanted.lenient`, count lines with too few or too many values instead of raising."""
+    text = read_layout(file)
+    names, (x_name, y_name, crs) = find_text_columns(text, wanted)
+    with _errors_without_values(text):
+        table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=wanted.lenient)
     if ragged and not table.num_rows:
-        raise ValueError(
-            _ragged(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}", layout)
-        )
+        raise ValueError(_ragged_message(ragged[0].expected_columns, ragged[0].actual_columns, text=text))
+    line_count, has_quotes, is_ended = _count_lines(file)
     users = None if names.user is None else as_users(table.column(names.user), names.user)
-    broken = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
-    swallowed, is_open = look_within_quotes(
-        path,
-        encoding=layout.encoding,
-        delimiter=layout.delimiter,
-        columns=layout.columns,
-        numbers=(across, along),
-        rows=None if broken else table.num_rows + len(ragged),
-    )
-    end = OPEN if is_open else _judge_end(path, layout, used={across, along, names.user, names.time})
-    lost = [
-        ("a line with too few or too many values", len(ragged)),
-        ("a line that quotes before it make part of a value", swallowed),
-        (CUT, int(end == "cut")),
-        (OPEN, int(is_open)),
-    ]
-    if end in ("cut", OPEN):
+    long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
+    may_span_lines = has_quotes and (long_keys or line_count != table.num_rows + len(ragged) + 1)
+    quotes = _inspect_quotes(text, numbers=[x_name, y_name]) if may_span_lines else _Quotes()
+    if quotes.is_open:
         table = table.slice(0, table.num_rows - 1)
         users = None if users is None else users[:-1].remove_unused_categories()
-    if swallowed and users is not None:
-        users = users.remove_categories([key for key in broken if key in users.categories])
-    times, notes = as_times(table.column(names.time), names.time)
+    if quotes.swallowed and users is not None:
+        users = users.remove_categories([key for key in long_keys if key in users.categories])
+    times, notes = parse_times(table.column(names.time), names.time)
+    name = repr(str(path))
+    dropped = [
+        DroppedRecords(RAGGED, len(ragged), f"line {ragged[0].number:,} of {name}" if ragged else ""),
+        DroppedRecords(SWALLOWED, quotes.swallowed, f"line {quotes.first_line:,} of {name}"),
+        DroppedRecords(UNCLOSED, int(quotes.is_open), f"the last record of {name}"),
+    ]
     return Columns(
-        table.column(across).to_numpy(),
-        table.column(along).to_numpy(),
+        table.column(x_name).to_numpy(),
+        table.column(y_name).to_numpy(),
         times=times,
         users=users,
         crs=crs,
         names=names,
         notes=notes,
-        lost=tuple((words, count) for words, count in lost if count),
+        dropped=tuple(records for records in dropped if records.count),
         is_text=True,
-        is_unsure=end == "unsure",
+        is_ended=is_ended,
     )
 
 
-def _judge_end(path: Path, layout: Layout, *, used: set[Any]) -> str:
-    """Whether the last line is whole; what packing protects, and values that are not read, need no look."""
-    with path.open("rb") as file:
-        if compression_of(file.read(4)) or layout.columns[-1] not in used:
-            return "whole"
-    return judge(end_of(path), delimiter=layout.delimiter, columns=len(layout.columns))
+def find_text_columns(text: TextFile, wanted: Wanted) -> tuple[Names, tuple[str, str, Any]]:
+    """Find the columns of user and time, and of x and y with their CRS; errors show no line of values."""
+    wanted = wanted._replace(may_lack_header=True)
+    coordinates = find_coordinates(text.columns, wanted)
+    return find_user_and_time(text.columns, wanted), coordinates
 
 
-def read_layout(path: Path) -> Layout:
-    """Tell from its beginning how a text is written, and the names of its columns."""
-    with open_decompressed(path) as file:
-        head = file.read(_HEAD)
+def read_layout(file: pa.NativeFile) -> TextFile:
+    """Detect encoding and delimiter from the beginning of a text, and read the column names."""
+    with decompressed(file) as stream:
+        head = stream.read(_HEAD)
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
     if not text.strip():
@@ -130,17 +124,18 @@ def read_layout(path: Path) -> Layout:
         raise ValueError("its first line holds values, not the names of columns.")
     if len(columns) == 1:
         raise ValueError(
-            f"its first line names no columns separated by commas, semicolons, tabs or bars, as a table's does. {READ}"
+            "its first line names no columns separated by commas, semicolons, tabs or bars. Supported are CSV, "
+            "GeoParquet, GeoPackage, GeoJSON and GPX, and Cabspotting, Geolife and MDC as they are distributed."
         )
-    return Layout(encoding, delimiter, columns)
+    return TextFile(file, encoding, delimiter, columns)
 
 
 def _read(
-    path: Path, layout: Layout, *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool
+    text: TextFile, *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool
 ) -> tuple[pa.Table, list[csv.InvalidRow]]:
-    """Read the wanted columns; where lines do not fit, pass over them if lenient, or say which one is the first."""
+    """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
-    parse = partial(_parse, path, layout, time=str(names.time))
+    parse = partial(_parse, text, time=str(names.time))
     fit = partial(_fit, numbers=numbers, user=names.user, crs=crs, lenient=lenient)
     try:
         return fit(parse), ragged
@@ -153,9 +148,9 @@ def _read(
 def _fit(
     parse: Callable[..., pa.Table], *, numbers: Sequence[str], user: Hashable, crs: Any, lenient: bool
 ) -> pa.Table:
-    """Try the ways in which numbers are written until one fits all lines."""
+    """Try the notations of numbers until one fits all lines."""
     text = {} if user is None else {user: pa.string()}
-    for missing, point in product(([""], ["", *MISSING]), ".,"):
+    for missing, point in itertools.product(([""], ["", *MISSING]), ".,"):
         try:
             table = parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)
         except pa.ArrowInvalid as error:
@@ -166,39 +161,38 @@ def _fit(
             literal = parse(types=text, missing=[""], point=point).column(user)  # a user may be called NA
             table = table.set_column(table.column_names.index(user), user, literal)
         if point == ",":
-            _check_commas(table, numbers, crs)
+            _check_decimal_commas(table, numbers, crs)
         return table
     table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=[""], point=".")
     for name in numbers:
         column, sign = _as_numbers(table.column(name), name, lenient=lenient)
         table = table.set_column(table.column_names.index(name), name, column)
         if sign == ",":
-            _check_commas(table, [name], crs)
+            _check_decimal_commas(table, [name], crs)
     return table
 
 
-def _check_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
-    """Refuse 652,123 metres, which are more likely 652123 than 652.123."""
+def _check_decimal_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
+    """Raise ValueError for a column such as 652,123 metres, where all numbers are below 1000: it may be 652123."""
     if not CRS.from_user_input(crs).is_projected:
         return
     for name in numbers:
         largest_number = pc.max(pc.abs(table.column(name))).as_py()
-        if largest_number is not None and largest_number < 1000:
+        if largest_number is not None and largest_number < _SMALLEST_METRES:
             raise ValueError(
                 f"the commas in the column {name!r} may be decimal, or group thousands. Write the numbers with "
                 "decimal points, and without commas."
             )
 
 
-def read_as_text(path: Path, layout: Layout, columns: Sequence[str]) -> pa.Table:
-    """Read columns of a CSV as they are written; lines that do not fit are passed over."""
+def read_as_text(text: TextFile, columns: Sequence[str]) -> pa.Table:
+    """Read columns of a CSV as text; lines that do not fit are dropped."""
     types = dict.fromkeys(columns, pa.string())
-    return _parse(path, layout, types=types, missing=[], point=".", time=columns[-1], ragged=[], threads=False)
+    return _parse(text, types=types, missing=[], point=".", time=columns[-1], ragged=[], threads=False)
 
 
 def _parse(
-    path: Path,
-    layout: Layout,
+    text: TextFile,
     *,
     types: dict[str, pa.DataType],
     missing: list[str],
@@ -207,23 +201,23 @@ def _parse(
     ragged: list[csv.InvalidRow] | None = None,
     threads: bool = True,
 ) -> pa.Table:
-    """Read a CSV in one way; lines that do not fit go to `ragged` where there is that list."""
+    """Parse a CSV with one notation; append lines that do not fit to `ragged`, or raise if that is None."""
 
     def skip(row: csv.InvalidRow) -> str:
         assert ragged is not None
         ragged.append(row)
         return "skip"
 
-    encoding = layout.encoding
+    encoding = text.encoding
     if ragged is not None:
         ragged.clear()
         encoding = encoding.replace("utf-8", "utf-8-sig")  # decoded first, for rows are handed over as text
-    with open_decompressed(path) as file:
+    with decompressed(text.file) as stream:
         return csv.read_csv(
-            file,
+            stream,
             read_options=csv.ReadOptions(encoding=encoding, use_threads=threads),
             parse_options=csv.ParseOptions(
-                delimiter=layout.delimiter,
+                delimiter=text.delimiter,
                 newlines_in_values=True,
                 invalid_row_handler=None if ragged is None else skip,
             ),
@@ -239,11 +233,11 @@ def _parse(
 
 
 def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[pa.ChunkedArray, str]:
-    """Numbers, and the decimal sign, of a column that holds something else too, which is then missing, or told."""
+    """Convert text to numbers; what is no number becomes missing if lenient, else raises. Return the decimal sign."""
     column = without_words(pc.utf8_trim_whitespace(column))
-    ways = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
-    sign = max(ways, key=lambda sign: pc.sum(ways[sign], min_count=0).as_py())
-    fits = ways[sign]
+    matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
+    sign = max(matches, key=lambda sign: pc.sum(matches[sign], min_count=0).as_py())
+    fits = matches[sign]
     if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
         first = pc.index(fits, False).as_py()
         raise ValueError(
@@ -253,25 +247,77 @@ def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[p
     return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign
 
 
+def _count_lines(file: pa.NativeFile) -> tuple[int, bool, bool]:
+    """Return an upper bound of the number of lines, whether there are quotes, and whether the last line has an end.
+
+    Empty lines, and in UTF-16 halves of letters, may be counted too.
+    """
+    count, has_quotes, last = 0, False, b""
+    with decompressed(file) as stream:
+        while piece := stream.read(_PIECE):
+            piece = piece.replace(b"\0", b"")  # UTF-16
+            count += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
+            has_quotes = has_quotes or b'"' in piece
+            last = piece[-1:] or last
+    is_ended = last in (b"\n", b"\r")
+    return count + (not is_ended), has_quotes, is_ended
+
+
+def _inspect_quotes(text: TextFile, *, numbers: Sequence[str]) -> _Quotes:
+    """Count the lines within quotes that would be records without them, and detect a quote open at the end.
+
+    Other lines within quotes may be legitimate text of several lines.
+    """
+    places = [text.columns.index(name) for name in numbers]
+    row_lines: list[str] = []
+
+    def collect(line: str) -> str:
+        row_lines.append(line)
+        return line
+
+    def is_record(line: str) -> bool:
+        row = next(lines.reader([line], delimiter=text.delimiter), [])
+        return len(row) == len(text.columns) and all(_COORDINATE.fullmatch(row[place]) for place in places)
+
+    count = first_line = 0
+    is_open = False
+    with (
+        decompressed(text.file) as stream,
+        io.TextIOWrapper(stream, text.encoding, errors="replace", newline="") as content,
+    ):
+        reader = lines.reader(map(collect, itertools.chain(content, ["\n"])), delimiter=text.delimiter)
+        try:
+            for _ in reader:
+                # a row whose first line is no record has its line breaks in an earlier value, such as the user
+                if len(row_lines) > 1 and (is_record(row_lines[0]) or is_record(row_lines[0].replace('"', ""))):
+                    swallowed = sum(map(is_record, row_lines[1:]))
+                    first_line = first_line or (reader.line_num - len(row_lines) + 1) * bool(swallowed)
+                    count += swallowed
+                is_open = row_lines != ["\n"]  # the line appended to the file's own
+                row_lines.clear()
+        except lines.Error:
+            raise ValueError("a quoted value is too long; its quote may never be closed.") from None
+    return _Quotes(count, first_line, is_open)
+
+
 @contextmanager
-def _without_values(layout: Layout) -> Iterator[None]:
-    """Say what is wrong with a CSV without showing the line, as pyarrow does."""
+def _errors_without_values(text: TextFile) -> Iterator[None]:
+    """Reword errors of pyarrow, which show the line."""
     try:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        words = f"its lines cannot be read as values {_separated(layout)}, in {layout.encoding.upper()}."
-        raise ValueError(_ragged(str(error), layout) or words) from None
+        counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", str(error))
+        message = f"its lines cannot be read as values {_separated(text)}, in {text.encoding.upper()}."
+        if counts:
+            message = _ragged_message(int(counts[2]), int(counts[3]), text=text, line=counts[1])
+        raise ValueError(message) from None
 
 
-def _ragged(message: str, layout: Layout) -> str:
-    """What pyarrow says of a line with too few or too many values, in our words; nothing of anything else."""
-    counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
-    if not counts:
-        return ""
-    line = f" (line {int(counts[1]):,}, empty ones not counted)" if counts[1] else ""
-    named, held = counted(int(counts[2]), "column"), counted(int(counts[3]), "value")
-    return f"its first line names {named} {_separated(layout)}, but a line holds {held}{line}."
+def _ragged_message(columns: int, values: int, *, text: TextFile, line: str | None = None) -> str:
+    where = f" (line {int(line):,}, empty ones not counted)" if line else ""
+    named, held = counted(columns, "column"), counted(values, "value")
+    return f"its first line names {named} {_separated(text)}, but a line holds {held}{where}."
 
 
-def _separated(layout: Layout) -> str:
-    return f"separated by {_DELIMITERS[layout.delimiter]}"
+def _separated(text: TextFile) -> str:
+    return f"separated by {_DELIMITERS[text.delimiter]}"
