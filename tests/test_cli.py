@@ -288,7 +288,7 @@ def test_only_force_replaces_a_file(raw, tmp_path):
         output = tmp_path / "out.parquet"
         output.write_bytes(b"old")
         words = (*command, raw, output)
-        assert "is there already. Say --force to replace it." in failed(*words)
+        assert "already exists." in failed(*words)
         assert output.read_bytes() == b"old"
         done(*words, "--force")
         assert len(gpd.read_parquet(output))

@@ -94,7 +94,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(name, tmp_pa
     (tmp_path / name).touch()
     called = run("reproduce", "--out", tmp_path, "--seeds", 1)
     assert called.exit_code == 1
-    assert f"{name}' is there already" in called.stderr
+    assert f"{name}' already exists" in called.stderr
     for folder in (tmp_path / name, tmp_path / name / "more"):
         called = run("reproduce", "--out", folder, "--seeds", 1)
         assert called.exit_code == 1

@@ -87,9 +87,7 @@ WAYS = {
     "capitals": TEXT.replace(HEADER, "User,TIME,Longitude,LAT"),
     "blanks about the names": TEXT.replace(HEADER, "user, time, lon, lat"),
     "names of Movebank": TEXT.replace(HEADER, "individual-local-identifier,timestamp,location-long,location-lat"),
-    "an index without a name": "\n".join(f"{i},{line}" for i, line in enumerate(TEXT.splitlines())).replace(
-        "0,u", ",u"
-    )
+    "an index without a name": "\n".join(f"{i},{line}" for i, line in enumerate(TEXT.splitlines())).replace("0,u", ",u")
     + "\n",
     "text in columns that are not read": TEXT.replace("\n", ",é; ok\n")
     .replace("lat,é; ok", "lat,note")

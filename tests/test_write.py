@@ -354,7 +354,7 @@ def test_only_the_file_itself_is_left_behind(ending, tmp_path):
 @pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyboardInterrupt])
 @pytest.mark.parametrize("name", ["a", "week[1] *?"])
 def test_an_error_in_the_middle_leaves_nothing_new(name, error, ending, tmp_path, monkeypatch):
-    def fail(traces, path, about):
+    def fail(table, path):
         path.write_bytes(b"half")
         path.with_name(path.name + "-journal").write_bytes(b"GDAL's")
         raise error("in the middle")
@@ -427,7 +427,7 @@ for ending in {ENDINGS}:
 def test_a_file_is_only_replaced_by_force(ending, tmp_path):
     path = tmp_path / f"a{ending}"
     path.write_bytes(b"old")
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         pg.write(make_frame(["a"]), path)
     assert path.read_bytes() == b"old"
     pg.write(make_frame(["a"]), path, force=True)
@@ -450,7 +450,7 @@ def test_an_unknown_ending_is_refused_by_the_list_of_known_ones(name, tmp_path):
 
 @every_ending
 def test_a_folder_that_is_not_there_is_named(ending, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere' is not there"):
+    with pytest.raises(FileNotFoundError, match=r"The folder .*nowhere' does not exist"):
         pg.write(make_frame(["a"]), tmp_path / "nowhere" / f"a{ending}")
 
 
@@ -462,7 +462,7 @@ def test_a_folder_is_no_output(tmp_path):
 
 def test_a_path_through_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(FileNotFoundError, match="is not there"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         pg.write(make_frame(["a"]), tmp_path / "file" / "a.csv")
 
 
@@ -677,8 +677,8 @@ def test_folders_that_gdal_cannot_reach_are_refused_before_the_work(name, ending
 def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
     path, save = tmp_path / "a.csv", writing._WRITERS[".csv"]
 
-    def slowly(traces, temporary, about):
-        save(traces, temporary, about)
+    def slowly(table, temporary):
+        save(table, temporary)
         path.write_bytes(b"of another program")
 
     def refuse(old, new):
@@ -687,7 +687,7 @@ def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
     if not links:
         monkeypatch.setattr(os, "link", refuse)
     monkeypatch.setitem(writing._WRITERS, ".csv", slowly)
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         pg.write(make_frame(["a"]), path)
     assert path.read_bytes() == b"of another program"
     assert os.listdir(tmp_path) == ["a.csv"]
@@ -698,7 +698,7 @@ def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
 
 def test_a_link_that_leads_nowhere_is_a_file_that_is_there(tmp_path):
     (tmp_path / "a.csv").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(FileExistsError, match="is there already"):
+    with pytest.raises(FileExistsError, match="already exists"):
         pg.write(make_frame(["a"]), tmp_path / "a.csv")
     assert (tmp_path / "a.csv").is_symlink()
 

@@ -22,7 +22,7 @@ from promesse_geo.audit.spelling import NUL, long_numbers, times_otherwise
 from promesse_geo.io.layer import GDAL_ERRORS
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
-from promesse_geo.io.table import ENDINGS, kind_of_file
+from promesse_geo.io.table import ENDINGS, table_kind
 from promesse_geo.io.table_columns import Wanted
 from promesse_geo.io.text_table import find_text_columns, read_as_text, read_layout
 from promesse_geo.io.writers import METADATA_KEY, describe_mechanism
@@ -117,7 +117,7 @@ def file_epsilon(path: str | os.PathLike[str]) -> float | None:
 
 def _about(path: Path) -> str | None:
     """The text under our own key."""
-    read = {"parquet": parquet_metadata, "geopackage": geopackage_metadata}.get(kind_of_file(path))
+    read = {"parquet": parquet_metadata, "geopackage": geopackage_metadata}.get(table_kind(path))
     return None if read is None else read(path).get(METADATA_KEY)
 
 
@@ -131,7 +131,7 @@ def _named(text: str) -> Mechanism | None:
 
 
 def _extras(path: Path, wanted: Wanted) -> Extras:
-    kind = kind_of_file(path)
+    kind = table_kind(path)
     looks: dict[str, Callable[[Path, Wanted], Extras]] = {
         "parquet": parquet_extras,
         "geopackage": geopackage_extras,

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from promesse_geo.audit.findings import FAILED, LOOK, PASSED, Finding, no_others
 from promesse_geo.audit.parquet import unused_values
-from promesse_geo.io.output import has_words
+from promesse_geo.io.writers import has_words
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
 from promesse_geo.traces.records import DroppedColumns

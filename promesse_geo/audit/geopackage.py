@@ -18,7 +18,7 @@ from promesse_geo.audit.spelling import NUL, times_otherwise
 from promesse_geo.audit.sqlite_pages import pages_with_remains
 from promesse_geo.io.output import OF_SQLITE
 from promesse_geo.io.table_columns import Wanted, find_user_and_time
-from promesse_geo.io.wkb import read_points
+from promesse_geo.io.wkb import decode_points
 from promesse_geo.io.writers import METADATA_KEY
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
@@ -115,7 +115,7 @@ def _spelled(file: sqlite3.Connection, layer: str, names: Names) -> tuple[list[s
 
 def _points(path: Path, layer: str) -> tuple[np.ndarray, np.ndarray, bool]:
     described, table = pyogrio.read_arrow(path, layer=layer, columns=[])
-    return read_points(table.column(described["geometry_name"] or "wkb_geometry"))
+    return decode_points(table.column(described["geometry_name"] or "wkb_geometry"))
 
 
 def _hidden(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyogrio
 from pyproj import CRS
 
-from promesse_geo.io.output import write_layer
+from promesse_geo.io.writers import write_layer
 from promesse_geo.messages import counted
 
 _WORDS = {

@@ -12,8 +12,7 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from promesse_geo.audit.strict_json import read_strictly
-from promesse_geo.io.output import has_words
-from promesse_geo.io.writers import METADATA_KEY
+from promesse_geo.io.writers import METADATA_KEY, has_words
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names
 

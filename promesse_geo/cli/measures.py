@@ -17,7 +17,7 @@ from promesse_geo.cli.options import (
 )
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
-from promesse_geo.io.pois import check_pois_output, write_pois
+from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted
 from promesse_geo.paper import check_report_folder
 from promesse_geo.paper import reproduce as reproduce_paper
@@ -95,11 +95,11 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
     with in_plain_words():
         check_inputs_stay(output, {"INPUT": context.obj["source"]})
         with wrong_call():
-            check_pois_output(Path(output), force=force)
+            check_output(output, force=force)
             checked_stay(diameter, duration, owner="pois")
         traces = read(context)
         found = pg.pois(traces, diameter, duration)
-        write_pois(found, Path(output), force=force)
+        write_pois(found, output, force=force)
         users = min(len(found), 1) if traces.names.user is None else found[traces.names.user].nunique()
         click.echo(
             f"{click.format_filename(output)}: {counted(len(found), 'point')} of interest in "

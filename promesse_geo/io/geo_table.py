@@ -12,12 +12,12 @@ from pyproj import CRS
 from promesse_geo.io.table_columns import (
     Columns,
     Wanted,
-    parse_times,
     as_users,
     find_coordinates,
     find_user_and_time,
+    parse_times,
 )
-from promesse_geo.io.wkb import read_points
+from promesse_geo.io.wkb import decode_points
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names
 
@@ -112,7 +112,7 @@ def point_fields(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]
     """X and y of WKB or of GeoArrow's points, structures of x and y or pairs of numbers; and whether any has Z or M."""
     column = pa.chunked_array([_stored(chunk) for chunk in column.chunks], type=_storage(column.type))
     if _is_bytes(column.type):
-        return read_points(column)
+        return decode_points(column)
     chunk, kind = column.combine_chunks(), column.type
     if pa.types.is_struct(kind) and {"x", "y"} <= {field.name for field in kind}:
         x, y = (chunk.field(axis).cast(pa.float64()).to_numpy(zero_copy_only=False) for axis in "xy")

@@ -15,7 +15,7 @@ import pyogrio
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.geo_table import as_columns, known_crs
 from promesse_geo.io.table_columns import Columns, Wanted, find_user_and_time
-from promesse_geo.io.wkb import read_points
+from promesse_geo.io.wkb import decode_points
 from promesse_geo.messages import listed
 
 GDAL_ERRORS = (
@@ -115,7 +115,7 @@ def _read(driver: str, path: Path, wanted: Wanted) -> Columns:
         datetime_as_string=True,
         **options,
     )
-    points = read_points(table.column(about["geometry_name"] or "wkb_geometry"))
+    points = decode_points(table.column(about["geometry_name"] or "wkb_geometry"))
     return as_columns(table, points, names=names, crs=known_crs(about["crs"], wanted))
 
 

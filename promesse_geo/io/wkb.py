@@ -1,4 +1,4 @@
-"""Points in well-known binary, read straight from their bytes."""
+"""Points in well-known binary, to and from coordinates."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,10 +8,41 @@ import shapely
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 
 
-def read_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return x and y of a column of geometries, NaN where there is no point; and whether any has Z or M.
+def encode_points(x: np.ndarray, y: np.ndarray) -> pa.BinaryArray:
+    """Return points in well-known binary.
 
-    Bound: a copy of the numbers, where all geometries are plain points as everything writes them; else an object each.
+    Parameters
+    ----------
+    x, y : numpy.ndarray of float64, shape (n,)
+        Coordinates.
+
+    Returns
+    -------
+    pyarrow.BinaryArray of length n
+        Little-endian points without Z.
+    """
+    points = np.empty(len(x), _POINT)
+    points["order"], points["kind"], points["x"], points["y"] = 1, 1, x, y
+    offsets = np.arange(len(x) + 1, dtype=np.int32) * _POINT.itemsize
+    return pa.BinaryArray.from_buffers(pa.binary(), len(x), [None, pa.py_buffer(offsets), pa.py_buffer(points)])
+
+
+def decode_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the coordinates of points in well-known binary.
+
+    Plain points, as nearly all programs write them, are copied; anything else becomes shapely objects first.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of length n
+        Geometries in any binary type.
+
+    Returns
+    -------
+    x, y : numpy.ndarray of float64, shape (n,)
+        Coordinates, NaN where there is no point.
+    has_z : bool
+        Whether any geometry has Z or M.
     """
     if pa.types.is_fixed_size_binary(column.type) or pa.types.is_binary_view(column.type):
         column = column.cast(pa.binary())
@@ -19,9 +50,9 @@ def read_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
     if points is not None:
         return points["x"].copy(), points["y"].copy(), False
     geometries = shapely.from_wkb(column.to_numpy(), on_invalid="ignore")
-    placed = (shapely.get_type_id(geometries) == shapely.GeometryType.POINT) & ~shapely.is_empty(geometries)
+    is_point = (shapely.get_type_id(geometries) == shapely.GeometryType.POINT) & ~shapely.is_empty(geometries)
     x, y = np.full((2, len(geometries)), np.nan)
-    x[placed], y[placed] = shapely.get_x(geometries[placed]), shapely.get_y(geometries[placed])
+    x[is_point], y[is_point] = shapely.get_x(geometries[is_point]), shapely.get_y(geometries[is_point])
     return x, y, bool((shapely.get_coordinate_dimension(geometries) > 2).any())
 
 
@@ -40,16 +71,17 @@ def bytes_behind(column: pa.ChunkedArray) -> int:
 
 
 def _plain_points(column: pa.ChunkedArray) -> np.ndarray | None:
-    """The fields of plain points, or None where the column holds anything else."""
+    """Return the fields of plain points, or None if the column holds anything else."""
     size = _POINT.itemsize
-    plain = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-    if not plain or column.null_count or not pc.all(pc.equal(pc.binary_length(column), size), min_count=0).as_py():
+    is_binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    if not is_binary or column.null_count:
         return None
-    chunks = []
-    for chunk in column.chunks:
-        start = chunk.offset
+    if not pc.all(pc.equal(pc.binary_length(column), size), min_count=0).as_py():
+        return None
+    points = [np.empty(0, _POINT)]
+    for chunk in filter(len, column.chunks):
         width = np.int64 if pa.types.is_large_binary(chunk.type) else np.int32
-        first = np.frombuffer(chunk.buffers()[1], width)[start] if len(chunk) else 0
-        chunks.append(np.frombuffer(chunk.buffers()[2], np.uint8, len(chunk) * size, first) if len(chunk) else b"")
-    points = np.concatenate([np.frombuffer(chunk, _POINT) for chunk in chunks] or [np.empty(0, _POINT)])
-    return points if np.all(points["order"] == 1) and np.all(points["kind"] == 1) else None
+        first = np.frombuffer(chunk.buffers()[1], width)[chunk.offset]
+        points.append(np.frombuffer(chunk.buffers()[2], _POINT, len(chunk), first))
+    joined = np.concatenate(points)
+    return joined if np.all(joined["order"] == 1) and np.all(joined["kind"] == 1) else None

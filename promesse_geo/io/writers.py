@@ -1,43 +1,79 @@
-"""Write traces to files: user, time, location and the mechanism's public parameters, and nothing else."""
+"""Write traces and points of interest to GeoParquet, GeoPackage, GeoJSON and CSV."""
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from datetime import UTC
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyogrio
 from pyarrow import csv
+from pyproj import CRS, Transformer
+from pyproj.exceptions import ProjError
 
-from promesse_geo.io.fields import (
-    WGS84,
-    check_keys,
-    check_names,
-    coordinate_names,
-    iso,
-    on_the_globe,
-    plain_keys,
-    write_points,
-)
-from promesse_geo.io.output import bare_crs, check_file, renamed_when_whole
+from promesse_geo.io.output import check_file, renamed_when_whole
+from promesse_geo.io.wkb import encode_points
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import invalid
+from promesse_geo.messages import counted, invalid, listed
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.space import Sphere
-from promesse_geo.traces.traces import Traces, as_traces, freeze
+from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag
 
 METADATA_KEY = "promesse_geo"
-"""Under this key GeoParquet and GeoPackage files hold the mechanism's name and public parameters, as JSON."""
+"""Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, as JSON."""
 
-_ROWS = 1_000_000  # records made into a table at a time
-_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
-_TEXT_LIMIT = 2**31  # bytes of text that arrow holds in one array
+_WGS84 = CRS.from_epsg(4326)
+_ROWS = 1_000_000  # records per block
+_TEXT_LIMIT = 2**31  # bytes of text in one array of arrow
+_GDAL_SETTINGS = threading.Lock()  # they are global
+_GDAL_EPOCH = "1970-01-01T00:00:00.000Z"  # written where GDAL would write the time of the run
+_CRS_TEXTS = {"remarks", "scope", "area", "usages"}
+
+
+class _Block(NamedTuple):
+    """Consecutive rows: named columns, and the coordinates of the points."""
+
+    columns: list[tuple[str, pa.Array]]
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclass(frozen=True)
+class _PointTable:
+    """Points with columns, to be written to a file.
+
+    Parameters
+    ----------
+    blocks : iterable of _Block
+        The rows, at least one block, all with the same columns.
+    geometry : str
+        Name of the geometry column.
+    crs : pyproj.CRS
+        CRS of the coordinates.
+    layer : str
+        Name of the layer, in formats that have layers.
+    users : iterable
+        The distinct user keys.
+    metadata : dict of str
+        Metadata, for formats that have metadata.
+    """
+
+    blocks: Iterable[_Block]
+    geometry: str
+    crs: CRS
+    layer: str
+    users: Iterable[Any]
+    metadata: dict[str, str]
 
 
 def write(
@@ -49,9 +85,9 @@ def write(
     user: Name = ...,
     time: Name = ...,
 ) -> None:
-    """Write traces to a file whose ending says the format.
+    """Write traces to a file in the format of its extension: user, time and location only.
 
-    The file is written under a temporary name beside and renamed when it is whole.
+    The file is written under a temporary name in the same folder and renamed when it is complete.
 
     Parameters
     ----------
@@ -59,23 +95,25 @@ def write(
         The data.
     path : path
         `.parquet` or `.geoparquet` (GeoParquet), `.gpkg` (GeoPackage), `.csv` (user, ISO time, and lon and lat in
-        EPSG:4326 or x and y in any other CRS), `.geojson` or `.json` (GeoJSON, always EPSG:4326). The last three
-        keep milliseconds at least. Only GeoParquet keeps zones; those that have no name that others know, or are
-        odd seconds off UTC, become UTC there too.
+        EPSG:4326 or x and y in any other CRS), `.geojson` or `.json` (GeoJSON, always EPSG:4326). GeoPackage and
+        GeoJSON cut times to milliseconds. Only GeoParquet keeps time zones; a zone that arrow does not know becomes
+        UTC there too.
     mechanism : Mechanism, optional
         Its name and public parameters go into GeoParquet and GeoPackage files.
     force : bool
-        Whether to replace a file that is there.
+        Whether to overwrite an existing file.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Raises
     ------
     FileExistsError
-        If the file is there, or came while this was written, and `force` is not given.
-    FileNotFoundError, ValueError
-        If the folder is not there, the ending is not known, the format cannot keep the names of two columns apart
-        or a user's key, or the CRS has no way to that of GeoJSON.
+        If the file exists, or was created meanwhile, and `force` is False.
+    FileNotFoundError
+        If the folder does not exist.
+    ValueError
+        If the extension is unknown, the format cannot keep a user key or tell the names of two columns apart, or the
+        CRS cannot be transformed to that of GeoJSON.
 
     Examples
     --------
@@ -88,11 +126,31 @@ def write(
     if not isinstance(mechanism, (Mechanism, type(None))):
         rule = "the mechanism that made the data, such as pg.Promesse(200), or None"
         raise TypeError(invalid("mechanism", "write", rule, mechanism))
-    save = check_output(path, force=check_flag(force, name="force", owner="write"))
-    traces = _with_known_zone(as_traces(data, user=user, time=time, warns=True))
-    about = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
-    with renamed_when_whole(Path(path), force=force) as temporary:
-        save(traces, temporary, about)
+    check_output(path, force=check_flag(force, name="force", owner="write"))
+    traces = as_traces(data, user=user, time=time, warns=True)
+    metadata = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
+    table = _PointTable(
+        _trace_blocks(traces), str(traces.names.geometry), traces.space.crs, "traces", traces.users, metadata
+    )
+    _write(table, Path(path), force=force)
+
+
+def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: bool) -> None:
+    """Write points of interest, as `pois` returns them, to a file in the format of its extension; see `write`.
+
+    Raises
+    ------
+    FileExistsError, FileNotFoundError, OSError
+        If the file exists and `force` is False, or it cannot be written.
+    ValueError
+        As for `write`.
+    """
+    check_output(path, force=force)
+    geometry = pois.geometry
+    columns = [(str(name), _as_array(column)) for name, column in pois.drop(columns=geometry.name).items()]
+    users = [key for name in pois.columns[: pois.columns.get_loc("arrival")] for key in pois[name].unique()]
+    block = _Block(columns, geometry.x.to_numpy(), geometry.y.to_numpy())
+    _write(_PointTable([block], str(geometry.name), pois.crs, "pois", users, {}), Path(path), force=force)
 
 
 def describe_mechanism(mechanism: Mechanism) -> str:
@@ -100,93 +158,45 @@ def describe_mechanism(mechanism: Mechanism) -> str:
     return json.dumps({"mechanism": type(mechanism).__name__, "parameters": mechanism.parameters()})
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool) -> Callable[[Traces, Path, dict[str, str]], None]:
-    """Return what writes this path's format, or say why the path cannot be written; for a check before long work."""
-    path = Path(path)
-    check_file(path, list(_WRITERS), force=force)
-    return _WRITERS[path.suffix.lower()]
+def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
+    """Raise if no file can be written to a path: a check before long work.
+
+    Raises
+    ------
+    ValueError
+        If the extension is unknown, or GDAL cannot write to the folder.
+    FileExistsError, FileNotFoundError, IsADirectoryError
+        If the file exists and `force` is False, its folder does not exist, or it is a folder.
+    """
+    check_file(Path(path), list(_WRITERS), force=force)
 
 
-def _write_parquet(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    names = _column_names(traces)
-    column = {"encoding": "WKB", "geometry_types": ["Point"], "crs": bare_crs(traces.space.crs).to_json_dict()}
-    geo = {"version": "1.1.0", "primary_column": names["geometry"], "columns": {names["geometry"]: column}}
-    schema = next(_tables(traces, _with_wkb)).schema.with_metadata({"geo": json.dumps(geo), **about})
-    repeated = [names["user"]] if "user" in names else False
-    with (
-        path.open("wb") as file,  # arrow opens no name that is not UTF-8
-        pq.ParquetWriter(
-            file,
-            schema,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=repeated,
-            column_encoding={names["time"]: "DELTA_BINARY_PACKED"},
-            write_statistics=repeated,
-        ) as writer,
-    ):
-        for table in _tables(traces, _with_wkb):
-            writer.write_table(table.cast(schema))
+def _write(table: _PointTable, path: Path, *, force: bool) -> None:
+    with renamed_when_whole(path, force=force) as temporary:
+        _WRITERS[path.suffix.lower()](table, temporary)
 
 
-def _write_csv(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    check_keys(traces.users)
-    schema = next(_tables(traces, _with_text)).schema
-    options = csv.WriteOptions(quoting_style="needed")
-    with path.open("wb") as file, csv.CSVWriter(file, schema, write_options=options) as writer:
-        for table in _tables(traces, _with_text):
-            writer.write_table(table)
+# Blocks of traces and points of interest.
 
 
-def _write_geojson(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    if traces.space.crs != WGS84:
-        space = Sphere(WGS84)
-        places = on_the_globe(*traces.coordinates(), traces.space.crs)
-        traces = replace(traces, points=freeze(space.points(*places)), space=space)
-    _write_by_gdal(traces, path, {})
-
-
-def _write_by_gdal(traces: Traces, path: Path, about: dict[str, str]) -> None:
-    check_keys(traces.users)
-    table, names = pa.concat_tables(_tables(traces, _with_wkb)), _column_names(traces)
-    write_points(table, path, layer="traces", geometry=names["geometry"], crs=traces.space.crs, about=about)
-
-
-def _column_names(traces: Traces) -> dict[str, str]:
-    """Names in the file, by what they hold."""
+def _trace_blocks(traces: Traces) -> Iterator[_Block]:
+    """Yield the records in blocks; at least one, so that an empty file has its columns."""
     names = traces.names
-    named = {} if names.user is None else {"user": str(names.user)}
-    return named | {"time": "time" if names.time is None else str(names.time), "geometry": str(names.geometry)}
-
-
-def _with_known_zone(traces: Traces) -> Traces:
-    """The traces in UTC where arrow has no name for their zone, or one that nobody else could find."""
-    try:
-        pa.lib.string_to_tzinfo(pa.lib.tzinfo_to_string(traces.names.zone or UTC))
-    except (pa.ArrowException, TypeError, ValueError, LookupError):
-        return replace(traces, names=replace(traces.names, zone=UTC))
-    return traces
-
-
-def _tables(traces: Traces, locate: Callable[..., list[tuple[str, pa.Array]]]) -> Iterator[pa.Table]:
-    """Yield the records as tables; at least one, so that an empty file has its columns."""
-    names = _column_names(traces)
-    users, step = _keys(traces.users.tolist())
+    users, step = _as_keys(traces.users.tolist())
     kind = pa.string() if pa.types.is_large_string(users.type) else users.type
-    times = traces.time_index()
+    times = replace(traces, names=replace(names, zone=_known_zone(names.zone))).time_index()
     for start in range(0, max(traces.records, 1), step):
         rows = slice(start, start + step)
-        columns = locate(pa.array(times[rows]), *traces.space.coordinates(traces.points[rows]), traces)
-        if "user" in names:
+        columns = [("time" if names.time is None else str(names.time), pa.array(times[rows]))]
+        if names.user is not None:
             numbers = np.searchsorted(traces.offsets, np.arange(*rows.indices(traces.records)), side="right") - 1
-            columns.insert(0, (names["user"], users.take(pa.array(numbers)).cast(kind)))
-        check_names([name for name, _ in columns])
-        yield pa.table(dict(columns))
+            columns.insert(0, (str(names.user), users.take(pa.array(numbers)).cast(kind)))
+        yield _Block(columns, *traces.space.coordinates(traces.points[rows]))
 
 
-def _keys(users: list[Any]) -> tuple[pa.Array, int]:
-    """Integers of 64 bits as such, else text, where both kinds mix too; and how many records a table can hold."""
-    keys = plain_keys(users)
+def _as_keys(users: list[Any]) -> tuple[pa.Array, int]:
+    """Return user keys as int64 if they fit, else as text, and how many records a block can hold."""
+    keys = _plain_keys(users)
     if keys and not isinstance(keys[0], str):
         return pa.array(keys, pa.int64()), _ROWS
     sizes = [len(str(key).encode()) for key in keys]
@@ -194,27 +204,256 @@ def _keys(users: list[Any]) -> tuple[pa.Array, int]:
     return pa.array(keys, kind), max(min(_ROWS, (_TEXT_LIMIT - 1) // max([1, *sizes])), 1)
 
 
-def _with_wkb(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> list[tuple[str, pa.Array]]:
-    """Points as well-known binary, made from the coordinates at once."""
-    points = np.empty(len(x), _WKB_POINT)
-    points["order"], points["kind"], points["x"], points["y"] = 1, 1, x, y
-    offsets = np.arange(len(x) + 1, dtype=np.int32) * _WKB_POINT.itemsize
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(points)]
-    names = _column_names(traces)
-    return [(names["time"], times), (names["geometry"], pa.BinaryArray.from_buffers(pa.binary(), len(x), buffers))]
+def _plain_keys(users: list[Any]) -> list[Any]:
+    """Return integers of 64 bits as they are, else all keys as text."""
+    are_integers = all(not isinstance(user, str) and abs(user) < 2**63 for user in users)
+    return users if are_integers else [str(user) for user in users]
 
 
-def _with_text(times: pa.Array, x: np.ndarray, y: np.ndarray, traces: Traces) -> list[tuple[str, pa.Array]]:
-    """Coordinates as numbers, and the times as ISO 8601."""
-    across, along = coordinate_names(traces.space.crs)
-    return [(_column_names(traces)["time"], iso(times)), (across, pa.array(x)), (along, pa.array(y))]
+def _as_array(column: pd.Series) -> pa.Array:
+    """Return numbers and times as they are, user keys as int64 or text."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        return pa.Array.from_pandas(column.dt.tz_convert(_known_zone(column.dt.tz)))
+    if column.dtype.kind in "iufM":
+        return pa.Array.from_pandas(column) if column.dtype != np.uint64 else pa.array(_plain_keys(column.tolist()))
+    return pa.array(_plain_keys(column.tolist()), None if len(column) else pa.string())
 
 
-_WRITERS: dict[str, Callable[[Traces, Path, dict[str, str]], None]] = {
+def _known_zone(zone: tzinfo | None) -> tzinfo | None:
+    """Return the zone, or UTC if arrow has no name for it, or one that others do not know."""
+    try:
+        pa.lib.string_to_tzinfo(pa.lib.tzinfo_to_string(zone or UTC))
+    except (pa.ArrowException, TypeError, ValueError, LookupError):
+        return UTC
+    return zone
+
+
+# Formats.
+
+
+def _write_parquet(table: _PointTable, path: Path) -> None:
+    column = {"encoding": "WKB", "geometry_types": ["Point"], "crs": bare_crs(table.crs).to_json_dict()}
+    geo = {"version": "1.1.0", "primary_column": table.geometry, "columns": {table.geometry: column}}
+    blocks = _with_wkb(table)
+    first = next(blocks)
+    schema = first.schema.with_metadata({"geo": json.dumps(geo), **table.metadata})
+    repeated = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_integer(field.type)]
+    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    with (
+        path.open("wb") as file,  # arrow opens no name that is not UTF-8
+        pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=repeated or False,
+            column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
+            write_statistics=repeated or False,
+        ) as writer,
+    ):
+        for block in chain([first], blocks):
+            writer.write_table(block.cast(schema))
+
+
+def _write_csv(table: _PointTable, path: Path) -> None:
+    _check_keys(table.users)
+    x_name, y_name = coordinate_names(table.crs)
+
+    def as_text(block: _Block) -> pa.Table:
+        columns = [(name, _as_iso(array)) for name, array in block.columns]
+        return _as_table([*columns, (x_name, pa.array(block.x)), (y_name, pa.array(block.y))])
+
+    blocks = map(as_text, table.blocks)
+    first = next(blocks)
+    options = csv.WriteOptions(quoting_style="needed")
+    with path.open("wb") as file, csv.CSVWriter(file, first.schema, write_options=options) as writer:
+        for block in chain([first], blocks):
+            writer.write_table(block)
+
+
+def _write_geojson(table: _PointTable, path: Path) -> None:
+    if table.crs != _WGS84:
+        table = replace(table, blocks=map(partial(_to_wgs84, crs=table.crs), table.blocks), crs=_WGS84)
+    # users such as "[1]" would become lists
+    _write_layer(table, path, driver="GeoJSON", options={"AUTODETECT_JSON_STRINGS": "NO"}, reserved=["OGC_FID"])
+
+
+def _write_geopackage(table: _PointTable, path: Path) -> None:
+    _write_layer(table, path, driver="GPKG", options={})
+
+
+_WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
     ".parquet": _write_parquet,
     ".geoparquet": _write_parquet,
-    ".gpkg": _write_by_gdal,
+    ".gpkg": _write_geopackage,
     ".csv": _write_csv,
     ".geojson": _write_geojson,
     ".json": _write_geojson,
 }
+
+
+def _write_layer(
+    table: _PointTable, path: Path, *, driver: str, options: dict[str, str], reserved: Sequence[str] = ()
+) -> None:
+    """Write a layer by GDAL, without the time of the run; times are cut to milliseconds."""
+    _check_keys(table.users)
+    content = pa.concat_tables(_with_wkb(table))
+    names = content.column_names
+    _check_column_names([*names, *reserved], fold=str.lower)
+    if driver == "GPKG":  # its own numbers of the rows need a free name
+        folded = [name.lower() for name in names]
+        free = next(name for name in ("fid", "row", "number", "feature") if name not in folded)
+        options = {"FID": free} | options
+    write_layer(
+        pa.table({name: _in_milliseconds(content[name]) for name in names}),
+        path,
+        driver=driver,
+        layer=table.layer,
+        geometry=table.geometry,
+        crs=table.crs,
+        about=table.metadata if driver == "GPKG" else {},
+        options=options,
+    )
+
+
+def write_layer(
+    content: pa.Table,
+    path: Path,
+    *,
+    driver: str,
+    layer: str,
+    geometry: str,
+    crs: CRS,
+    about: dict[str, str],
+    options: dict[str, str],
+) -> None:
+    """Write a table with points in well-known binary by GDAL; raise OSError if it fails."""
+    with _GDAL_SETTINGS:
+        before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
+        try:
+            pyogrio.write_arrow(
+                content,
+                path,
+                layer=layer,
+                driver=driver,
+                geometry_name=geometry,
+                geometry_type="Point",
+                crs=bare_crs(crs).to_json(),  # GDAL loses units of WKT that has no authority's code
+                layer_metadata=about or None,
+                layer_options=({"GEOMETRY_NAME": geometry} if driver == "GPKG" else {}) | options,
+            )
+        except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
+            raise OSError(f"The file could not be written. GDAL says: {error}") from error
+        finally:
+            pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+
+
+def _with_wkb(table: _PointTable) -> Iterator[pa.Table]:
+    """Yield the blocks as tables with points in well-known binary."""
+    return (_as_table([*block.columns, (table.geometry, encode_points(block.x, block.y))]) for block in table.blocks)
+
+
+def _as_table(columns: list[tuple[str, pa.Array]]) -> pa.Table:
+    _check_column_names([name for name, _ in columns])
+    return pa.table(dict(columns))
+
+
+def _as_iso(array: pa.Array) -> pa.Array:
+    """Return times as ISO 8601 in their unit: UTC with Z, times without a zone without; all else as it is."""
+    kind = array.type
+    if not pa.types.is_timestamp(kind):
+        return array
+    texts = array.cast(pa.timestamp(kind.unit)).cast(pa.string())
+    width = len("2008-05-17T10:00:04") + {"s": 0, "ms": 4, "us": 7, "ns": 10}[kind.unit]
+    letters = np.empty((len(texts), width + (kind.tz is not None)), np.uint8)
+    letters[:, :width] = np.frombuffer(texts.buffers()[2] or b"", np.uint8, len(texts) * width).reshape(-1, width)
+    letters[:, 10] = ord("T")
+    letters[:, width:] = ord("Z")
+    offsets = np.arange(len(texts) + 1, dtype=np.int32) * letters.shape[1]
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(letters))
+
+
+def _in_milliseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return times as GDAL keeps them, in UTC, for offsets change; all else as it is."""
+    kind = column.type
+    if not pa.types.is_timestamp(kind):
+        return column
+    unit = "s" if kind.unit == "s" else "ms"  # finer, GDAL rounds 59.9996 s up to 60, which no reader accepts
+    return column.cast(pa.timestamp(unit, None if kind.tz is None else "UTC"), safe=False)
+
+
+def _to_wgs84(block: _Block, *, crs: CRS) -> _Block:
+    """Transform a block to EPSG:4326, the CRS of GeoJSON."""
+    try:
+        x, y = Transformer.from_crs(crs, _WGS84, always_xy=True).transform(block.x, block.y)
+    except ProjError:
+        raise ValueError(
+            "GeoJSON is in EPSG:4326, and the CRS of the data cannot be transformed to it: a local grid or another "
+            "body has no place on the globe. Use another extension."
+        ) from None
+    return block._replace(x=x, y=y)
+
+
+def _check_column_names(names: list[str], *, fold: Callable[[str], str] = str) -> None:
+    """Raise ValueError if a file cannot keep the names, or not tell them apart."""
+    if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in "".join(names)):
+        raise ValueError("The name of a column holds a NUL or a lone surrogate, which files cannot keep. Rename it.")
+    if len({fold(name) for name in names}) < len(names):
+        raise ValueError(
+            f"The file would have the columns {listed(names)}, two of one name. Rename one of them in the frame"
+            f"{'; the format does not distinguish capitals' if fold is str.lower else ''}."
+        )
+
+
+def _check_keys(users: Iterable[Any]) -> None:
+    """Raise ValueError if a user key holds a NUL, where all formats but GeoParquet would end it."""
+    bad = sum("\0" in str(user) for user in users)
+    if bad:
+        raise ValueError(
+            f"{counted(bad, 'user key holds', 'user keys hold')} a NUL character, which CSV, GeoPackage and "
+            "GeoJSON cannot keep. Rename these users, or write GeoParquet."
+        )
+
+
+# CRS.
+
+
+def coordinate_names(crs: CRS) -> tuple[str, str]:
+    """Return the names of coordinates in CSV: lon and lat in WGS 84, else x and y."""
+    return ("lon", "lat") if crs.to_2d().equals(_WGS84, ignore_axis_order=True) else ("x", "y")
+
+
+def bare_crs(crs: CRS) -> CRS:
+    """Return a CRS without text of its own: the registry's if it has a code, else without remarks and usages."""
+    authority = crs.to_authority()
+    known = None if authority is None else CRS.from_authority(*authority)
+    if known is not None and known == crs:
+        return known
+    content = _without_texts(crs.to_json_dict())
+    nameless = CRS.from_json_dict(content | {"name": "unknown"})
+    return nameless if nameless == crs else CRS.from_json_dict(content)
+
+
+def has_words(crs: CRS) -> bool:
+    """Return whether a CRS has a name, remarks or usages that files would carry and that no registry knows."""
+    content, bare = crs.to_json_dict(), bare_crs(crs).to_json_dict()
+    return content["name"] not in ("unknown", bare["name"]) or bool(_texts(content) - _texts(bare))
+
+
+def _without_texts(content: Any) -> Any:
+    if isinstance(content, list):
+        return [_without_texts(item) for item in content]
+    if isinstance(content, dict):
+        return {key: _without_texts(item) for key, item in content.items() if key not in _CRS_TEXTS}
+    return content
+
+
+def _texts(content: Any) -> set[str]:
+    """Remarks and usages at any depth, as text."""
+    if isinstance(content, list):
+        return set().union(*map(_texts, content))
+    if not isinstance(content, dict):
+        return set()
+    texts = {str(item) for key, item in content.items() if key in _CRS_TEXTS}
+    return texts.union(*map(_texts, content.values()))
