@@ -462,11 +462,11 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("# Read me\n\nThis is prose.\n", "Read are CSV, GeoParquet, GeoPackage, GeoJSON and GPX; and Cabspotting"),
+        ("# Read me\n\nThis is prose.\n", "Supported are CSV"),
         ("user,time,x,y\na,2024-01-01,1,2\n", "say in which CRS, as in --crs EPSG:32631."),
         ("user,when,lon,lat\na,2024-01-01,1,2\n", "Name it, as in --time …."),
         ("time,lon,lat\n2024-01-01,1,2\n", "say --one-trace. If each file is a user, say --user file."),
-        ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "leave them out with --skip."),
+        ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "drop them with --skip."),
         ("user,time,lon,lat\na,17/05/2008,1,2\n", "no times such as 2008-05-17T10:00:04Z. Write them so"),
         ("user,time,lon,lat\na,12,1,2\n", "in the years 1990 to 2099. Write them so, or as text."),
         ("\n", "it is empty."),
@@ -541,7 +541,7 @@ SLOW = """
 import signal, time, importlib, promesse_geo.cli.commands as cli
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
 writing = importlib.import_module("promesse_geo.io.writers")
-def slowly(traces, path, about):
+def slowly(table, path):
     path.write_bytes(b"half")
     time.sleep(60)
 writing._WRITERS[".csv"] = slowly
