@@ -18,8 +18,9 @@ from readme_tables import RESULTS, with_tables
 import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli.commands import main
+from promesse_geo.evaluation import PAPER
 from promesse_geo.paper import published
-from promesse_geo.paper.report import beyond_summary, cells, number
+from promesse_geo.paper.report import beyond_summary, format_value
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 
@@ -110,9 +111,9 @@ def test_table_1_and_5_stand_beside_the_paper_for_its_data_sets():
 def test_a_table_as_text_has_the_papers_figure_where_there_is_one():
     city = pg.make_city(users=3, days=1)
     table = pd.concat((paper.table_1({"Geolife": city}), paper.table_1({"city": city}).iloc[1:]))
-    head, first, *_ = cells(table)
-    assert head == ["", "Geolife: paper", "ours", "ratio", "city: ours"]
-    assert first == ["records", "3,804,788", f"{len(city):,}", "0.00", "–"]
+    shown = paper.side_by_side([table])
+    assert list(shown.columns) == ["Geolife: paper", "ours", "ratio", "city: ours"]
+    assert shown.loc["records"].tolist() == ["3,804,788", f"{len(city):,}", "0.00", "–"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_table_as_text_has_the_papers_figure_where_there_is_one():
     [(math.nan, "–"), (7.2e-10, "0"), (0.0129, "0.0129"), (24.6870, "24.69"), (402.2, "402.2"), (36_300.4, "36,300")],
 )
 def test_a_figure_has_the_digits_that_one_reads(value, text):
-    assert number(value) == text
+    assert format_value(value) == text
 
 
 class Page(HTMLParser):
@@ -221,7 +222,7 @@ def attacked():
 
 @pytest.mark.whole_city
 def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
-    assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Re-identification", "Area coverage"]
+    assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Area coverage", "Re-identification"]
     fixed, adaptive, residue, *_ = (
         attacked.tables[name].set_index("row").ours for name in ("Table II", *list(attacked.tables)[6:])
     )
@@ -233,7 +234,7 @@ def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
     assert len(attacked.save(tmp_path)) == 14
     again = paper.Reproduction.load(tmp_path)
     assert list(again.tables) == list(attacked.tables)
-    shown = beyond_summary(again.tables, "made-up city").splitlines()
+    shown = beyond_summary(again.tables, "synthetic city").splitlines()
     assert len(shown) == 2 + 10
     assert shown[-3].startswith("| Geo-I, ε = ln(2)/200 | ")
     assert "| – |" in shown[-3]  # residues mean nothing in noise
@@ -414,3 +415,73 @@ def test_tables_stand_side_by_side_in_the_papers_order_and_later_figures_replace
     assert table.columns.tolist() == ["Cabspotting: paper", "ours", "ratio", "city: ours"]
     assert table.index.tolist() == ["Promesse, ε = 50 m", "Promesse, ε = 200 m", "mine"]
     assert table.to_numpy().tolist() == [["–", "–", "–", "5"], ["2", "3", "1.50", "–"], ["–", "–", "–", "7"]]
+
+
+# Example data
+
+
+def test_example_data_are_a_prepared_city_without_the_archive(monkeypatch):
+    monkeypatch.delenv("PROMESSE_CABSPOTTING", raising=False)
+    example = paper.example_data(users=3, days=2)
+    raw = pg.make_city(users=3, days=2, as_traces=True)
+    parts = pg.prepare(raw, tz="Europe/Paris", keep_user=True)
+    assert (example.name, example.zone, example.min_days) == ("synthetic city", "Europe/Paris", None)
+    for found, expected in ((example.raw, raw), (example.parts, parts)):
+        assert found.users.equals(expected.users)
+        assert (found.times == expected.times).all()
+
+
+def test_example_data_are_those_of_the_archive_that_the_environment_names(monkeypatch):
+    folder = README.parent / "data" / "sample" / "cabspotting"
+    monkeypatch.setenv("PROMESSE_CABSPOTTING", str(folder))
+    with pytest.warns(UserWarning, match="fewer than 21 days"):
+        example = paper.example_data(users=1)
+    assert (example.name, example.zone, example.min_days) == ("Cabspotting", "America/Los_Angeles", 21)
+    assert example.raw.records == pg.read_cabspotting(folder, as_traces=True).records
+    assert len(example.parts) == 0
+
+
+# New mechanisms and metrics
+
+
+@dataclass(frozen=True)
+class _MeanDelay(pg.Metric):
+    """A metric of another author."""
+
+    unit = "s"
+
+    def _detail(self, pairs, index):
+        return pd.Series([7.0])
+
+    def value(self, detail):
+        return float(detail.mean())
+
+
+def test_a_new_mechanism_and_a_new_metric_have_rows_and_tables_of_their_own(tmp_path):
+    city = pg.make_city(users=2, days=1)
+    results = pg.evaluate({"city": city}, [_Level("low")], [*PAPER, _MeanDelay()])
+    tables = paper.beyond(results)
+    assert list(tables) == ["Mean delay"]
+    assert tables["Mean delay"].row.tolist() == ["_Level(epsilon='low')"]
+    assert tables["Mean delay"].unit.tolist() == ["s"]
+    times = pd.DataFrame({"dataset": ["city"], "row": ["_Level"], "seconds": [2.1]})
+    done = paper.Reproduction(
+        {
+            "Table I": paper.table_1({"city": city}),
+            "Table II": paper.table_2(results),
+            "Table III": paper.table_3(results),
+            "Table IV": paper.table_4(results),
+            "Table V": paper.table_5(times),
+            "Table VI": paper.table_6(results),
+            **tables,
+        },
+        results,
+    )
+    done.save(tmp_path)
+    assert "## Mean delay (s)" in (tmp_path / "report.md").read_text()
+    assert "<h2>Mean delay (s)</h2>" in (tmp_path / "report.html").read_text()
+    assert list(paper.Reproduction.load(tmp_path).tables) == list(done.tables)
+    (tmp_path / "results.parquet").unlink()
+    from_csv = paper.Reproduction.load(tmp_path)
+    pd.testing.assert_frame_equal(from_csv.tables["Mean delay"], tables["Mean delay"])
+    from_csv.save(tmp_path / "again")  # without provenance

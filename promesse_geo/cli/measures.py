@@ -19,8 +19,8 @@ from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted
-from promesse_geo.paper import check_report_folder
 from promesse_geo.paper import reproduce as reproduce_paper
+from promesse_geo.paper.report import check_report_folder
 from promesse_geo.plot.tables import measures
 from promesse_geo.stays.stays import checked_stay
 

@@ -1,12 +1,28 @@
-"""The paper's experiment: its figures, one function per table, and the report."""
+"""The paper's experiment: its mechanisms, its tables beside ours, the report, and example data.
 
-from promesse_geo.paper.experiment import Reproduction, reproduce
-from promesse_geo.paper.report import check_report_folder, side_by_side
-from promesse_geo.paper.tables import table_1, table_2, table_3, table_4, table_5, table_6
+Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with High
+Utility. TrustCom 2015.
+
+- `reproduce` runs the experiment from raw files and returns a `Reproduction`, which `Reproduction.load` reads again
+- `table_1` to `table_6` make one table each, `beyond` those of metrics that the paper does not have
+- `side_by_side` shows tables for reading, `beside_paper` draws one
+- `ROWS` are the mechanisms of the tables with their labels
+- `example_data` returns prepared data for examples
+"""
+
+from promesse_geo.paper.experiment import ExampleData, Reproduction, example_data, reproduce
+from promesse_geo.paper.published import ROWS
+from promesse_geo.paper.report import side_by_side
+from promesse_geo.paper.tables import beyond, table_1, table_2, table_3, table_4, table_5, table_6
+from promesse_geo.plot.comparisons import beside_paper
 
 __all__ = [
+    "ROWS",
+    "ExampleData",
     "Reproduction",
-    "check_report_folder",
+    "beside_paper",
+    "beyond",
+    "example_data",
     "reproduce",
     "side_by_side",
     "table_1",

@@ -1,4 +1,4 @@
-"""From raw files to Tables I to VI."""
+"""The experiment from raw files to Tables I to VI, and example data."""
 
 import os
 import tempfile
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -15,78 +15,142 @@ from promesse_geo.evaluation import evaluate, load_results
 from promesse_geo.evaluation.runs import check_jobs, check_seeds
 from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
 from promesse_geo.io.writers import write
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
-from promesse_geo.paper import published, tables
+from promesse_geo.paper import tables
+from promesse_geo.paper.published import MIN_DAYS, ROWS, TIMED, ZONES, Row
 from promesse_geo.paper.report import read_tables, write_report
-from promesse_geo.preprocess import collapse_empty_days, first_days, split_gaps
+from promesse_geo.preprocess import collapse_empty_days, first_days, prepare, split_gaps
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_integer
 
-CITY = "made-up city"
+CITY = "synthetic city"
+CITY_ZONE = "Europe/Paris"
 _READERS: dict[str, Callable[..., Any]] = {
     "Cabspotting": read_cabspotting,
     "Geolife": read_geolife,
     "MDC": read_mdc,
 }
-_KINDS: dict[type[Mechanism], str] = {
-    Promesse: "promesse",
-    GeoIndistinguishability: "geo-indistinguishability",
-    WaitForMe: "wait-for-me",
-}
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The paper's tables with our figures beside its own.
+    """The paper's tables with our values beside its own.
 
     Parameters
     ----------
     tables : dict of str to pandas.DataFrame
-        Table I to Table VI: one row a figure, `dataset`, `row`, `paper`, `ours` (the mean over seeds), `spread`
-        (their standard deviation), `ratio` of ours to the paper's, `unit`.
+        Table I to Table VI, and those of `beyond`. One row per value: `dataset`, `row`, `paper`, `ours` (the mean over
+        seeds), `spread` (their standard deviation), `ratio` (ours to the paper's), `unit`.
     results : pandas.DataFrame
-        What `evaluate` returned; `results.attrs` says how it came about.
+        What `evaluate` returned. `results.attrs` holds the provenance.
     """
 
     tables: dict[str, pd.DataFrame]
     results: pd.DataFrame
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
-        """Write the tables (CSV), all results (CSV) and a report (Markdown and HTML) to a folder.
+        """Write the tables (CSV), the results (Parquet and CSV) and a report (Markdown and HTML) to a folder.
 
         Parameters
         ----------
         folder : path of a folder
-            Made if it is not there.
+            Created if it does not exist.
         force : bool
-            Whether to replace files that are there.
+            Whether to overwrite existing files.
 
         Returns
         -------
         list of pathlib.Path
-            What was written. No file holds positions or users.
+            The files. None of them holds locations or users.
 
         Raises
         ------
         OSError
-            If a file is there and `force` is not given, or cannot be written.
+            If a file exists and `force` is False, or cannot be written.
         """
         return write_report(self.tables, self.results, Path(folder), force=force)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Reproduction":
-        """Read the tables and results that `save` wrote to a folder.
+        """Read what `save` wrote to a folder.
+
+        Parameters
+        ----------
+        folder : path of a folder
+            Folder with table_1.csv to table_6.csv, and results.parquet or results.csv.
+
+        Returns
+        -------
+        Reproduction
 
         Raises
         ------
         ValueError, OSError
-            If they are not there, or something else is.
+            If a file does not exist or holds something else.
         """
         stored = Path(folder) / "results.parquet"
         results = load_results(stored if stored.exists() else stored.with_suffix(".csv"))
-        return cls(read_tables(Path(folder)), results)
+        return cls({**read_tables(Path(folder)), **tables.beyond(results)}, results)
+
+
+class ExampleData(NamedTuple):
+    """Raw and prepared data for examples.
+
+    Parameters
+    ----------
+    name : str
+        "Cabspotting" or "synthetic city".
+    raw : Traces
+        The data as recorded, one trace per user.
+    parts : Traces
+        The data prepared as in the paper, split at gaps.
+    zone : str
+        Time zone in which days begin at midnight.
+    min_days : int or None
+        Least number of days of data that a user of `parts` has; None for any.
+    """
+
+    name: str
+    raw: Traces
+    parts: Traces
+    zone: str
+    min_days: int | None
+
+
+def example_data(*, users: int = 50, days: int = 7) -> ExampleData:
+    """Return data for examples: Cabspotting if its archive is available, or a synthetic city.
+
+    Parameters
+    ----------
+    users, days : int
+        Size of the synthetic city, as in `make_city`. Cabspotting is always complete.
+
+    Returns
+    -------
+    ExampleData
+        Cabspotting if the environment variable PROMESSE_CABSPOTTING names its archive (cabspottingdata.tar.gz).
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        If `users` or `days` is invalid, or the archive cannot be read.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> example = pg.paper.example_data(users=3, days=2)
+    >>> len(example.raw), example.parts.records == example.raw.records
+    (3, True)
+    """
+    archive = os.environ.get("PROMESSE_CABSPOTTING")
+    if archive:
+        name, zone, min_days = "Cabspotting", ZONES["Cabspotting"], MIN_DAYS
+        raw = read_cabspotting(archive, as_traces=True)
+    else:
+        name, zone, min_days = CITY, CITY_ZONE, None
+        raw = make_city(users, days, as_traces=True)
+    return ExampleData(name, raw, prepare(raw, tz=zone, min_days=min_days, keep_user=True), zone, min_days)
 
 
 def reproduce(
@@ -104,33 +168,33 @@ def reproduce(
     Parameters
     ----------
     cabspotting, geolife, mdc : path, optional
-        Where the data sets are, as their readers take them. Without any, `make_city(users=50, days=7, seed=0)` takes
-        their place, for which the paper has no figures.
+        Data sets, as their readers take them. The default is `make_city(users=50, days=7, seed=0)`, for which the
+        paper has no values.
     min_days : int, optional
-        Users with fewer days of data are left out; by default 21 in real data, as Table I wants it, and none in the
+        Drop users with fewer days of data. The default is 21 in real data, which Table I requires, and none in the
         city.
     seeds : int
-        How many seeds for noise and range queries.
+        Number of seeds for noise and range queries.
     n_jobs : int
-        How many processes to use; see `evaluate`. Table V is timed alone.
+        Number of processes; see `evaluate`. Table V is timed with one.
     attacks : bool
-        Whether to go beyond the paper: the adaptive, the residue and the re-identification attack, and area coverage,
-        each with one seed.
+        Whether to compute metrics that the paper does not have, with one seed: the adaptive, the residue and the
+        re-identification attack, and area coverage.
 
     Returns
     -------
     Reproduction
-        The tables and all results; `.save(folder)` writes them.
+        The tables and all results. `.save(folder)` writes them.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        If a parameter is wrong or a data set cannot be read.
+        If a parameter is invalid or a data set cannot be read.
 
     Notes
     -----
-    Days are those of Los Angeles, Shanghai and Zurich. ε = 50 m is not run on Cabspotting, as in the paper. Table V
-    times protecting and writing as text; that needs room for the text in the temporary folder (about 1.3 GB for
+    Days begin at midnight in Los Angeles, Shanghai and Zurich. ε = 50 m is not run on Cabspotting, as in the paper.
+    Table V times protecting and writing as text, which needs space in the temporary folder (about 1.3 GB for
     Cabspotting).
 
     References
@@ -140,7 +204,7 @@ def reproduce(
     Examples
     --------
     >>> import promesse_geo as pg, warnings
-    >>> with warnings.catch_warnings(action="ignore"):  # of traces that cannot be protected
+    >>> with warnings.catch_warnings(action="ignore"):  # of traces that are too short to protect
     ...     tables = pg.reproduce(seeds=1).tables
     >>> list(tables)
     ['Table I', 'Table II', 'Table III', 'Table IV', 'Table V', 'Table VI']
@@ -148,86 +212,86 @@ def reproduce(
     if min_days is not None:
         min_days = check_integer(min_days, name="min_days", owner="reproduce")
     chosen, processes = check_seeds(seeds, owner="reproduce"), check_jobs(n_jobs, owner="reproduce")
+    check_flag(attacks, name="attacks", owner="reproduce")
     sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
     for source in sources.values():
         if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
-            raise FileNotFoundError(f"There is no file or folder {str(source)!r}.")
-    prepared, results, times = [], [], []
-    beyond = check_flag(attacks, name="attacks", owner="reproduce")
-    for name, whole, parts in _prepared(sources, min_days, with_whole=beyond):
-        prepared.append(tables.table_1({name: parts}))
-        mechanisms = [row.mechanism for row in published.ROWS if name not in row.without]
+            raise FileNotFoundError(f"The file or folder {str(source)!r} does not exist.")
+    descriptions, results, times = [], [], []
+    for name, unsplit, parts in _prepared(sources, min_days, with_unsplit=attacks):
+        descriptions.append(tables.table_1({name: parts}))
+        rows = [row for row in ROWS if name not in row.without]
+        mechanisms = [row.mechanism for row in rows]
         results.append(evaluate({name: parts}, mechanisms, seeds=chosen, n_jobs=processes))
         times += [(name, *timed) for timed in _times(parts)]
-        if whole is not None:
-            results += _attacked(name, whole, parts, mechanisms)
-    together = _together(results)
+        if unsplit is not None:
+            results += _attacked(name, unsplit, parts, rows)
+    combined = _combine(results)
     return Reproduction(
         {
-            "Table I": pd.concat(prepared, ignore_index=True),
-            "Table II": tables.table_2(together),
-            "Table III": tables.table_3(together),
-            "Table IV": tables.table_4(together),
+            "Table I": pd.concat(descriptions, ignore_index=True),
+            "Table II": tables.table_2(combined),
+            "Table III": tables.table_3(combined),
+            "Table IV": tables.table_4(combined),
             "Table V": tables.table_5(pd.DataFrame(times, columns=["dataset", "row", "seconds"])),
-            "Table VI": tables.table_6(together),
-            **(tables.beyond(together) if beyond else {}),
+            "Table VI": tables.table_6(combined),
+            **tables.beyond(combined),
         },
-        together,
+        combined,
     )
 
 
 def _prepared(
-    sources: dict[str, Any], min_days: int | None, *, with_whole: bool
+    sources: dict[str, Any], min_days: int | None, *, with_unsplit: bool
 ) -> Iterator[tuple[str, Traces | None, Traces]]:
-    """Each data set, read and prepared, before (if wanted) and after gaps are cut; one at a time, they are large."""
+    """Read and prepare each data set: before (if requested) and after it is split at gaps. Hold one at a time."""
     if all(source is None for source in sources.values()):
         city = make_city(users=50, days=7, seed=0, as_traces=True)
-        yield CITY, *_prepare(city, "Europe/Paris", min_days, with_whole=with_whole)
+        yield CITY, *_prepare(city, CITY_ZONE, min_days, with_unsplit=with_unsplit)
     for name, source in sources.items():
         if source is not None:
             raw = _READERS[name](source, as_traces=True)
-            days = published.MIN_DAYS if min_days is None else min_days
-            ready = _prepare(raw, published.ZONES[name], days, with_whole=with_whole)
+            days = MIN_DAYS if min_days is None else min_days
+            ready = _prepare(raw, ZONES[name], days, with_unsplit=with_unsplit)
             del raw
             yield name, *ready
 
 
-def _prepare(raw: Any, tz: str, min_days: int | None, *, with_whole: bool) -> tuple[Traces | None, Traces]:
-    """What `prepare` does, step by step."""
-    whole = first_days(collapse_empty_days(raw, tz=tz), days=20, min_days=min_days)
-    return whole if with_whole else None, split_gaps(whole, keep_user=True)
+def _prepare(raw: Any, tz: str, min_days: int | None, *, with_unsplit: bool) -> tuple[Traces | None, Traces]:
+    """Prepare step by step, to keep what is not yet split at gaps."""
+    unsplit = first_days(collapse_empty_days(raw, tz=tz), days=20, min_days=min_days)
+    return unsplit if with_unsplit else None, split_gaps(unsplit, keep_user=True)
 
 
-def _attacked(name: str, whole: Traces, parts: Traces, mechanisms: list[Mechanism]) -> Iterator[pd.DataFrame]:
-    """What stronger attacks find; the attacker knows the kind of mechanism."""
-    for mechanism in mechanisms:
-        kind = _KINDS[type(mechanism)]
-        looks = [AdaptivePoiRetrieval(kind=kind), AreaCoverage(), *([Residue()] if kind == "promesse" else [])]
+def _attacked(name: str, unsplit: Traces, parts: Traces, rows: list[Row]) -> Iterator[pd.DataFrame]:
+    """Compute the metrics that the paper does not have."""
+    for row in rows:
+        attacks = [AdaptivePoiRetrieval(kind=row.kind), *([Residue()] if row.kind == "promesse" else [])]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is left out was told before
-            yield evaluate({name: parts}, [mechanism], looks)
-            yield evaluate({name: whole}, [mechanism], [Reidentification()])
+            warnings.simplefilter("ignore")  # the main evaluation warned of the same traces
+            yield evaluate({name: parts}, [row.mechanism], [*attacks, AreaCoverage()])
+            yield evaluate({name: unsplit}, [row.mechanism], [Reidentification()])
 
 
 def _times(traces: Traces) -> Iterator[tuple[str, float]]:
-    """Seconds to protect and to write as text; what is left out was told before."""
-    for row in published.TIMED:
+    """Time protecting and writing as text, in seconds."""
+    for row in TIMED:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # the main evaluation warned of the same traces
             begin = clock.perf_counter()
             write(row.mechanism.protect(traces), Path(folder) / "protected.csv")
             yield row.label.split(",")[0], clock.perf_counter() - begin
 
 
-def _together(results: list[pd.DataFrame]) -> pd.DataFrame:
-    """All results in one table that says how each data set came about."""
+def _combine(results: list[pd.DataFrame]) -> pd.DataFrame:
+    """Concatenate results and their provenance."""
     attrs = dict(results[0].attrs)
     attrs["datasets"] = {}
     for result in results:
         for name, about in result.attrs["datasets"].items():
-            attrs["datasets"].setdefault(name, about)  # of each the first, which is the one cut at gaps
+            attrs["datasets"].setdefault(name, about)  # the first of each name is the one split at gaps
     for key in ("mechanisms", "metrics"):
-        attrs[key] = list(dict.fromkeys(one for result in results for one in result.attrs[key]))
-    together = pd.concat(results, ignore_index=True)
-    together.attrs.update(attrs)
-    return together
+        attrs[key] = list(dict.fromkeys(label for result in results for label in result.attrs[key]))
+    combined = pd.concat(results, ignore_index=True)
+    combined.attrs.update(attrs)
+    return combined

@@ -1,4 +1,4 @@
-"""What the paper printed, and with which mechanisms it was found.
+"""The values that the paper published, and the mechanisms behind them.
 
 Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with High
 Utility. TrustCom 2015, Tables I to VI.
@@ -12,44 +12,58 @@ from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 DATASETS = ("Cabspotting", "Geolife", "MDC")
 
 ZONES = {"Cabspotting": "America/Los_Angeles", "Geolife": "Asia/Shanghai", "MDC": "Europe/Zurich"}
-"""Where days begin at midnight."""
+"""Time zones in which days begin at midnight."""
 
 MIN_DAYS = 21
-"""Users with fewer days of data are left out: Table I is only reached so."""
+"""Least number of days of data per user, which the sizes in Table I require."""
 
 
 class Row(NamedTuple):
-    """A mechanism as the tables name it, and the data sets that it is not run on."""
+    """A mechanism of the tables.
+
+    Parameters
+    ----------
+    label : str
+        Name in the tables.
+    mechanism : Mechanism
+        The mechanism.
+    kind : str
+        What the adaptive attacker knows of it; see `AdaptivePoiRetrieval`.
+    without : tuple of str
+        Data sets that it is not run on.
+    """
 
     label: str
     mechanism: Mechanism
+    kind: str
     without: tuple[str, ...] = ()
 
 
 def _promesse(epsilon: int, variant: str = "polyline") -> Row:
     label = f"Promesse, ε = {epsilon} m" + ("" if variant == "polyline" else ", pseudocode")
-    return Row(label, Promesse(epsilon, variant=variant), ("Cabspotting",) if epsilon == 50 else ())
+    return Row(label, Promesse(epsilon, variant=variant), "promesse", ("Cabspotting",) if epsilon == 50 else ())
 
 
 def _noise(level: int, radius: int) -> Row:
-    return Row(f"Geo-I, ε = ln({level})/{radius}", GeoIndistinguishability.from_level(level, radius=radius))
+    mechanism = GeoIndistinguishability.from_level(level, radius=radius)
+    return Row(f"Geo-I, ε = ln({level})/{radius}", mechanism, "geo-indistinguishability")
 
 
-_PROGRAM = Row("Wait for Me, k = 2, δ = 200 m", WaitForMe.v1_1(seed=1))
+_PROGRAM = Row("Wait for Me, k = 2, δ = 200 m", WaitForMe.v1_1(seed=1), "wait-for-me")
 
 ROWS = (
     *(_promesse(epsilon) for epsilon in (50, 100, 200, 500)),
     *(_promesse(epsilon, "pseudocode") for epsilon in (50, 100, 200, 500)),
     *(_noise(level, radius) for level, radius in ((10, 100), (6, 200), (4, 200), (2, 200))),
     _PROGRAM,
-    Row(f"{_PROGRAM.label}, members tested", WaitForMe()),
+    Row(f"{_PROGRAM.label}, members tested", WaitForMe(), "wait-for-me"),
 )
-"""What is run. The paper does not say which reading of its algorithm it measured: both are here. Its Wait for Me was
-the program of 2010; the last row is the algorithm as it was meant, with its radius test mended.
+"""The mechanisms of the experiment. The paper does not say which variant of its algorithm it measured: both are here.
+Its Wait for Me was the program of 2010; the last row is the published algorithm, with the radius test fixed.
 """
 
 TIMED = (_promesse(200), _noise(4, 200), _PROGRAM)
-"""Of the mechanisms, those that Table V times; the paper does not say at which level."""
+"""The mechanisms that Table V times; the paper does not say at which epsilon."""
 
 _NONE = math.nan
 

@@ -1,46 +1,49 @@
-"""The tables as files: CSV, Markdown, and one HTML page that stands alone."""
+"""The tables as CSV, Markdown and a self-contained HTML page."""
 
 import html
 import io
 import math
 import tempfile
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from promesse_geo.evaluation import save_results
 from promesse_geo.io.output import check_place, renamed_when_whole
-from promesse_geo.paper import published
+from promesse_geo.paper.published import ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
-TITLES = {
-    "Table I": "The data sets, prepared",
-    "Table II": "F-scores of the retrieval of points of interest (%; 0 is best for the users)",
-    "Table III": "Spatial errors (m; 0 is best for the analyst)",
-    "Table IV": "Range query distortions (%; 0 is best for the analyst)",
+PAPER_TABLES = {
+    "Table I": "The prepared data sets",
+    "Table II": "F-scores of POI retrieval (%; 0 is best for privacy)",
+    "Table III": "Spatial errors (m; 0 is best for utility)",
+    "Table IV": "Range query distortions (%; 0 is best for utility)",
     "Table V": "Execution times: protecting and writing as text (s)",
     "Table VI": "Compression degrees (protected records in % of the original ones)",
-    "Adaptive attack": "F-scores of an attacker who averages noise away (%; 0 is best for the users)",
-    "Residue attack": "F-scores of an attacker who knows what smoothing leaves (%; 0 is best for the users)",
-    "Re-identification": "Users recognised by where they used to stay (%; 0 is best for the users)",
-    "Area coverage": "F-scores of visited cells of 200 m (%; 100 is best for the analyst)",
+}
+"""The paper's tables with their titles."""
+
+_TITLES = PAPER_TABLES | {
+    "Adaptive attack": "F-scores of an attacker who averages noise (%; 0 is best for privacy)",
+    "Residue attack": "F-scores of an attacker who knows what smoothing leaves (%; 0 is best for privacy)",
+    "Re-identification": "Users recognized by their POIs (%; 0 is best for privacy)",
+    "Area coverage": "F-scores of visited cells of 200 m (%; 100 is best for utility)",
 }
 
-_WHAT = {
+_NOTES = {
     "Adaptive attack": "It estimates the noise from the protected data alone, widens its diameter and averages.",
-    "Residue attack": "It looks in smoothed paths for loops, there-and-back and ends; it means nothing for others.",
-    "Re-identification": "It knows where users stayed in the first half, and is given the second one, protected.",
-    "Area coverage": "No attack: how much of the cells that each user visited stays the same.",
+    "Residue attack": "It searches smoothed paths for loops, turns and ends. It has no meaning for other mechanisms.",
+    "Re-identification": "It knows where users stayed in the first half and receives the second half, protected.",
+    "Area coverage": "Not an attack: the share of the cells that each user visited that stays the same.",
 }
 
 _DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
 
-_OTHERS = ("report.md", "report.html", "results.parquet", "results.csv")
+_FILES = ("report.md", "report.html", "results.parquet", "results.csv")
 
 _MISSING = {name: [""] for name in ("paper", "ours", "spread", "ratio")}
 
@@ -53,7 +56,7 @@ h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+tbody th { text-align: left; font-weight: normal; }
 thead th { border-bottom: 2px solid var(--line); }
 .faint { color: var(--faint); font-size: .9rem; }
 figure { margin: 1rem 0; background: #fff; border-radius: 4px; padding: .5rem; display: inline-block; max-width: 100%; }
@@ -61,16 +64,15 @@ figure svg { max-width: 100%; height: auto; }
 """
 
 _ABOUT = (
-    "Ours is the mean over seeds ± its standard deviation; where the paper has a figure, the ratio is ours to it. "
-    "The paper: Primault, Ben "
-    "Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with High Utility. "
-    "TrustCom 2015. It does not say which reading of its algorithm it measured; its spatial error of 0 m belongs to "
-    "points interpolated on the path, which is what rows without a remark are."
+    "Ours is the mean over seeds ± the standard deviation; where the paper has a value, the ratio is ours to it. "
+    "The paper: Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of "
+    "Mobility Data with High Utility. TrustCom 2015. It does not say which variant of its algorithm it measured; its "
+    "spatial error of 0 m belongs to points interpolated on the path, as in rows without a remark."
 )
 
 
 def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder: Path, *, force: bool) -> list[Path]:
-    """Write everything to a folder; return what was written."""
+    """Write tables, results and report to a folder and return the paths."""
     check_report_folder(folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     texts: dict[Path, str] = {
@@ -89,51 +91,63 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
 
 
 def check_report_folder(folder: Path, *, force: bool) -> None:
-    """Say before long work why a report cannot be written to a folder, which may not be there yet."""
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    if not there.is_dir():
-        raise NotADirectoryError(f"{str(there)!r} is a file. Name a folder, or one to be made.")
+    """Raise, before a long computation, if a report cannot be written to a folder, which need not exist yet.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Folder of the report.
+    force : bool
+        Whether to overwrite existing files.
+
+    Raises
+    ------
+    OSError
+        If the folder is a file or is not writable, or a file of the report exists and `force` is False.
+    """
+    existing = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"{str(existing)!r} is a file. Pass a folder, existing or new.")
     try:
-        with tempfile.TemporaryDirectory(dir=there):
+        with tempfile.TemporaryDirectory(dir=existing):
             pass
     except OSError as error:
-        raise type(error)(f"Nothing can be written to the folder {str(there)!r}. Name another one.") from error
+        raise type(error)(f"The folder {str(existing)!r} is not writable. Pass another one.") from error
     if folder.is_dir():
-        for name in (*(f"table_{number}.csv" for number in range(1, len(TITLES) + 1)), *_OTHERS):
-            check_place(folder / name, force=force)
+        for path in (*sorted(folder.glob("table_*.csv")), *(folder / name for name in _FILES)):
+            check_place(path, force=force)
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read the tables that `write_report` wrote."""
+    """Read the paper's tables that `write_report` wrote."""
     return {
-        name: pd.read_csv(path, keep_default_na=False, na_values=_MISSING)
-        for number, name in enumerate(TITLES, start=1)
-        if (path := folder / f"table_{number}.csv").exists() or number == 1
+        name: pd.read_csv(folder / f"table_{number}.csv", keep_default_na=False, na_values=_MISSING)
+        for number, name in enumerate(PAPER_TABLES, start=1)
     }
 
 
 def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
-    """Return the tables as Markdown, with how they came about."""
+    """Return the tables and their provenance as Markdown."""
     parts = ["# The paper's experiment, repeated", _wrapped(_ABOUT), _wrapped(_provenance(results.attrs))]
     for name, table in tables.items():
-        parts += [f"## {name}. {TITLES[name]}", *([_WHAT[name]] if name in _WHAT else []), _markdown(cells(table))]
-    return "\n\n".join(parts) + "\n"
+        parts += [f"## {_heading(name, table)}", _NOTES.get(name, ""), _markdown(side_by_side([table]))]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
-    """Return one page with tables and figures that needs nothing else."""
+    """Return the tables and figures as one self-contained HTML page."""
     parts = [f"<h1>The paper's experiment, repeated</h1><p>{html.escape(_ABOUT)}</p>"]
     for name, table in tables.items():
-        what = f"<p>{html.escape(_WHAT[name])}</p>" if name in _WHAT else ""
-        parts.append(f"<h2>{name}. {html.escape(TITLES[name])}</h2>{what}{_html_table(table)}")
+        note = f"<p>{html.escape(_NOTES[name])}</p>" if name in _NOTES else ""
+        parts.append(f"<h2>{html.escape(_heading(name, table))}</h2>{note}{_html_table(table)}")
         if name in _DRAWN:
             parts += [
-                _figure(beside_paper(own, label=_DRAWN[name]), title=dataset) for dataset, own in _by_dataset(table)
+                _figure(beside_paper(rows, label=_DRAWN[name]), title=dataset) for dataset, rows in _by_dataset(table)
             ]
-    parts.append("<h2>Privacy against utility</h2><p>Down and left is better. Labels are ε.</p>")
-    for dataset, own in _by_dataset(results):
+    parts.append("<h2>Privacy and utility</h2><p>Lower left is better. Labels are ε.</p>")
+    for dataset, rows in _by_dataset(results):
         for utility in ("RangeQueryDistortion", "SpatialError"):
-            parts.append(_figure(trade_off(own, utility=utility), title=dataset))
+            parts.append(_figure(trade_off(rows, utility=utility), title=dataset))
     parts.append(f'<p class="faint">{html.escape(_provenance(results.attrs))}</p>')
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -144,113 +158,101 @@ def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     )
 
 
-def cells(table: pd.DataFrame) -> list[list[str]]:
-    """Return a table as text, first line first: for each data set the paper's figure, ours, and the ratio."""
-    datasets = list(dict.fromkeys(table.dataset))
-    with_paper = [name for name in datasets if table.paper[table.dataset == name].notna().any()]
-    head = [""]
-    for name in datasets:
-        head += [f"{name}: paper", "ours", "ratio"] if name in with_paper else [f"{name}: ours"]
-    body = []
-    by_place = {(row.dataset, row.row): row for row in table.itertuples()}
-    for label in dict.fromkeys(table.row):
-        line = [str(label)]
-        for name in datasets:
-            line += _cell(by_place.get((name, label)), with_paper=name in with_paper)
-        body.append(line)
-    return [head, *body]
-
-
 def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return tables of the same figures as one to read: for each data set the paper's figure, ours, and the ratio.
+    """Return tables of the same values as one table to read: for each data set the paper's value, ours, and the ratio.
 
     Parameters
     ----------
     tables : sequence of pandas.DataFrame
-        Such as Table II of a `Reproduction`, or what `table_2` makes. Where two have the same data set and row, the
-        later one is taken.
+        Such as Table II of a `Reproduction`, or what `table_2` returns. If two have the same data set and row, the
+        later one counts.
 
     Returns
     -------
     pandas.DataFrame
-        Text, a row of the tables each; mechanisms of the paper in its order.
+        Text, indexed by row; the mechanisms of the paper come first, in its order.
 
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> from promesse_geo.paper import side_by_side, table_1
-    >>> side_by_side([table_1({"city": pg.make_city(users=2, days=1)})]).columns.tolist()
+    >>> table = pg.paper.table_1({"city": pg.make_city(users=2, days=1)})
+    >>> pg.paper.side_by_side([table]).columns.tolist()
     ['city: ours']
     """
-    places = {row.label: place for place, row in enumerate(published.ROWS)}
-    (_, *columns), *rows = cells(pd.concat(tables, ignore_index=True))
-    rows.sort(key=lambda row: places.get(row[0], len(places)))
-    return pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
+    table = pd.concat(tables, ignore_index=True)
+    order = {row.label: place for place, row in enumerate(ROWS)}
+    labels = sorted(dict.fromkeys(table.row), key=lambda label: order.get(label, len(order)))
+    columns: list[pd.Series] = []
+    for dataset, group in _by_dataset(table):
+        rows = group.drop_duplicates("row", keep="last").set_index("row")
+        ours = rows.ours.map(format_value) + rows.spread.map(_plus_minus)
+        if rows.paper.notna().any():
+            columns.append(rows.paper.map(format_value).rename(f"{dataset}: paper"))
+            columns += [ours.rename("ours"), rows.ratio.map(_format_ratio).rename("ratio")]
+        else:
+            columns.append(ours.rename(f"{dataset}: ours"))
+    texts = [column.reindex(labels, fill_value="–").astype("str") for column in columns]
+    return pd.concat(texts, axis=1).rename_axis(None)
 
 
 def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
-    """Return Tables I and II to VI of one data set as two short Markdown tables; the paper's figures in brackets."""
-    own = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items()}
-    sizes = [(row, _with_paper(own["Table I"], row)) for row in own["Table I"].index]
-    sizes += [
-        (f"{row}: protecting and writing as text (s)", _with_paper(own["Table V"], row)) for row in own["Table V"].index
-    ]
-    looks = ["Table II", "Table III", "Table IV", "Table VI"]
-    head = [f"{_DRAWN[name]} ({own[name].unit.iloc[0]})" for name in looks]
-    rows = [(row, *(_with_paper(own[name], row) for name in looks)) for row in own["Table II"].index]
-    return _markdown([("", f"{dataset} (paper)"), *sizes]) + "\n\n" + _markdown([("", *head), *rows])
+    """Return Tables I to VI of one data set as two short Markdown tables, with the paper's values in brackets."""
+    by_name = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items()}
+    sizes, times = _with_paper(by_name["Table I"]), _with_paper(by_name["Table V"])
+    head = pd.concat([sizes, times.add_suffix(": protecting and writing as text (s)")])
+    values = {f"{label} ({by_name[name].unit.iloc[0]})": _with_paper(by_name[name]) for name, label in _DRAWN.items()}
+    return _markdown(head.to_frame(f"{dataset} (paper)")) + "\n\n" + _markdown(pd.DataFrame(values))
 
 
 def beyond_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
-    """Return what stronger attacks find in one data set beside the paper's own attack, as a Markdown table."""
-    names = {"Table II": "paper's attack", **{name: name for name in list(TITLES)[6:]}}
-    own = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items() if name in names}
-    labels = [row for row in own["Table II"].index if "pseudocode" not in row]
-    rows = [
-        (
-            row,
-            *(_with_paper(own[name].assign(paper=math.nan), row) if row in own[name].index else "–" for name in names),
-        )
-        for row in labels
-    ]
-    return _markdown([("", *(f"{title} (%)" for title in names.values())), *rows])
+    """Return the metrics that the paper does not have beside its own attack, for one data set, as Markdown."""
+    names = {"Table II": "paper's attack"} | {name: name for name in tables if name not in PAPER_TABLES}
+    columns = {}
+    for name, title in names.items():
+        table = tables[name][tables[name].dataset == dataset].set_index("row")
+        columns[f"{title} ({table.unit.iloc[0]})"] = _with_paper(table.assign(paper=math.nan))
+    rows = [row for row in next(iter(columns.values())).index if "pseudocode" not in row]
+    return _markdown(pd.DataFrame(columns).reindex(rows).fillna("–"))
 
 
-def _with_paper(table: pd.DataFrame, row: str) -> str:
-    theirs, ours, spread = map(float, table.loc[row, ["paper", "ours", "spread"]].to_numpy(np.float64))
-    around = f" ± {spread:.2g}" if spread > 0 else ""
-    return f"{number(ours)}{around}" + ("" if math.isnan(theirs) else f" ({number(theirs)})")
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    rule = ["---"] + ["---:"] * (len(rows[0]) - 1)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:]))
-
-
-def _cell(row: Any, *, with_paper: bool) -> list[str]:
-    if row is None:
-        return ["–"] * (3 if with_paper else 1)
-    ours = number(row.ours) + (f" ± {row.spread:.2g}" if row.spread > 0 else "")
-    ratio = "–" if math.isnan(row.ratio) else f"{row.ratio:.2f}"
-    return [number(row.paper), ours, ratio] if with_paper else [ours]
-
-
-def number(value: float) -> str:
-    """Return a figure with as many digits as one reads."""
+def format_value(value: float) -> str:
+    """Return a value as text, with as many digits as are useful."""
     if math.isnan(value):
         return "–"
-    if value and abs(value) < 1e-6:  # a rounding error of the path's own points
+    if value and abs(value) < 1e-6:  # a rounding error of points on the path
         return "0"
     if abs(value) >= 1000 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) < 1 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
+def _plus_minus(spread: float) -> str:
+    return f" ± {spread:.2g}" if spread > 0 else ""
+
+
+def _format_ratio(ratio: float) -> str:
+    return "–" if math.isnan(ratio) else f"{ratio:.2f}"
+
+
+def _with_paper(table: pd.DataFrame) -> pd.Series:
+    """Return ours as text, with the paper's values in brackets."""
+    paper = table.paper.map(lambda value: "" if math.isnan(value) else f" ({format_value(value)})")
+    return table.ours.map(format_value) + table.spread.map(_plus_minus) + paper
+
+
+def _heading(name: str, table: pd.DataFrame) -> str:
+    title = _TITLES.get(name) or f"({table.unit.iloc[0]})"
+    return f"{name}. {title}" if name in _TITLES else f"{name} {title}"
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    rows = [["", *table.columns], ["---"] + ["---:"] * len(table.columns), *table.reset_index().to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
 def _html_table(table: pd.DataFrame) -> str:
-    head, *rows = cells(table)
-    first = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{first}</tr></thead><tbody>{body}</tbody></table></div>'
+    with pd.option_context("display.max_colwidth", None):
+        return f'<div class="wide">{side_by_side([table]).to_html(border=0)}</div>'
 
 
 def _figure(axes: Axes, *, title: str) -> str:
@@ -260,14 +262,17 @@ def _figure(axes: Axes, *, title: str) -> str:
     return f"<figure>{text.getvalue()[text.getvalue().index('<svg') :]}</figure>"
 
 
-def _by_dataset(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    return [(name, table[table.dataset == name]) for name in dict.fromkeys(table.dataset)]
+def _by_dataset(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    return ((str(name), rows) for name, rows in table.groupby("dataset", sort=False))
 
 
 def _provenance(about: Mapping[Any, Any]) -> str:
+    """Return the provenance as text; empty for results read from CSV, which have none."""
+    if "datasets" not in about:
+        return ""
     data = "; ".join(
-        f"{name}: {figures['records']:,} records of {figures['traces']:,} traces, fingerprint {figures['fingerprint']}"
-        for name, figures in about["datasets"].items()
+        f"{name}: {sizes['records']:,} records of {sizes['traces']:,} traces, fingerprint {sizes['fingerprint']}"
+        for name, sizes in about["datasets"].items()
     )
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     seeds = ", ".join(map(str, about["seeds"]))
