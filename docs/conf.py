@@ -1,4 +1,4 @@
-"""How the API pages are made of the docstrings: `sphinx-build -W -n docs docs/_build`."""
+"""Build the API pages from the docstrings: `sphinx-build -W -n docs docs/_build`."""
 
 import re
 
@@ -19,17 +19,17 @@ html_title = f"Promesse Geo {version}"
 html_copy_source = False
 html_show_sphinx = False
 pygments_dark_style = "monokai"
-smartquotes_action = "D"  # dashes only: quotes stay as they are typed
+smartquotes_action = "D"  # dashes only, no quotes
 
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 default_role = "code"
-autodoc_typehints = "none"  # the docstrings say it in words, with units
+autodoc_typehints = "none"  # docstrings state types and units
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-napoleon_use_param = False  # parameters that share a line keep doing so
+napoleon_use_param = False  # keep parameters that share a line together
 napoleon_use_rtype = False
-nitpick_ignore_regex = [("py:(class|exc)", r"(?!promesse_geo\.).*")]  # those of Python and of other libraries
+nitpick_ignore_regex = [("py:(class|exc)", r"(?!promesse_geo\.).*")]  # types of Python and of other libraries
 
 _NAME = rf"(?:promesse_geo\.)?((?:{'|'.join(pg.__all__)})(?:\.[a-z]\w*)?)"
 _CLASSES = "|".join(name for name in pg.__all__ if name[0].isupper())
@@ -40,18 +40,18 @@ _IN_TYPE = re.compile(rf"(?<![\w.`])({_CLASSES})(?![\w`])")
 
 
 def link_names(app, what, name, obj, options, lines):
-    """Make links of public names in backticks and in the types of parameters and results."""
+    """Link public names in backticks and in the types of parameters and results."""
     for number, line in enumerate(lines):
         typed = _TYPE.fullmatch(line)
         lines[number] = (_IN_TYPE if typed else _IN_BACKTICKS).sub(_LINK, line)
 
 
 def write_dots(app, what, name, obj, options, signature, returned):
-    """Write `...` in signatures as it is typed."""
+    """Show `...` in signatures."""
     return signature and signature.replace("=Ellipsis", "=..."), returned
 
 
 def setup(app):
-    """Come before napoleon, which makes fields of the sections."""
+    """Connect the hooks, before napoleon converts the sections."""
     app.connect("autodoc-process-docstring", link_names, priority=400)
     app.connect("autodoc-process-signature", write_dots)

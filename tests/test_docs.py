@@ -1,6 +1,7 @@
-"""The API pages name everything public, once, and everything public has an example that runs."""
+"""The API pages list every public name once, and every public name has an example that runs."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,17 @@ import promesse_geo as pg
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
-SHOWN_BY = {"load_results": "save_results"}  # an example goes there and back
+SHOWN_BY = {"load_results": "save_results"}  # one example shows both
 
 every_name = pytest.mark.parametrize("name", pg.__all__)
 
 
 def listed(page: Path) -> list[str]:
-    """Names that a page lists in its tables or describes itself, as they are seen from `promesse_geo`."""
+    """Return the full names that a page lists in tables or documents."""
     names, module, in_table = [], "", False
     for line in page.read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"\.\. (currentmodule|autoclass|autofunction|autosummary):: *(.*)", line):
-            directive, name = found.groups()
+        if match := re.match(r"\.\. (currentmodule|autoclass|autofunction|autosummary):: *(.*)", line):
+            directive, name = match.groups()
             module = name if directive == "currentmodule" else module
             in_table = directive == "autosummary"
             names += [f"{module}.{name}"] if directive.startswith(("autoc", "autof")) else []
@@ -31,7 +32,7 @@ def listed(page: Path) -> list[str]:
 
 
 @every_name
-def test_a_public_name_stands_on_one_page(name):
+def test_a_public_name_is_on_one_page(name):
     assert sum(listed(page).count(f"promesse_geo.{name}") for page in PAGES) == 1
 
 
@@ -45,13 +46,18 @@ def test_a_public_name_has_an_example(name):
     assert ">>> " in getattr(pg, SHOWN_BY.get(name, name)).__doc__
 
 
-def test_what_is_cited_is_this_version():
+def test_the_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"\nversion: {pg.__version__}\n" in citation
+    assert project["version"] == pg.__version__
+    assert re.search(rf"^## \[{re.escape(pg.__version__)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
 
 
-def test_files_that_contributors_are_sent_to_are_there():
+def test_files_that_contributing_names_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:promesse_geo|tests|docs|data|\.ci)/[\w./]*\w/?|[A-Z]+\.md)`", text)) - {"docs/_build"}
+    path = r"`(?:python )?((?:promesse_geo|tests|tools|docs|data|\.ci)/[\w./]*\w/?|[A-Z]+\.md)"
+    named = set(re.findall(path + r"[`\s]", text)) - {"docs/_build"}
     assert len(named) > 10
     assert {name for name in named if not (ROOT / name).exists()} == set()
