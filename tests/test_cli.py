@@ -397,7 +397,7 @@ def test_a_folder_without_cabs_is_an_error(tmp_path):
 
 def test_a_column_that_is_not_there_is_named(raw):
     said = failed("info", raw, "--user", "cab")
-    assert said.endswith("The user column 'cab' is not there. The columns are 'user' and 'time'.")
+    assert said.endswith("The user column 'cab' does not exist. The columns are 'user' and 'time'.")
 
 
 def test_an_unknown_crs_is_named(tmp_path):
@@ -464,8 +464,8 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
     [
         ("# Read me\n\nThis is prose.\n", "Supported are CSV"),
         ("user,time,x,y\na,2024-01-01,1,2\n", "say in which CRS, as in --crs EPSG:32631."),
-        ("user,when,lon,lat\na,2024-01-01,1,2\n", "Name it, as in --time …."),
-        ("time,lon,lat\n2024-01-01,1,2\n", "say --one-trace. If each file is a user, say --user file."),
+        ("user,when,lon,lat\na,2024-01-01,1,2\n", "Specify it, as in --time …."),
+        ("time,lon,lat\n2024-01-01,1,2\n", "pass --one-trace. If each file is a user, pass --user file."),
         ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "drop them with --skip."),
         ("user,time,lon,lat\na,17/05/2008,1,2\n", "no times such as 2008-05-17T10:00:04Z. Write them so"),
         ("user,time,lon,lat\na,12,1,2\n", "in the years 1990 to 2099. Write them so, or as text."),

@@ -225,5 +225,5 @@ def test_traces_and_threads_do_not_matter(monkeypatch):
 def test_bad_points_of_interest_have_a_cure_of_their_own():
     stays = pg.pois(pg.make_city(users=2, days=2))
     empty = stays.set_geometry(stays.geometry.where(stays.index > 0))
-    with pytest.raises(ValueError, match=r"Mend them, or leave them out of protected_pois\.$"):
+    with pytest.raises(ValueError, match=r"drop them from protected_pois\.$"):
         pg.match_pois(stays, empty)

@@ -355,13 +355,13 @@ def test_words_for_all_numbers_are_an_error(tmp_path):
         ),
         (
             "who,time,lon,lat",
-            "trace, say user=None (--one-trace). If each file is a user, say user='file' (--user file).",
+            "trace, pass user=None (--one-trace). If each file is a user, pass user='file' (--user file).",
         ),
         ("user,when,lon,lat", "No time column was found."),
         ("user,time,east,lat", "No lon column was found."),
         ("user,time,lon,north", "No lat column was found."),
         ("lon,time,Lat,lat", "There are several columns named 'lat'"),
-        ("UID,user_id,lon,lat", "Several columns could hold the user: 'uid' and 'user_id'. Name the one"),
+        ("UID,user_id,lon,lat", "Several columns could hold the user: 'uid' and 'user_id'. Specify which"),
         ("user,time,time,lat,lon", "There are several columns named 'time'"),
         ("user,time,x,y", "say in which CRS"),
         ("user,time,X,Y", "say in which CRS"),
@@ -377,7 +377,7 @@ def test_columns_are_not_guessed(header, words, tmp_path):
 def test_a_name_is_given_as_it_stands(tmp_path):
     path = written(tmp_path, TEXT.replace(HEADER, "Who,When,East,North"))
     assert_rows(read_table(path, user="Who", time="When", lon="East", lat="North"))
-    with pytest.raises(KeyError, match="user column 'who' is not there"):
+    with pytest.raises(KeyError, match="user column 'who' does not exist"):
         read_table(path, user="who", time="When", lon="East", lat="North")
 
 

@@ -139,13 +139,13 @@ def test_columns_can_be_named(tmp_path):
     found = pg.read_table(path, user="who", time="when", lon="a", lat="b")
     assert list(found.columns) == ["who", "when", "geometry"]
     said = refused(path, user="whom", time="when", lon="a", lat="b")
-    assert "The user column 'whom' is not there. The columns are 'who', 'when', 'a' and 'b'." in said
+    assert "The user column 'whom' does not exist. The columns are 'who', 'when', 'a' and 'b'." in said
 
 
 @pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson"])
 def test_a_column_that_is_named_and_not_there_is_an_error_in_every_format(ending, tmp_path):
     save(make_frame(), tmp_path / f"table.{ending}")
-    assert "The user column 'cab' is not there" in refused(tmp_path / f"table.{ending}", user="cab")
+    assert "The user column 'cab' does not exist" in refused(tmp_path / f"table.{ending}", user="cab")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "gpkg", "geojson"])
@@ -155,7 +155,7 @@ def test_a_file_can_be_one_trace(ending, tmp_path):
         csv_of(tmp_path, "time,lon,lat", LINE.partition(",")[2])
     else:
         save(make_frame().drop(columns="user"), path)
-    assert "say user=None" in refused(path)
+    assert "pass user=None" in refused(path)
     found = pg.read_table(path, user=None, as_traces=True)
     assert len(found) == 1
     assert "user" not in found.to_frame().columns
@@ -310,7 +310,7 @@ def test_elevations_are_left_out_and_said(ending, tmp_path):
     frame, path = make_frame(), tmp_path / f"table.{ending}"
     frame.geometry = gpd.points_from_xy(frame.geometry.x, frame.geometry.y, [1, 2, 3, 4])
     save(frame, path)
-    with pytest.warns(UserWarning, match=r"^The elevations \(Z\) were left out"):
+    with pytest.warns(UserWarning, match=r"^The elevations \(Z\) were dropped"):
         found = pg.read_table(path)
     assert_as_made(found)
 

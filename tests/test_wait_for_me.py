@@ -321,7 +321,7 @@ def test_members_go_together_and_the_pivot_stays(city, space, k, delta, trash):
     safe, report = quietly(pg.WaitForMe(k, delta, max_trash=trash, seed=4), before)
     assert_groups_are_published_well(before, safe, report, k=k, delta=delta)
     assert report.trash <= trash * len(before)
-    assert safe.names.unit == "ns"
+    assert safe.time_format.unit == "ns"
 
 
 @given(seed=st.integers(0, 10**6), kind=kinds, k=st.integers(2, 4), chunk=st.booleans())

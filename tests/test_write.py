@@ -513,7 +513,7 @@ def test_the_input_is_not_changed(tmp_path):
 
 def test_columns_that_are_not_written_are_named(tmp_path):
     frame = pg.make_city(users=1, days=1).assign(phone="x")
-    with pytest.warns(UserWarning, match="The column 'phone' was left out"):
+    with pytest.warns(UserWarning, match="The column 'phone' was dropped"):
         pg.write(frame, tmp_path / "city.csv")
 
 

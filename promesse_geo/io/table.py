@@ -304,7 +304,7 @@ def _join(files: Sequence[_File]) -> Traces:
     if len({file.columns.times.dt.tz is None for file in some}) > 1:
         raise ValueError("Some files hold times with a zone, others without. Write them in one way.")
     pairs = [(file, ~file.invalid if file.invalid.any() else slice(None)) for file in some]
-    checked = records.checked_records(
+    joined = records.Records.from_columns(
         np.concatenate([file.columns.x[rows] for file, rows in pairs]),
         np.concatenate([file.columns.y[rows] for file, rows in pairs]),
         times=pd.concat([file.columns.times[rows] for file, rows in pairs], ignore_index=True),
@@ -312,7 +312,7 @@ def _join(files: Sequence[_File]) -> Traces:
         crs=first.crs,
         names=first.names if files[0].user is None else replace(first.names, user="user"),
     )
-    return Traces.from_records(checked)
+    return Traces.from_records(joined)
 
 
 def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:

@@ -129,7 +129,7 @@ def _folded(columns: Sequence[str]) -> list[str]:
 
 def _for_readers(words: str) -> str:
     """The complaint with a reader's cure."""
-    return words + (" If each file is a user, say user='file' (--user file)." if "user=None" in words else "")
+    return words + (" If each file is a user, pass user='file' (--user file)." if "user=None" in words else "")
 
 
 def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:

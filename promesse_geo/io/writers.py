@@ -184,7 +184,9 @@ def _trace_blocks(traces: Traces) -> Iterator[_Block]:
     names = traces.names
     users, step = _as_keys(traces.users.tolist())
     kind = pa.string() if pa.types.is_large_string(users.type) else users.type
-    times = replace(traces, names=replace(names, zone=_known_zone(names.zone))).time_index()
+    times = replace(
+        traces, time_format=replace(traces.time_format, zone=_known_zone(traces.time_format.zone))
+    ).time_index()
     for start in range(0, max(traces.records, 1), step):
         rows = slice(start, start + step)
         columns = [("time" if names.time is None else str(names.time), pa.array(times[rows]))]

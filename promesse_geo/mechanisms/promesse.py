@@ -96,7 +96,7 @@ class Promesse(Mechanism):
             offsets=offsets,
             users=traces.users[remain],
             positions=freeze(np.arange(len(points))),
-            names=replace(traces.names, unit="ns"),
+            time_format=replace(traces.time_format, unit="ns"),
         )
 
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:

@@ -273,11 +273,11 @@ def _nanoseconds(time: pd.Timestamp, traces: Traces, *, second: bool = False, ba
     Of a local time that occurs twice, the first or the `second` one is meant. A local time that does not exist moves
     to the next one that does, or `back` to the previous one.
     """
-    if pd.isna(time) or (traces.names.zone is None and time.tz is not None):
+    if pd.isna(time) or (traces.time_format.zone is None and time.tz is not None):
         raise ValueError
-    if traces.names.zone is not None and time.tz is None:
+    if traces.time_format.zone is not None and time.tz is None:
         missing: Literal["shift_backward", "shift_forward"] = "shift_backward" if back else "shift_forward"
-        time = time.tz_localize(traces.names.zone, ambiguous=not second, nonexistent=missing)
+        time = time.tz_localize(traces.time_format.zone, ambiguous=not second, nonexistent=missing)
     return int(time.as_unit("ns").value)
 
 

@@ -32,10 +32,10 @@ def description(traces: Traces) -> str:
 
 def zone_name(traces: Traces) -> str:
     """Return the IANA name or the offset of the time zone of the data; "UTC" if it has none, "" without a zone."""
-    if traces.names.zone is None:
+    if traces.time_format.zone is None:
         return ""
     try:
-        return str(pa.timestamp("ns", tz=traces.names.zone).tz)
+        return str(pa.timestamp("ns", tz=traces.time_format.zone).tz)
     except (pa.ArrowException, TypeError, ValueError, LookupError):  # a zone from a file has no name
         return "UTC"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import Name
+from promesse_geo.traces.columns import Name, TimeFormat
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_integer, check_zone
 
@@ -115,7 +115,7 @@ def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:
     A day begins at the last instant before which an earlier date was read: clocks that go back over midnight
     leave days whole.
     """
-    zone = zone or traces.names.zone or UTC
+    zone = zone or traces.time_format.zone or UTC
     first, last = (int(time) // DAY for time in (traces.times.min(), traces.times.max()))
     dates = pd.DatetimeIndex(np.arange(first - 2, last + 4).astype("M8[D]").astype("M8[s]"))
 
@@ -143,7 +143,7 @@ def _jumped_over(midnights: pd.DatetimeIndex, zone: tzinfo) -> np.ndarray:
 
 def _local_days(traces: Traces, zone: tzinfo | None) -> tuple[np.ndarray, np.ndarray]:
     """Each record's local day and time of day (ns of a day of 24 h)."""
-    if zone is not None and traces.names.zone is None:
+    if zone is not None and traces.time_format.zone is None:
         warn(
             "The times have no zone and were taken as UTC to find the days of the zone given with 'tz'. "
             "If they are local times already, leave 'tz' out."
@@ -176,7 +176,7 @@ def collapse(traces: Traces, zone: tzinfo | None) -> Traces:
     """Do the work of `collapse_empty_days`."""
     days, elapsed = _local_days(traces, zone)
     times = FIRST_DAY + _day_ranks(traces, days) * DAY + elapsed
-    return replace(traces, times=freeze(times), names=replace(traces.names, zone=None, unit="ns"))
+    return replace(traces, times=freeze(times), time_format=TimeFormat())
 
 
 def keep_first_days(traces: Traces, days: int, least: int, zone: tzinfo | None) -> tuple[Traces, list[str]]:

@@ -158,9 +158,9 @@ def align(original: Traces, protected: Traces) -> Pairs:
         If one of the two has times with a zone and the other without, or protected points have no place in the
         original's CRS.
     """
-    some = original.records > 0 and protected.records > 0
-    if some and (original.names.zone is None) != (protected.names.zone is None):
-        with_zone, without = ("original", "protected") if protected.names.zone is None else ("protected", "original")
+    zoned = [traces.time_format.zone is not None for traces in (original, protected)]
+    if original.records and protected.records and zoned[0] != zoned[1]:
+        with_zone, without = ("original", "protected") if zoned[0] else ("protected", "original")
         raise ValueError(
             f"The {with_zone} times have a time zone and the {without} ones have none, so they cannot be compared. "
             "Compare with the prepared data, or bring both to one kind with dt.tz_localize."

@@ -1,272 +1,276 @@
-"""The records of a frame as plain arrays, checked, and the order in which traces hold them."""
+"""Records of a table as arrays: read, validated, and ordered for Traces."""
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import counted, invalid, listed, warn
-from promesse_geo.traces.columns import Name, Names, find_names, read_times, read_users
-from promesse_geo.traces.points import check_geometry, read_points
-from promesse_geo.traces.space import Space, choose_space
-from promesse_geo.validation import check_choice
-
-
-class Records(NamedTuple):
-    """Records in input order: base coordinates of the space (`to_base`), times in ns, and each one's user number."""
-
-    x: np.ndarray
-    y: np.ndarray
-    times: np.ndarray
-    codes: np.ndarray
-    users: pd.Index
-    space: Space
-    names: Names
-    bad: np.ndarray | None = None
+from promesse_geo.traces.columns import (
+    Name,
+    Names,
+    TimeFormat,
+    check_geometry,
+    find_names,
+    read_points,
+    read_times,
+    read_users,
+)
+from promesse_geo.traces.space import Base, Space, choose_space
 
 
 @dataclass(frozen=True)
 class DroppedColumns:
-    """What of a frame does not go into Traces: columns, and elevations."""
+    """What a frame holds besides user, time and location: columns and elevations."""
 
-    columns: tuple[Hashable, ...]
-    elevation: bool
+    columns: tuple[Hashable, ...] = ()
+    elevation: bool = False
 
 
-def warn_dropped_columns(left_out: DroppedColumns) -> None:
-    """Warn once of what a frame held beside user, time and location."""
+def warn_dropped_columns(dropped: DroppedColumns) -> None:
+    """Warn once of the columns and elevations that Traces do not hold."""
     parts = []
-    if left_out.columns:
-        noun = "The column" if len(left_out.columns) == 1 else "The columns"
-        parts.append(f"{noun} {listed(left_out.columns)}")
-    if left_out.elevation:
+    if dropped.columns:
+        noun = "The column" if len(dropped.columns) == 1 else "The columns"
+        parts.append(f"{noun} {listed(dropped.columns)}")
+    if dropped.elevation:
         parts.append("the elevations (Z)" if parts else "The elevations (Z)")
     if parts:
-        many = len(parts) > 1 or left_out.elevation or len(left_out.columns) > 1
-        warn(" and ".join(parts) + f" {'were' if many else 'was'} left out: traces hold user, time and location.")
+        plural = len(parts) > 1 or dropped.elevation or len(dropped.columns) > 1
+        verb = "were" if plural else "was"
+        warn(f"{' and '.join(parts)} {verb} dropped: traces hold user, time and location.")
 
 
-def read_records(
-    frame: gpd.GeoDataFrame, *, user: Name, time: Name, space: str | Space | None, errors: str
-) -> tuple[Records, DroppedColumns]:
-    """Read a frame as `Traces.from_frame` does, and say what else it holds."""
-    check_choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "drop"))
-    _check_frame(frame)
-    names = find_names(frame, user=user, time=time)
-    x, y, elevation = read_points(frame.geometry.array)
-    records = checked_records(
-        x,
-        y,
-        times=frame.index if names.time_is_index else frame[names.time],
-        users=None if names.user is None else frame[names.user],
-        crs=frame.crs,
-        space=space,
-        names=names,
-        errors=errors,
-    )
-    taken = {names.user, names.geometry} | (set() if names.time_is_index else {names.time})
-    return records, DroppedColumns(tuple(column for column in frame.columns if column not in taken), elevation)
-
-
-def checked_records(
-    x: np.ndarray,
-    y: np.ndarray,
-    *,
-    times: pd.Series | pd.DatetimeIndex,
-    users: pd.Series | None,
-    crs: Any,
-    names: Names,
-    space: str | Space | None = None,
-    errors: str = "raise",
-) -> Records:
-    """Check the columns of a table.
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records of a table as arrays, in input order and not yet validated.
 
     Parameters
     ----------
     x, y : numpy.ndarray of float64, shape (n,)
-        Coordinates in the CRS; NaN where there is no point.
-    times : pandas.Series or pandas.DatetimeIndex, length n
-        The column of times.
-    users : pandas.Series, length n, or None
-        The column of users; None for a single trace.
-    crs, names, space, errors
-        As in `Traces.from_frame`; the zone and unit of the names come from the times.
-
-    Returns
-    -------
-    Records
-
-    Raises
-    ------
-    TypeError, ValueError
-        With all complaints at once, their counts and first rows (counted from 0).
+        Coordinates in the CRS; NaN if there is no point.
+    times : numpy.ndarray of int64, shape (n,)
+        Nanoseconds since 1970-01-01 UTC; of the wall clock for naive times.
+    no_time : numpy.ndarray of bool, shape (n,)
+        Whether the time is missing.
+    codes : numpy.ndarray of int64, shape (n,)
+        The position of each record's user in `users`; −1 if it is missing.
+    users : pandas.Index
+        The distinct users, ascending.
+    crs : pyproj.CRS or anything that pyproj accepts
+        The CRS of the coordinates.
+    names : Names
+        Column names.
+    time_format : TimeFormat
+        Time zone and unit.
+    dropped : DroppedColumns
+        What else the table holds.
     """
-    nanoseconds, no_time, zone, unit = read_times(times)
-    if users is None:
-        codes, keys = np.zeros(len(x), np.int64), pd.Index(["trace"] if len(x) else [], dtype=object)
-    else:
-        codes, keys = read_users(users)
-    names = replace(names, zone=zone, unit=unit)
-    return _judged(x, y, nanoseconds, no_time, codes, keys, crs=crs, space=space, names=names, errors=errors)
 
+    x: np.ndarray
+    y: np.ndarray
+    times: np.ndarray
+    no_time: np.ndarray
+    codes: np.ndarray
+    users: pd.Index
+    crs: Any
+    names: Names
+    time_format: TimeFormat
+    dropped: DroppedColumns = DroppedColumns()
 
-def array_records(
-    x: np.ndarray,
-    y: np.ndarray,
-    *,
-    times: np.ndarray,
-    users: Sequence[Hashable] | pd.Index,
-    counts: np.ndarray,
-    crs: Any,
-    names: Names,
-    space: str | Space | None = None,
-) -> Records:
-    """Check arrays as `Traces.from_arrays` takes them."""
-    if not isinstance(names, Names):
-        raise TypeError(invalid("names", "Traces.from_arrays", "promesse_geo.traces.columns.Names or None", names))
-    x, y = _numbers(x, "x"), _numbers(y, "y")
-    times, counts = _plain(times, "times"), _plain(counts, "counts")
-    counts = counts.astype(np.int64) if counts.shape == (0,) else counts
-    if not x.ndim == y.ndim == times.ndim == 1 or not len(x) == len(y) == len(times):
-        raise ValueError(
-            "x, y and times of Traces.from_arrays must have one dimension and one length. "
-            f"Got the shapes {x.shape}, {y.shape} and {times.shape} instead."
-        )
-    if times.dtype.kind not in "iM":
-        raise TypeError(
-            "The times of Traces.from_arrays must be int64 nanoseconds since 1970-01-01 or datetime64. "
-            f"Got {times.dtype} instead."
-        )
-    codes, keys = read_users(pd.Series(users, name="user"))
-    if counts.ndim != 1 or counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != len(x):
-        raise ValueError(
-            "The counts of Traces.from_arrays must be whole numbers, none below 0, that add up to the records: "
-            f"{len(x):,}."
-        )
-    if not len(keys) == len(codes) == len(counts):
-        raise ValueError(
-            "The users of Traces.from_arrays must be distinct, none missing, one for each count. "
-            f"Got {counted(len(codes), 'key')}, {len(keys):,} of them distinct, and {len(counts):,} counts."
-        )
-    stamps = pd.DatetimeIndex(times if times.dtype.kind == "M" else times.astype(np.int64).view("M8[ns]"))
-    nanoseconds, no_time, _, _ = read_times(stamps)
-    return _judged(
-        x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs=crs, space=space, names=names, errors="raise"
-    )
-
-
-def _plain(values: Any, name: str) -> np.ndarray:
-    if masked := int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0:
-        rule = f"The {name} of Traces.from_arrays must hold no masked values."
-        raise ValueError(f"{rule} Got {masked:,} of {len(values):,}. Leave these records out.")
-    try:
-        return np.asarray(values)
-    except ValueError:
-        raise ValueError(
-            f"The {name} of Traces.from_arrays must have one dimension. Got rows of many lengths."
-        ) from None
-
-
-def _numbers(values: Any, name: str) -> np.ndarray:
-    """An array of floats."""
-    found = _plain(values, name)
-    with suppress(TypeError, ValueError, OverflowError):
-        if found.dtype.kind in "iufO":
-            return found.astype(np.float64, copy=False)
-    raise TypeError(f"The {name} of Traces.from_arrays must hold numbers. Got {found.dtype} instead.")
-
-
-def _judged(
-    x: np.ndarray,
-    y: np.ndarray,
-    times: np.ndarray,
-    no_time: np.ndarray,
-    codes: np.ndarray,
-    users: pd.Index,
-    *,
-    crs: Any,
-    space: str | Space | None,
-    names: Names,
-    errors: str,
-) -> Records:
-    """Choose the space by the good records, and raise or report what is wrong with the others."""
-    placed = np.isfinite(x) & np.isfinite(y)
-    good = placed & ~no_time & (codes >= 0)
-    whole = good.all()
-    chosen = choose_space(crs, x if whole else x[good], y if whole else y[good], space=space)
-    base = chosen.to_base(x, y)
-    misplaced, misplaced_text = chosen.misplaced(x, y, base=base)
-    complaints = [
-        (~placed, "a missing or empty geometry, one that is not a point, or a coordinate that is not finite"),
-        (placed & misplaced, misplaced_text),
-        (no_time, "no time"),
-        (codes < 0, "no user"),
-    ]
-    return Records(*base, times, codes, users, chosen, names, _heard(complaints, drop=errors == "drop"))
-
-
-def _check_frame(frame: gpd.GeoDataFrame) -> None:
-    if not isinstance(frame, gpd.GeoDataFrame):
-        raise TypeError(
-            f"Traces are read from a GeoDataFrame of points. Got a {type(frame).__name__} instead. Make one with "
-            "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
-        )
-    check_geometry(frame)
-    if frame.crs is None:
-        raise ValueError(
-            "The GeoDataFrame has no CRS, so its distances have no unit. "
-            "Say which one it is, for example gdf.set_crs(4326) for longitude and latitude."
+    @classmethod
+    def from_frame(cls, frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -> "Records":
+        """Read a GeoDataFrame; see `Traces.from_frame`."""
+        if not isinstance(frame, gpd.GeoDataFrame):
+            raise TypeError(
+                f"Traces are read from a GeoDataFrame of points. Got a {type(frame).__name__} instead. Make one with "
+                "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
+            )
+        check_geometry(frame)
+        if frame.crs is None:
+            raise ValueError(
+                "The GeoDataFrame has no CRS, so its distances have no unit. "
+                "Set it, for example with gdf.set_crs(4326) for longitude and latitude."
+            )
+        names = find_names(frame, user=user, time=time)
+        x, y, has_z = read_points(frame.geometry.array)
+        taken = {names.user, names.geometry} | (set() if names.time_is_index else {names.time})
+        others = [column for column in frame.columns if column not in taken]
+        return cls.from_columns(
+            x,
+            y,
+            times=frame.index if names.time_is_index else frame[names.time],
+            users=None if names.user is None else frame[names.user],
+            crs=frame.crs,
+            names=names,
+            dropped=DroppedColumns(tuple(others), has_z),
         )
 
+    @classmethod
+    def from_columns(
+        cls,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        times: pd.Series | pd.DatetimeIndex,
+        users: pd.Series | None,
+        crs: Any,
+        names: Names,
+        dropped: DroppedColumns = DroppedColumns(),
+    ) -> "Records":
+        """Read the columns of a table.
 
-def _heard(complaints: list[tuple[np.ndarray, str]], *, drop: bool) -> np.ndarray | None:
-    """Raise or report all complaints at once; return the bad records, or None."""
-    found = [(mask, text) for mask, text in complaints if mask.any()]
-    if not found:
-        return None
-    bad = np.logical_or.reduce([mask for mask, _ in found])
-    details = "; ".join(f"{text}: {mask.sum():,}, first in row {mask.argmax():,}" for mask, text in found)
-    if not drop:
-        raise ValueError(
-            f"{counted(int(bad.sum()), 'record')} of {len(bad):,} cannot be used (rows are counted from 0): "
-            f"{details}. Mend them, or leave them out with pg.Traces.from_frame(gdf, errors='drop')."
+        Parameters
+        ----------
+        x, y : numpy.ndarray of float64, shape (n,)
+            Coordinates in the CRS; NaN if there is no point.
+        times : pandas.Series or pandas.DatetimeIndex, length n
+            The column of times.
+        users : pandas.Series, length n, or None
+            The column of users; None for a single trace.
+        crs, names, dropped
+            As for the class.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If times or users are of the wrong type; see `read_times` and `read_users`.
+        """
+        nanoseconds, no_time, time_format = read_times(times)
+        if users is None:
+            codes, keys = np.zeros(len(x), np.int64), pd.Index(["trace"] if len(x) else [], dtype=object)
+        else:
+            codes, keys = read_users(users)
+        return cls(x, y, nanoseconds, no_time, codes, keys, crs, names, time_format, dropped)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        x: np.ndarray,
+        y: np.ndarray,
+        *,
+        times: np.ndarray,
+        users: Sequence[Hashable] | pd.Index,
+        counts: np.ndarray,
+        crs: Any,
+        names: Names,
+        time_format: TimeFormat,
+    ) -> "Records":
+        """Read arrays; see `Traces.from_arrays`."""
+        if not isinstance(names, Names):
+            raise TypeError(invalid("names", "Traces.from_arrays", "promesse_geo.traces.columns.Names or None", names))
+        x, y = _numbers(x, "x"), _numbers(y, "y")
+        times, counts = _unmasked(times, "times"), _unmasked(counts, "counts")
+        counts = counts.astype(np.int64) if counts.shape == (0,) else counts
+        if not x.ndim == y.ndim == times.ndim == 1 or not len(x) == len(y) == len(times):
+            raise ValueError(
+                "x, y and times of Traces.from_arrays must have one dimension and one length. "
+                f"Got the shapes {x.shape}, {y.shape} and {times.shape} instead."
+            )
+        if times.dtype.kind not in "iM":
+            raise TypeError(
+                "The times of Traces.from_arrays must be int64 nanoseconds since 1970-01-01 or datetime64. "
+                f"Got {times.dtype} instead."
+            )
+        codes, keys = read_users(pd.Series(users, name="user"))
+        if counts.ndim != 1 or counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != len(x):
+            raise ValueError(
+                "The counts of Traces.from_arrays must be whole numbers, none below 0, that add up to the records: "
+                f"{len(x):,}."
+            )
+        if not len(keys) == len(codes) == len(counts):
+            raise ValueError(
+                "The users of Traces.from_arrays must be distinct, none missing, one for each count. "
+                f"Got {counted(len(codes), 'user')}, {len(keys):,} of them distinct, and {len(counts):,} counts."
+            )
+        stamps = pd.DatetimeIndex(times if times.dtype.kind == "M" else times.astype(np.int64).view("M8[ns]"))
+        nanoseconds, no_time, _ = read_times(stamps)
+        return cls(x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs, names, time_format)
+
+    def validate(self, *, space: str | Space | None = None, drop: bool = False) -> tuple[Space, Base, np.ndarray]:
+        """Choose the space for the valid records, and raise or warn once of the others.
+
+        Parameters
+        ----------
+        space : {"sphere", "plane"}, Sphere, Plane or None
+            See `choose_space`.
+        drop : bool
+            Warn instead of raising.
+
+        Returns
+        -------
+        space : Sphere or Plane
+            The space.
+        base : pair of numpy.ndarray of float64, shape (n,)
+            What `space.to_base` returns for the coordinates.
+        valid : numpy.ndarray of bool, shape (n,)
+            Whether each record is valid.
+
+        Raises
+        ------
+        ValueError
+            With the number and the first row (counted from 0) for each reason.
+        """
+        x, y = self.x, self.y
+        placed = np.isfinite(x) & np.isfinite(y)
+        valid = placed & ~self.no_time & (self.codes >= 0)
+        all_valid = valid.all()
+        chosen = choose_space(self.crs, x if all_valid else x[valid], y if all_valid else y[valid], space=space)
+        base = chosen.to_base(x, y)
+        misplaced, misplaced_text = chosen.misplaced(x, y, base=base)
+        if all_valid and not misplaced.any():
+            return chosen, base, valid
+        reasons = [
+            ("a missing or empty geometry, one that is not a point, or a coordinate that is not finite", ~placed),
+            (misplaced_text, placed & misplaced),
+            ("no time", self.no_time),
+            ("no user", self.codes < 0),
+        ]
+        details = "; ".join(
+            f"{text}: {bad.sum():,}, first in row {bad.argmax():,}" for text, bad in reasons if bad.any()
         )
-    warn(f"{counted(int(bad.sum()), 'record')} of {len(bad):,} left out (rows are counted from 0): {details}.")
-    return bad
+        valid &= ~misplaced
+        number = counted(len(valid) - int(valid.sum()), "record")
+        if not drop:
+            raise ValueError(
+                f"{number} of {len(valid):,} cannot be used (rows are counted from 0): {details}. "
+                "Fix them, or drop them with pg.Traces.from_frame(gdf, errors='skip')."
+            )
+        warn(f"{number} of {len(valid):,} dropped (rows are counted from 0): {details}.")
+        return chosen, base, valid
 
+    def sort(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """Order the valid records by (user, time, input position).
 
-def in_order(records: Records) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-    """Order the good records by (user, time, input position).
+        Parameters
+        ----------
+        valid : numpy.ndarray of bool, shape (n,)
+            Whether each record is valid.
 
-    Parameters
-    ----------
-    records : Records
-        The records of a data set.
-
-    Returns
-    -------
-    order : numpy.ndarray of int64, shape (good records,), or None
-        Positions in the input; None where all records stand in order already.
-    times : numpy.ndarray of int64, shape (good records,)
-        Their times.
-    counts : numpy.ndarray of int64, shape (users,)
-        How many of them each user has.
-    """
-    codes, times, order = records.codes, records.times, None
-    if records.bad is not None:
-        order = np.flatnonzero(~records.bad)
-        codes = codes[order]
-    if np.any(codes[1:] < codes[:-1]):
-        narrow = np.uint16 if len(records.users) <= np.iinfo(np.uint16).max else np.int64  # 16 bits sort by radix
-        by_user = np.argsort(codes.astype(narrow), kind="stable")
-        order = by_user if order is None else order[by_user]
-    counts = np.bincount(codes, minlength=len(records.users))
-    order, times = _sorted_by_time(order, times if order is None else times[order], as_offsets(counts[counts > 0]))
-    return order, times, counts
+        Returns
+        -------
+        order : numpy.ndarray of int64, shape (valid records,), or None
+            Input positions in order; None if all records are valid and in order already.
+        times : numpy.ndarray of int64, shape (valid records,)
+            Times in order.
+        counts : numpy.ndarray of int64, shape (users,)
+            The number of valid records of each user.
+        """
+        codes, times, order = self.codes, self.times, None
+        if not valid.all():
+            order = np.flatnonzero(valid)
+            codes = codes[order]
+        if np.any(codes[1:] < codes[:-1]):
+            narrow = np.uint16 if len(self.users) <= np.iinfo(np.uint16).max else np.int64  # radix sort of 16 bits
+            by_user = np.argsort(codes.astype(narrow), kind="stable")
+            order = by_user if order is None else order[by_user]
+        counts = np.bincount(codes, minlength=len(self.users))
+        order, times = _sorted_by_time(order, times if order is None else times[order], as_offsets(counts[counts > 0]))
+        return order, times, counts
 
 
 def _sorted_by_time(
@@ -288,7 +292,29 @@ def _sorted_by_time(
 
 
 def as_offsets(counts: np.ndarray) -> np.ndarray:
-    """Return where each of consecutive runs begins and the last one ends."""
+    """Return the offsets, shape (n + 1,), of consecutive runs of `counts` elements, shape (n,)."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
+
+
+def _unmasked(values: Any, name: str) -> np.ndarray:
+    """Convert to an array; raise ValueError for masked values and ragged rows."""
+    if masked := int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0:
+        rule = f"The {name} of Traces.from_arrays must hold no masked values."
+        raise ValueError(f"{rule} Got {masked:,} of {len(values):,}. Drop these records.")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"The {name} of Traces.from_arrays must have one dimension. Got rows of different lengths."
+        ) from None
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    """Convert to an array of floats."""
+    array = _unmasked(values, name)
+    with suppress(TypeError, ValueError, OverflowError):
+        if array.dtype.kind in "iufO":
+            return array.astype(np.float64, copy=False)
+    raise TypeError(f"The {name} of Traces.from_arrays must hold numbers. Got {array.dtype} instead.")

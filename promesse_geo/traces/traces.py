@@ -1,7 +1,7 @@
-"""Traces: the columnar form in which everything is computed, and the two doors from and to GeoDataFrames."""
+"""Traces: the arrays on which everything is computed, and their conversion from and to GeoDataFrames."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import geopandas as gpd
@@ -10,25 +10,19 @@ import pandas as pd
 from geopandas.array import GeometryArray
 
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Name, Names
-from promesse_geo.traces.points import make_points
-from promesse_geo.traces.records import (
-    DroppedColumns,
-    Records,
-    array_records,
-    as_offsets,
-    in_order,
-    read_records,
-    warn_dropped_columns,
-)
+from promesse_geo.traces.columns import Name, Names, TimeFormat, make_points
+from promesse_geo.traces.records import DroppedColumns, Records, as_offsets, warn_dropped_columns
 from promesse_geo.traces.space import Space
-from promesse_geo.validation import check_zone
+from promesse_geo.validation import check_choice, check_zone
 
 _ARRAYS = ("points", "times", "offsets", "positions")
 
 
 def freeze(array: np.ndarray) -> np.ndarray:
-    """Make an array that nobody else holds read-only, with those whose memory it shares, and return it."""
+    """Make an array read-only, of any shape, with those whose memory it shares, and return it.
+
+    Use it on arrays that nobody else holds: `Traces` copies writable ones.
+    """
     shared: Any = array
     while isinstance(shared, np.ndarray):
         shared.setflags(write=False)
@@ -36,39 +30,32 @@ def freeze(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _is_writable(array: Any) -> bool:
-    """Whether the array, or one whose memory it shares, can be written to."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return True
-        array = array.base
-    return False
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Traces:
-    """All records of a data set as arrays, one trace after the other.
+    """Records of a data set as arrays, one trace after the other.
 
-    Traces are in ascending order of the user key, records in order of (time, input position). Make them with
+    Traces are in ascending order of the user, records in order of (time, input position). Make them with
     `from_frame`, `from_arrays` or a reader: the constructor does not check its arguments. The arrays are read-only;
-    those that can be written to are copied.
+    writable ones are copied.
 
     Parameters
     ----------
     points : numpy.ndarray of float64, shape (records, 3) or (records, 2)
         Unit vectors on the sphere, or metres in the plane.
     times : numpy.ndarray of int64, shape (records,)
-        Nanoseconds since 1970-01-01 UTC (of the wall clock where there is no zone).
+        Nanoseconds since 1970-01-01 UTC; of the wall clock for naive times.
     offsets : numpy.ndarray of int64, shape (traces + 1,)
         Trace i holds the records `offsets[i]` to `offsets[i + 1]`.
     users : pandas.Index, length traces
-        The user key of each trace.
+        The user of each trace.
     positions : numpy.ndarray of int64, shape (records,)
-        Each record's position in the input.
+        The position of each record in the input.
     space : Sphere or Plane
-        Where the points lie, and the CRS in which they come back.
+        Where the points lie, and the CRS of their coordinates.
     names : Names
-        The column names, the zone and the unit of times in which they come back.
+        The column names of `to_frame`.
+    time_format : TimeFormat
+        The time zone and the unit of `to_frame`.
 
     Examples
     --------
@@ -85,13 +72,17 @@ class Traces:
     positions: np.ndarray
     space: Space
     names: Names
+    time_format: TimeFormat = field(default=TimeFormat())
 
     def __post_init__(self) -> None:
-        """Copy the arrays that others can write to."""
+        """Copy the arrays that can be written to, or that share memory with such."""
         for name in _ARRAYS:
-            array = getattr(self, name)
-            if _is_writable(array):
-                object.__setattr__(self, name, freeze(array.copy()))
+            array = shared = getattr(self, name)
+            while isinstance(shared, np.ndarray):
+                if shared.flags.writeable:
+                    object.__setattr__(self, name, freeze(array.copy()))
+                    break
+                shared = shared.base
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the arrays of a pickle or a deep copy read-only."""
@@ -104,7 +95,7 @@ class Traces:
         return len(self.users)
 
     def __repr__(self) -> str:
-        """Say how much there is, without saying where or whose."""
+        """Summarize, without users and places."""
         text = f"{counted(len(self), 'trace')}, {counted(self.records, 'record')}"
         if self.records:
             first, last = (str(np.datetime64(int(day), "ns"))[:10] for day in (self.times.min(), self.times.max()))
@@ -119,12 +110,12 @@ class Traces:
 
     @property
     def counts(self) -> np.ndarray:
-        """The number of records of each trace, shape (traces,)."""
+        """The number of records of each trace: int64, shape (traces,)."""
         return np.diff(self.offsets)
 
     @property
     def trace_numbers(self) -> np.ndarray:
-        """The number of each record's trace, shape (records,)."""
+        """The position of each record's trace: int64, shape (records,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
     @classmethod
@@ -142,15 +133,15 @@ class Traces:
         Parameters
         ----------
         frame : geopandas.GeoDataFrame
-            One row a record, with a CRS; it is not changed.
+            One row per record, with a CRS; it is not changed.
         user, time : column name, None or ...
-            Names of the columns; `...` looks for them, `user=None` says that the frame is one trace. A
+            Names of the columns; by default they are detected. `user=None` if the frame is a single trace. A
             DatetimeIndex serves as time.
         space : {"sphere", "plane"}, Sphere, Plane or None
             Where distances are measured; None chooses by the CRS.
-        errors : {"raise", "drop"}
-            What becomes of records without a valid location, time or user: one error with all complaints, or a
-            counted warning.
+        errors : {"raise", "skip"}
+            What to do with records that have no valid location, time or user: raise one error that counts them, or
+            drop them with a warning. "drop" is a synonym of "skip".
 
         Returns
         -------
@@ -159,7 +150,7 @@ class Traces:
         Raises
         ------
         TypeError, ValueError, KeyError
-            If the frame cannot be read; data errors name counts and the first row (counted from 0).
+            If the frame cannot be read; for invalid records with their number and first row (counted from 0).
 
         Examples
         --------
@@ -167,8 +158,10 @@ class Traces:
         >>> pg.Traces.from_frame(pg.make_city(users=2, days=2)).space.name
         'sphere'
         """
-        traces, left_out = read_frame(frame, user=user, time=time, space=space, errors=errors)
-        warn_dropped_columns(left_out)
+        check_choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "skip", "drop"))
+        records = Records.from_frame(frame, user=user, time=time)
+        traces = cls.from_records(records, space=space, drop=errors != "raise")
+        warn_dropped_columns(records.dropped)
         return traces
 
     @classmethod
@@ -185,20 +178,28 @@ class Traces:
         space: str | Space | None = None,
         names: Names | None = None,
     ) -> "Traces":
-        """Take arrays that hold one user's records after the other's, in any order of users and times.
+        """Make Traces of arrays that hold the records of one user after the other.
+
+        Users and times may be in any order.
 
         Parameters
         ----------
         x, y : numpy.ndarray of float64, shape (records,)
             Coordinates in the CRS: longitude and latitude, or easting and northing.
         times : numpy.ndarray of int64 or datetime64, shape (records,)
-            Nanoseconds since 1970-01-01, or numpy's own.
+            Integers are nanoseconds since 1970-01-01.
         users : sequence of text or integers, length traces
-            The distinct keys, in the order in which their records stand.
+            The distinct users, in the order of their records.
         counts : numpy.ndarray of integers, shape (traces,)
             The number of records of each user.
-        crs, zone, space, names
-            As everywhere; `names` replaces the default column names.
+        crs : pyproj.CRS or anything that pyproj accepts
+            The CRS of the coordinates.
+        zone : str, tzinfo or None
+            The time zone of `to_frame`; times are UTC then, or naive for None.
+        space : {"sphere", "plane"}, Sphere, Plane or None
+            Where distances are measured; None chooses by the CRS.
+        names : Names, optional
+            Column names of `to_frame`.
 
         Returns
         -------
@@ -207,43 +208,50 @@ class Traces:
         Raises
         ------
         TypeError, ValueError
-            If lengths, counts, users, times or coordinates are not as said.
+            If an array has the wrong type, shape or length, or a record is invalid.
         """
-        tz = check_zone(zone, name="zone", owner="Traces") if zone is not None else None
-        names = Names(zone=tz) if names is None else names
-        return cls.from_records(
-            array_records(x, y, times=times, users=users, counts=counts, crs=crs, space=space, names=names)
+        time_format = TimeFormat(None if zone is None else check_zone(zone, name="zone", owner="Traces"))
+        records = Records.from_arrays(
+            x,
+            y,
+            times=times,
+            users=users,
+            counts=counts,
+            crs=crs,
+            names=Names() if names is None else names,
+            time_format=time_format,
         )
+        return cls.from_records(records, space=space)
 
     @classmethod
-    def from_records(cls, records: Records) -> "Traces":
-        """Take checked records, in any order."""
-        order, times, counts = in_order(records)
-        x, y, positions = records.x, records.y, np.arange(len(times))
-        if order is not None:
-            x, y, positions = x[order], y[order], order
+    def from_records(cls, records: Records, *, space: str | Space | None = None, drop: bool = False) -> "Traces":
+        """Validate and sort records; see `Records.validate`."""
+        space, base, valid = records.validate(space=space, drop=drop)
+        order, times, counts = records.sort(valid)
+        x, y = base if order is None else (axis[order] for axis in base)
         return cls(
-            points=freeze(records.space.from_base(x, y)),
+            points=freeze(space.from_base(x, y)),
             times=times if order is None else freeze(times),
             offsets=as_offsets(counts[counts > 0]),
             users=records.users[counts > 0],
-            positions=freeze(positions),
-            space=records.space,
+            positions=freeze(np.arange(len(times)) if order is None else order),
+            space=space,
             names=records.names,
+            time_format=records.time_format,
         )
 
     def to_frame(self, *, geometry: GeometryArray | None = None) -> gpd.GeoDataFrame:
-        """Return a GeoDataFrame with user, time and geometry, in this order and with a fresh index.
+        """Return a GeoDataFrame with user, time and geometry, in the order of the traces and with a fresh index.
 
         Parameters
         ----------
         geometry : geopandas.array.GeometryArray, optional
-            Points to take, in this order, instead of making them.
+            Points to use instead of new ones, in the order of the traces.
 
         Returns
         -------
         geopandas.GeoDataFrame
-            Names, CRS and zone as they came in. A DatetimeIndex is one again.
+            With the column names, CRS, time zone and unit of the input. A DatetimeIndex is one again.
 
         Examples
         --------
@@ -265,16 +273,17 @@ class Traces:
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
 
     def time_index(self) -> pd.DatetimeIndex:
-        """Return the times as pandas' own, in their zone and unit."""
-        index = pd.DatetimeIndex(self.times.view("M8[ns]")).as_unit(self.names.unit)
-        return index if self.names.zone is None else index.tz_localize("UTC").tz_convert(self.names.zone)
+        """Return the times, length records, in their zone and unit."""
+        index = pd.DatetimeIndex(self.times.view("M8[ns]")).as_unit(self.time_format.unit)
+        zone = self.time_format.zone
+        return index if zone is None else index.tz_localize("UTC").tz_convert(zone)
 
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y of each record in the CRS: longitude and latitude, or easting and northing."""
+        """Return x and y in the CRS, each of shape (records,): longitude and latitude, or easting and northing."""
         return self.space.coordinates(self.points)
 
     def select(self, keep: np.ndarray) -> "Traces":
-        """Return the records where `keep` is true, shape (records,), without the traces that hold none of them."""
+        """Return the records where `keep`, bool of shape (records,), is true, and only traces that hold such."""
         kept = np.add.reduceat(keep, self.offsets[:-1], dtype=np.int64) if len(self) else np.empty(0, np.int64)
         remain = kept > 0
         return replace(
@@ -293,45 +302,38 @@ Data = TypeVar("Data", gpd.GeoDataFrame, Traces)
 def map_traces(
     data: Data, work: Callable[[Traces], Traces], *, user: Name = ..., time: Name = ..., selects: bool = False
 ) -> Data:
-    """Do work on a frame or on Traces, and give back the kind that came.
+    """Apply a function of Traces to a frame or to Traces, and return the same kind.
 
-    With `selects`, each record that comes out is one that went in: then its geometry is taken, not made.
+    With `selects` the function only selects records, so that their geometries are reused.
     """
     if isinstance(data, Traces):
-        return work(_unnamed(data, user=user, time=time))
-    traces, left_out = read_frame(data, user=user, time=time)
-    warn_dropped_columns(left_out)
+        return work(_without_names(data, user=user, time=time))
+    traces, dropped = read_frame(data, user=user, time=time)
+    warn_dropped_columns(dropped)
     result = work(traces)
     if not selects:
         return result.to_frame()
-    points = data.geometry.force_2d() if left_out.elevation else data.geometry
+    points = data.geometry.force_2d() if dropped.elevation else data.geometry
     return result.to_frame(geometry=points.array.take(result.positions))
 
 
 def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name = ..., warns: bool = False) -> Traces:
-    """Return Traces of a frame or of Traces, for work that gives something else back; say what is left out or not."""
+    """Return Traces of a frame or of Traces; with `warns`, warn of the columns that they do not hold."""
     if isinstance(data, Traces):
-        return _unnamed(data, user=user, time=time)
-    traces, left_out = read_frame(data, user=user, time=time)
+        return _without_names(data, user=user, time=time)
+    traces, dropped = read_frame(data, user=user, time=time)
     if warns:
-        warn_dropped_columns(left_out)
+        warn_dropped_columns(dropped)
     return traces
 
 
-def _unnamed(traces: Traces, *, user: Name, time: Name) -> Traces:
+def _without_names(traces: Traces, *, user: Name, time: Name) -> Traces:
     if user is not ... or time is not ...:
         raise TypeError("The 'user' and 'time' parameters name columns of a GeoDataFrame; Traces have no columns.")
     return traces
 
 
-def read_frame(
-    frame: gpd.GeoDataFrame,
-    *,
-    user: Name = ...,
-    time: Name = ...,
-    space: str | Space | None = None,
-    errors: str = "raise",
-) -> tuple[Traces, DroppedColumns]:
-    """Read a frame as `Traces.from_frame` does, and say what was left out instead of warning of it."""
-    records, left_out = read_records(frame, user=user, time=time, space=space, errors=errors)
-    return Traces.from_records(records), left_out
+def read_frame(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -> tuple[Traces, DroppedColumns]:
+    """Read a frame as `Traces.from_frame` does; return what it holds besides instead of warning of it."""
+    records = Records.from_frame(frame, user=user, time=time)
+    return Traces.from_records(records), records.dropped

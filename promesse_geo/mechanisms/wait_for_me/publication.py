@@ -180,7 +180,7 @@ def _published(
         times=freeze(times),
         offsets=offsets,
         positions=freeze(np.arange(len(times))),
-        names=replace(traces.names, unit="ns"),
+        time_format=replace(traces.time_format, unit="ns"),
     )
     return published, [math.fsum(column) for column in sums.T.tolist()]
 

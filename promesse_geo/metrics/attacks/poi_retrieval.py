@@ -14,9 +14,8 @@ from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric
 from promesse_geo.stays import Pois, find_pois
 from promesse_geo.stays.stays import checked_stay, in_words
-from promesse_geo.traces.columns import KNOWN_USERS, Name, find_column
+from promesse_geo.traces.columns import KNOWN_USERS, Name, check_geometry, find_column
 from promesse_geo.traces.pairs import Pairs, align
-from promesse_geo.traces.points import check_geometry
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_number
 
@@ -198,7 +197,7 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
         rule = "a GeoDataFrame of points such as pg.pois(gdf) returns"
         raise TypeError(invalid(name, "match_pois", rule, pois))
     check_geometry(pois)
-    columns = [column for column in pois.columns if column != pois._geometry_column_name]
+    columns = [column for column in pois.columns if column != pois.active_geometry_name]
     at_once = np.zeros(len(pois), "M8[ns]")
     frame = {"time": at_once}
     if user is not None:
@@ -211,7 +210,7 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
             time="time",
         )
     except ValueError as error:  # whose cure is for records
-        words = str(error).replace("with pg.Traces.from_frame(gdf, errors='drop')", f"of {name}")
+        words = str(error).replace("with pg.Traces.from_frame(gdf, errors='skip')", f"from {name}")
         raise ValueError(words) from None
 
 

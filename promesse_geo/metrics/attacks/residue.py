@@ -10,8 +10,7 @@ from geopandas.array import GeometryArray
 from promesse_geo import threads
 from promesse_geo.kernels import residues
 from promesse_geo.metrics.attacks.poi_retrieval import PoiRetrieval
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.points import make_points
+from promesse_geo.traces.columns import Name, make_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_number

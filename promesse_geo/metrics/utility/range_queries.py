@@ -17,9 +17,8 @@ from promesse_geo import threads
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.metrics.base import Metric
-from promesse_geo.traces.columns import read_times
+from promesse_geo.traces.columns import check_geometry, make_points, read_times
 from promesse_geo.traces.pairs import Pairs
-from promesse_geo.traces.points import check_geometry, make_points
 from promesse_geo.traces.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_integer, check_seed
@@ -149,7 +148,7 @@ def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
         raise KeyError(
             f"The queries of {_OWNER} lack {listed(missing)}. They are points with the columns {listed(_COLUMNS)}."
         )
-    several = [name for name in (*_COLUMNS, frame._geometry_column_name) if list(frame.columns).count(name) > 1]
+    several = [name for name in (*_COLUMNS, frame.active_geometry_name) if list(frame.columns).count(name) > 1]
     if several:
         raise ValueError(f"The queries of {_OWNER} have several columns named {listed(several)}. Keep one of each.")
     if frame.crs is None:
@@ -161,9 +160,9 @@ def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
     kind = frame.half_side.dtype
     if not is_numeric_dtype(kind) or is_bool_dtype(kind) or is_complex_dtype(kind):
         raise TypeError(f"The half_side of the queries of {_OWNER} must be numbers of metres. Got the type {kind}.")
-    starts, no_start, start_zone, _ = read_times(frame.start)
-    ends, no_end, end_zone, _ = read_times(frame.end)
-    if (start_zone is None) != (end_zone is None):
+    starts, no_start, start_format = read_times(frame.start)
+    ends, no_end, end_format = read_times(frame.end)
+    if (start_format.zone is None) != (end_format.zone is None):
         raise ValueError(f"The start and the end of the queries of {_OWNER} must both have a time zone, or neither.")
     half_sides = frame.half_side.to_numpy(np.float64, na_value=np.nan)
     points = (frame.geom_type == "Point").to_numpy() & ~frame.is_empty.to_numpy()
@@ -173,7 +172,7 @@ def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
     _refuse_any(starts > ends, "an end before the start")
     columns = {"geometry": frame.geometry.array, **{name: frame[name] for name in _COLUMNS}}
     table = gpd.GeoDataFrame(columns, geometry="geometry", index=frame.index)
-    return OwnQueries(table, half_sides, np.column_stack((starts, ends)), start_zone is not None)
+    return OwnQueries(table, half_sides, np.column_stack((starts, ends)), start_format.zone is not None)
 
 
 def _refuse_any(bad: np.ndarray, what: str) -> None:
@@ -186,7 +185,7 @@ def _refuse_any(bad: np.ndarray, what: str) -> None:
 
 def _brought(own: OwnQueries, original: Traces) -> tuple[gpd.GeoDataFrame, np.ndarray]:
     """A user's own queries with their centres in the space of the original."""
-    if own.zoned != (original.names.zone is not None) and original.records:
+    if own.zoned != (original.time_format.zone is not None) and original.records:
         having, lacking = ("queries", "data") if own.zoned else ("data", "queries")
         raise ValueError(
             f"The times of the {having} have a time zone and those of the {lacking} have none, so they cannot be "
@@ -228,7 +227,7 @@ def _drawn(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.
 
 def _as_index(original: Traces, times: np.ndarray) -> pd.DatetimeIndex:
     index = pd.DatetimeIndex(np.ascontiguousarray(times).view("M8[ns]"))
-    zone = original.names.zone
+    zone = original.time_format.zone
     return index if zone is None else index.tz_localize("UTC").tz_convert(zone)
 
 

@@ -11,9 +11,8 @@ from promesse_geo import threads
 from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.messages import counted
 from promesse_geo.metrics.base import Metric, as_rows_of
-from promesse_geo.traces.columns import Name
+from promesse_geo.traces.columns import Name, make_points
 from promesse_geo.traces.pairs import Pairs
-from promesse_geo.traces.points import make_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
 
