@@ -99,12 +99,12 @@ def small_and_large(_: Path) -> str:
 def figures(name: str, traces: pg.Traces, safe: pg.Traces, about: Sequence[str]) -> tuple[str, ...]:
     """What the paper's metrics give, over four seeds of the queries."""
     queries = [pg.RangeQueryDistortion(seed=seed) for seed in range(4)]
-    distortion = [metric.value(metric.detail(traces, safe)) for metric in queries]
+    distortion = [metric.measure(traces, safe) for metric in queries]
     retrieval, error = pg.PoiRetrieval(), pg.SpatialError().detail(traces, safe)
     return (
         name,
         *about,
-        f"{retrieval.value(retrieval.detail(traces, safe)):.1f}",
+        f"{retrieval.measure(traces, safe):.1f}",
         f"{error.mean():,.0f} / {error.median():.1f}",
         f"{min(distortion):.1f} to {max(distortion):.1f}",
         f"{100 * safe.records / traces.records:.1f}",

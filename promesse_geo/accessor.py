@@ -169,8 +169,7 @@ class PromesseAccessor:
 
     def compression(self, protected: gpd.GeoDataFrame) -> float:
         """Return the protected records in percent of the original ones; see `promesse_geo.Compression`."""
-        metric = Compression()
-        return metric.value(metric.detail(self._frame, protected, **self._names))
+        return Compression().measure(self._frame, protected, **self._names)
 
     def map(
         self,

@@ -12,7 +12,9 @@ from strategies import SECOND, crowds, gathered
 
 import promesse_geo as pg
 from promesse_geo import AdaptivePoiRetrieval, PoiRetrieval, Traces
+from promesse_geo import stays as pois
 from promesse_geo.kernels import averaging
+from promesse_geo.metrics.attacks import adaptive_poi_retrieval
 
 GRID = "EPSG:32610"
 NOISY = AdaptivePoiRetrieval(kind="geo-indistinguishability")
@@ -132,11 +134,35 @@ def test_the_laws_are_those_of_planar_laplace_noise():
     assert np.quantile(np.linalg.norm(np.diff(steps, axis=0), axis=1), 0.05) == pytest.approx(0.649, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "left"),
+    [
+        (np.full(2_000, 60), 1 / 5),  # five records within 150 s
+        (np.repeat([60, 10], [300, 1_800]), (1 / 5 + 1 / 31) / 2),  # five hours each
+    ],
+    ids=["even", "five hours dense, five hours sparse"],
+)
+def test_the_diameter_is_wider_by_three_deviations_of_the_noise_left_over_time(seconds, left, monkeypatch):
+    noise = planar_laplace(len(seconds), epsilon=0.01, seed=1)
+    times = np.cumsum(seconds) * SECOND
+    noisy = Traces.from_arrays(*noise.T, times=times, users=["a"], counts=[len(times)], crs=GRID, space="plane")
+    searched = []
+
+    def find_pois(traces, *, diameter, duration):
+        searched.append(diameter)
+        return pois.find_pois(traces, diameter=diameter, duration=duration)
+
+    monkeypatch.setattr(adaptive_poi_retrieval, "find_pois", find_pois)
+    NOISY.detail(noisy, noisy)
+    one_axis = NOISY.noise(noisy) / 2 * planar_laplace(200_000, epsilon=1)[:, 0].std()
+    assert searched == [pytest.approx(200 + 3 * one_axis * math.sqrt(left), rel=0.02)]
+
+
 @pytest.mark.parametrize("epsilon", [0.025, 0.01, 0.005])
 def test_more_is_found_than_by_the_attack_of_the_paper(epsilon):
     city = pg.make_city(users=6, days=3, seed=2, as_traces=True)
     noisy = pg.GeoIndistinguishability(epsilon, seed=1).protect(city)
-    adaptive, fixed = (metric.value(metric.detail(city, noisy)) for metric in (NOISY, PoiRetrieval()))
+    adaptive, fixed = (metric.measure(city, noisy) for metric in (NOISY, PoiRetrieval()))
     assert adaptive > 1.4 * fixed
 
 

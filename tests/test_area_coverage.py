@@ -44,6 +44,14 @@ def test_cells_on_the_globe_are_about_as_wide_as_high_everywhere():
     assert coverage(north, north, crs=4326, space="sphere").original_cells == 50
 
 
+@pytest.mark.parametrize("row", range(10))
+def test_a_row_is_divided_into_the_rounded_number_of_cells(row):
+    middle = (row + 0.5) * 1e6 / 6_371_008.8
+    around = [(longitude, math.degrees(middle)) for longitude in np.arange(-179.8, 180, 0.4)]
+    expected = round(2 * math.pi * 6_371_008.8 * math.cos(middle) / 1e6)
+    assert coverage(around, around, cell=1e6, crs=4326, space="sphere").original_cells == expected
+
+
 def test_no_cell_is_cut_by_the_antimeridian_or_missing_at_the_poles():
     assert coverage([(180, 10.0)], [(-180, 10.0)], crs=4326, space="sphere").fscore == 1
     assert coverage([(0, 90)], [(120, 90)], crs=4326, space="sphere", cell=1e6).fscore == 1
@@ -54,8 +62,7 @@ def test_noise_leaves_cells_and_dropped_traces_have_none():
     city = pg.make_city(users=3, days=1, seed=1)
     metric = AreaCoverage()
     values = [
-        metric.value(metric.detail(city, city.promesse.geo_indistinguishability(epsilon, seed=1)))
-        for epsilon in (1.0, 0.05, 0.01)
+        metric.measure(city, city.promesse.geo_indistinguishability(epsilon, seed=1)) for epsilon in (1.0, 0.05, 0.01)
     ]
     assert 100 > values[0] > values[1] > values[2] > 0
     detail = metric.detail(city, city[city.user != city.user.iloc[0]])

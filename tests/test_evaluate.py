@@ -98,7 +98,7 @@ def test_a_mechanism_runs_once_a_data_set_and_a_figure_is_a_row(city):
     assert table.groupby("metric").seed.apply(lambda seeds: seeds.isna().all()).sum() == 3
     assert (table.seconds > 0).all()
     assert table.groupby(["dataset", "mechanism"]).seconds.nunique().eq(1).all()
-    direct = SpatialError().value(SpatialError().detail(city, city.promesse.smooth(200)))
+    direct = SpatialError().measure(city, city.promesse.smooth(200))
     row = table.query("dataset == 'one' and metric == 'SpatialError()' and mechanism.str.contains('200')")
     assert row.value.tolist() == pytest.approx([direct], abs=1e-6)  # the frame went through degrees
 
@@ -111,12 +111,12 @@ def test_a_seed_seeds_all_that_is_random_and_has_none_of_its_own(city):
     queries = RangeQueryDistortion(30, seed=9)
     safe = GeoIndistinguishability(0.01, seed=9).protect(city)
     got = by_mechanism[0].query("seed == 9").value.tolist()
-    wanted = [metric.value(metric.detail(city, safe)) for metric in (SpatialError(), queries)]
+    wanted = [metric.measure(city, safe) for metric in (SpatialError(), queries)]
     assert got == pytest.approx(wanted, abs=1e-6)  # the frame went through degrees
     kept = GeoIndistinguishability(0.02, seed="mine").protect(city)
     fixed = by_mechanism[1].query("metric == 'SpatialError()'")
     assert fixed.seed.isna().all()
-    assert fixed.value.tolist() == pytest.approx([SpatialError().value(SpatialError().detail(city, kept))], abs=1e-6)
+    assert fixed.value.tolist() == pytest.approx([SpatialError().measure(city, kept)], abs=1e-6)
 
 
 def test_an_index_is_made_once_and_all_mechanisms_meet_the_same_draw(city):
@@ -132,7 +132,7 @@ def test_a_metric_that_splits_meets_its_own_protected_data(city):
     assert RUNS == {200.0: 2}
     traces = pg.Traces.from_frame(city)
     half = traces.select(traces.trace_numbers < 2)
-    wanted = [Compression().value(Compression().detail(data, Promesse(200).protect(data))) for data in (traces, half)]
+    wanted = [Compression().measure(data, Promesse(200).protect(data)) for data in (traces, half)]
     assert table.value.tolist() == wanted
     with pytest.raises(ValueError, match=r"Halved splits .* Use pg\.evaluate"):
         pg.measure(city, city, [Halved()])

@@ -103,6 +103,22 @@ def test_a_metric_compares_frames_and_traces_alike(metric, city):
 
 
 @every_metric
+def test_the_measure_is_the_value_of_the_detail(metric, city):
+    safe = city.promesse.geo_indistinguishability(0.01, seed=1)
+    assert metric.measure(city, safe) == metric.value(metric.detail(city, safe))
+    other, renamed = (frame.rename(columns={"user": "cab", "time": "stamp"}) for frame in (city, safe))
+    assert metric.measure(other, renamed, user="cab", time="stamp") == metric.measure(city, safe)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"), [("Delay", "delay"), ("GPSError", "GPS error"), ("MeanPoiDistance", "mean poi distance")]
+)
+def test_a_metric_without_a_label_is_named_after_its_class(name, label):
+    assert type(name, (Compression,), {}).label == label
+    assert type(name, (Compression,), {"label": "other"}).label == "other"
+
+
+@every_metric
 def test_an_index_serves_every_protected_version(metric, city):
     index = metric.index(city)
     for safe in (city.promesse.smooth(200), city.promesse.geo_indistinguishability(0.01, seed=1)):
@@ -218,7 +234,7 @@ def test_two_empty_data_sets_give_a_typed_empty_result(metric, city):
     assert list(empty.dtypes) == list(full.dtypes) if full.ndim > 1 else empty.dtype == full.dtype
     assert math.isnan(metric.value(empty))
     bare = gpd.GeoDataFrame({"user": [], "time": []}, geometry=[], crs=4326)
-    assert math.isnan(metric.value(metric.detail(bare, nothing)))
+    assert math.isnan(metric.measure(bare, nothing))
 
 
 @every_metric
@@ -258,7 +274,7 @@ def test_the_same_data_loses_nothing(metric, city):
     if isinstance(metric, Residue):
         return  # looks for what smoothing leaves, not for stays; see test_residue.py
     perfect = kept[type(metric).__name__]
-    assert metric.value(metric.detail(city, city)) == pytest.approx(perfect, abs=1e-6)
+    assert metric.measure(city, city) == pytest.approx(perfect, abs=1e-6)
 
 
 def test_columns_have_the_names_given(city):

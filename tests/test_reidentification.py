@@ -130,9 +130,9 @@ def test_where_only_unknown_users_go_on_nobody_is_identified():
     known, later = staying([[(0, 0)]], users=["a"]), staying([[(0, 0)]], users=["b-00000"])
     metric = Reidentification()
     with pytest.warns(UserWarning, match="None of the 1 protected trace is of a user of the first half.*nobody is id"):
-        assert metric.value(metric.detail(known, later)) == 0
+        assert metric.measure(known, later) == 0
     with pytest.warns(UserWarning, match="nobody is identified"):
-        assert np.isnan(metric.value(metric.detail(known.select(np.zeros(known.records, bool)), later)))
+        assert np.isnan(metric.measure(known.select(np.zeros(known.records, bool)), later))
 
 
 @pytest.mark.parametrize("kind", ["frame", "traces"])

@@ -381,7 +381,7 @@ def test_the_program_takes_a_frame_as_it_stands_and_all_else_by_name():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the trash, and of users that are not in what is published
         evaluated = pg.evaluate({"case": frame}, [mechanism], [metric])["value"].item()
-        errors = [metric.value(metric.detail(frame, safe)) for safe in (named, as_it_stands)]
+        errors = [metric.measure(frame, safe) for safe in (named, as_it_stands)]
     assert evaluated == errors[0] != errors[1]
 
 

@@ -6,7 +6,7 @@ import time as clock
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import geopandas as gpd
@@ -238,8 +238,13 @@ class _Matching:
 
 def _by_split(metrics: list[Metric]) -> list[list[Metric]]:
     """Group metrics by the data that is protected for them: each one that splits the data is alone."""
-    together = [metric for metric in metrics if not _splits(metric)]
-    return ([together] if together else []) + [[metric] for metric in metrics if _splits(metric)]
+    groups: list[list[Metric]] = [[]]
+    for metric in metrics:
+        if _splits(metric):
+            groups.append([metric])
+        else:
+            groups[0].append(metric)
+    return groups if groups[0] else groups[1:]
 
 
 def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Group:
@@ -336,15 +341,15 @@ def _as_json(value: Any) -> str:
 
 
 def _as_table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
-    columns = {name: pd.Series([row[name] for row in rows], dtype=dtype) for name, dtype in _DTYPES.items()}
-    table = pd.DataFrame(columns)  # by column: large seeds beside missing ones would pass through floats
+    table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
+    table = table.astype(_DTYPES)
     table.attrs.update(attrs)
     return table
 
 
 def is_random(component: Mechanism | Metric) -> bool:
     """Whether a mechanism or metric takes a seed and has none."""
-    return any(field.name == "seed" and getattr(component, field.name) is None for field in fields(component))
+    return getattr(component, "seed", ...) is None
 
 
 def seeded(component: Seeded, seed: int | None) -> Seeded:
@@ -376,9 +381,11 @@ def _check_metrics(metrics: Any, *, owner: str) -> list[Metric]:
 
 def _check_components(components: Any, kind: type, *, name: str, owner: str, rule: str) -> list[Any]:
     """Return mechanisms or metrics as a list; raise if one is of another type or comes twice."""
-    is_sequence = isinstance(components, Sequence) and not isinstance(components, str)
-    if not is_sequence or not all(isinstance(component, kind) for component in components):
+    if isinstance(components, str) or not isinstance(components, Sequence):
         raise TypeError(invalid(name, owner, rule, components))
+    for component in components:
+        if not isinstance(component, kind):
+            raise TypeError(invalid(name, owner, rule, components))
     if len(components) == 0:
         raise ValueError(invalid(name, owner, rule, components))
     labels = [repr(component) for component in components]
@@ -396,7 +403,7 @@ def _check_datasets(datasets: Any) -> dict[str, Any]:
         raise ValueError(invalid("datasets", "evaluate", rule, {}))
     for name in datasets:
         check_text(name, name="datasets", owner="evaluate")
-        if any("\ud800" <= letter <= "\udfff" for letter in name):
+        if name.encode(errors="ignore").decode() != name:
             raise ValueError("The names of 'datasets' of evaluate must be valid Unicode. One has a lone surrogate.")
     return dict(datasets)
 

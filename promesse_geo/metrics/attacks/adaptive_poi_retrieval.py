@@ -85,7 +85,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     >>> city = pg.make_city(users=2, days=2)
     >>> noisy = city.promesse.geo_indistinguishability(0.01, seed=1)
     >>> adaptive = pg.AdaptivePoiRetrieval(kind="geo-indistinguishability")
-    >>> found, found_as_in_the_paper = (m.value(m.detail(city, noisy)) for m in (adaptive, pg.PoiRetrieval()))
+    >>> found, found_as_in_the_paper = (m.measure(city, noisy) for m in (adaptive, pg.PoiRetrieval()))
     >>> found > 3 * found_as_in_the_paper
     True
     """

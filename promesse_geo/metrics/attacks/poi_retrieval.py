@@ -61,7 +61,7 @@ class PoiRetrieval(Metric):
     >>> import promesse_geo as pg
     >>> city = pg.make_city(users=2, days=2)
     >>> metric = pg.PoiRetrieval()
-    >>> metric.value(metric.detail(city, city)), metric.value(metric.detail(city, city.promesse.smooth(200)))
+    >>> metric.measure(city, city), metric.measure(city, city.promesse.smooth(200))
     (100.0, 0.0)
     """
 

@@ -68,7 +68,7 @@ class Reidentification(Metric):
     >>> import promesse_geo as pg
     >>> metric = pg.Reidentification()
     >>> known, second = metric.split(pg.make_city(users=4, days=4))
-    >>> metric.value(metric.detail(known, second))
+    >>> metric.measure(known, second)
     100.0
     """
 

@@ -74,7 +74,7 @@ class Residue(PoiRetrieval):
     >>> import promesse_geo as pg
     >>> city = pg.split_gaps(pg.make_city(users=5, days=3), keep_user=True)
     >>> safe = pg.Promesse(100).protect(city)
-    >>> left, found_as_in_the_paper = (m.value(m.detail(city, safe)) for m in (pg.Residue(), pg.PoiRetrieval()))
+    >>> left, found_as_in_the_paper = (m.measure(city, safe) for m in (pg.Residue(), pg.PoiRetrieval()))
     >>> left > 20 + found_as_in_the_paper
     True
     """

@@ -46,7 +46,7 @@ class AreaCoverage(Metric):
     >>> import promesse_geo as pg
     >>> city = pg.make_city(users=2, days=1)
     >>> metric = pg.AreaCoverage(cell=500)
-    >>> metric.value(metric.detail(city, city))
+    >>> metric.measure(city, city)
     100.0
     """
 

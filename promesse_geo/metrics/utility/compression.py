@@ -23,7 +23,7 @@ class Compression(Metric):
     >>> import promesse_geo as pg
     >>> city = pg.make_city(users=2, days=1)
     >>> metric = pg.Compression()
-    >>> metric.value(metric.detail(city, city))
+    >>> metric.measure(city, city)
     100.0
     """
 

@@ -97,7 +97,7 @@ class RangeQueryDistortion(Metric):
     >>> import promesse_geo as pg
     >>> city = pg.make_city(users=2, days=1)
     >>> metric = pg.RangeQueryDistortion(queries=50, seed=0)
-    >>> metric.value(metric.detail(city, city))
+    >>> metric.measure(city, city)
     0.0
     """
 

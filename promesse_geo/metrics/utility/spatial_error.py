@@ -46,7 +46,7 @@ class SpatialError(Metric):
     >>> import promesse_geo as pg
     >>> city = pg.make_city(users=2, days=1)
     >>> metric = pg.SpatialError()
-    >>> round(metric.value(metric.detail(city, city.promesse.smooth(200))), 6)
+    >>> round(metric.measure(city, city.promesse.smooth(200)), 6)
     0.0
     """
 
