@@ -1,4 +1,4 @@
-"""The attack: stays found in real, dense and bad data, and beside its peers."""
+"""The attack: find stays in real, dense and worst-case data, and compare with other libraries."""
 
 import argparse
 import subprocess
@@ -23,12 +23,12 @@ DURATIONS = 10, 15, 60, 200, 1000
 
 
 def attack(traces: pg.Traces, *, diameter: float = DIAMETER, minutes: float = MINUTES) -> Pois:
-    """Find the stays, with their means and diameters."""
+    """Find stays, with their means and diameters."""
     return find_pois(traces, diameter=diameter, duration=int(60e9 * minutes))
 
 
 def kinds(real: pg.Traces | None) -> str:
-    """Sparse and dense data beside one reading of their records."""
+    """Compare sparse and dense data with one read of their records."""
     cases = {} if real is None else {"Cabspotting": real}
     for interval in (1, 2, 5):
         cases[f"people, every {interval} s"] = commuters(200, 20_000, interval=interval)
@@ -47,12 +47,12 @@ def kinds(real: pg.Traces | None) -> str:
                 f"{traces.records / took / 1e6:.0f}",
             )
         )
-    head = ("data", "M records", "stays", "s", "one reading s", "M records/s")
+    head = ("data", "M records", "stays", "s", "one read s", "M records/s")
     return table(f"Stays of {DIAMETER:.0f} m and {MINUTES:.0f} minutes", rows, head=head)
 
 
 def worst() -> str:
-    """Data made to be slow: each record is near the border of the stay, or the stay never ends."""
+    """Measure worst cases: each record is close to the border of the stay, or the stay never ends."""
     cases = {
         "a rest, Gaussian 25 m, 86,400 records": cloud(86_400),
         "circle of 99.9 m, 86,400 records": circle(86_400, radius=99.9),
@@ -67,11 +67,11 @@ def worst() -> str:
     for name, traces in cases.items():
         took = in_turn({"attack": lambda t=traces: attack(t)}, rounds=5)["attack"]
         rows.append((name, f"{len(attack(traces)):,}", f"{took:.4f}", f"{traces.records / took / 1e6:.1f}"))
-    return table("Bad cases, one trace each", rows, head=("data", "stays", "s", "M records/s"))
+    return table("Worst cases, one trace each", rows, head=("data", "stays", "s", "M records/s"))
 
 
 def spread(traces: pg.Traces, *, name: str) -> str:
-    """Time over diameters and durations, all in turn."""
+    """Measure diameters and durations alternately."""
     grid = [(diameter, minutes) for diameter in DIAMETERS for minutes in DURATIONS]
     tasks = {str(cell): lambda c=cell: attack(traces, diameter=c[0], minutes=c[1]) for cell in grid}
     seconds = in_turn(tasks, rounds=11)
@@ -86,7 +86,7 @@ def spread(traces: pg.Traces, *, name: str) -> str:
 
 @contextmanager
 def waiting(interpreter: Path, traces: pg.Traces) -> Iterator[subprocess.Popen[str]]:
-    """The peers in a process of their own, with the same data."""
+    """Run the other libraries in a separate process, on the same data."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.parquet"
         x, y = traces.coordinates()
@@ -100,7 +100,7 @@ def waiting(interpreter: Path, traces: pg.Traces) -> Iterator[subprocess.Popen[s
 
 
 def beside(interpreter: Path) -> str:
-    """The peers in turn with ours: people seen every 10 s, 4 M records."""
+    """Compare with other libraries alternately: one record every 10 s, 4 M records."""
     traces = commuters(200, 20_000, interval=10)
     frame = traces.to_frame()
     stays = {"Traces": len(attack(traces)), "GeoDataFrame": len(pg.pois(frame))}
@@ -131,12 +131,12 @@ def beside(interpreter: Path) -> str:
         )
         for name, took in seconds.items()
     ]
-    title = f"Beside {versions}, {traces.records / 1e6:.1f} M records; each from its own form of the data"
-    return table(title, rows, head=("what", "stays", "s", "M records/s", "times ours"))
+    title = f"Compared with {versions}, {traces.records / 1e6:.1f} M records; each with its own input type"
+    return table(title, rows, head=("task", "stays", "s", "M records/s", "times ours"))
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_cabspotting(parser)
     parser.add_argument("--peers", type=Path, help="an interpreter that has infostop and trackintel")
@@ -150,7 +150,7 @@ def main() -> None:
         del real
     if options.peers:
         parts.append(beside(options.peers))
-    text = f"# The attack\n\n{machine()}. Medians; comparisons made in turn in one run.\n\n" + "\n".join(parts)
+    text = f"# The attack\n\n{machine()}. Medians; comparisons alternate in one run.\n\n" + "\n".join(parts)
     print(text)
     if options.out:
         options.out.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Loops that nothing can beat, to hold the real ones against: in the same threads, into memory of the same kind."""
+"""Lower bounds: minimal loops with the same threads and the same type of memory as the real ones."""
 
 import math
 
@@ -14,12 +14,12 @@ def _chain(first, last, points, times):
     value = 1.0 + first
     for i in range(first, last):
         root = math.sqrt(value)
-        one = 1.7 / root
-        other = root / (one + 1.1)
-        value = other + 1.3
+        first = 1.7 / root
+        second = root / (first + 1.1)
+        value = second + 1.3
         points[i, 0] = root
-        points[i, 1] = one
-        points[i, 2] = other
+        points[i, 1] = first
+        points[i, 2] = second
         times[i] = i
 
 
@@ -76,37 +76,37 @@ def _windows(first, last, points, times, offsets, windows, sums):
 
 
 def chain(outputs: int) -> None:
-    """One square root, two divisions and the stores for each output, each waiting for the one before, as in a walk."""
+    """Compute one square root, two divisions and the stores for each output, in a chain as in the smoothing."""
     points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
     threads.run(lambda first, last: _chain(first, last, points, times), threads.even(outputs))
 
 
 def stores(outputs: int) -> None:
-    """The stores alone: first touch of the memory."""
+    """Store the outputs only: first touch of the memory."""
     points, times = np.empty((outputs, 3)), np.empty(outputs, np.int64)
     threads.run(lambda first, last: _stores(first, last, points, times), threads.even(outputs))
 
 
 def laplace(records: int) -> None:
-    """A logarithm, two sines with their cosines, a square root and the stores for each record."""
+    """Compute a logarithm, two sines and cosines, a square root and the stores for each record."""
     points = np.empty((records, 3))
     threads.run(lambda first, last: _laplace(first, last, points), threads.even(records))
 
 
 def read(points: np.ndarray) -> None:
-    """One reading of the coordinates: memory."""
+    """Read the coordinates once: memory."""
     sums = np.zeros(len(points))
     threads.run(lambda first, last: _read(first, last, points, sums), threads.even(len(points)))
 
 
 def feet(points: np.ndarray) -> None:
-    """The exact distance from each record to one segment, as if it were known which is the nearest."""
+    """Compute the exact distance from each record to one segment, as if the nearest were known."""
     lengths = np.empty(len(points))
     threads.run(lambda first, last: _feet(first, last, points, lengths), threads.even(len(points)))
 
 
 def windows(traces: Traces, spans: np.ndarray) -> None:
-    """One addition for each record in each window."""
+    """Add once for each record in each window."""
     sums = np.empty(len(spans))
     threads.run(
         lambda first, last: _windows(first, last, traces.points, traces.times, traces.offsets, spans, sums),

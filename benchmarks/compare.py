@@ -1,4 +1,4 @@
-"""Two versions of the package, line by line: each line is timed in turn in two processes that stay open.
+"""Compare two versions of the package: each line runs alternately in two processes that stay open.
 
     python benchmarks/compare.py OLD/bin/python NEW/bin/python --cabspotting cabspottingdata.tar.gz
 
@@ -23,11 +23,11 @@ import promesse_geo as pg
 from data import circle, cloud, commuters, creep
 
 ROUNDS = 7
-_SAMPLE = 4_000_000  # records of Cabspotting for what takes long
+_SAMPLE = 4_000_000  # records of Cabspotting for slow lines
 
 
 class _Peer:
-    """A process that runs one version of the package and times lines on demand."""
+    """Process that runs one version of the package and times lines on request."""
 
     def __init__(self, python: str, options: argparse.Namespace) -> None:
         command = [python, __file__, "--worker", "--folder", options.folder]
@@ -43,18 +43,18 @@ class _Peer:
         self._process.stdin.flush()
 
     def answer(self) -> Any:
-        """Return what the process answers."""
+        """Return the answer of the process."""
         assert self._process.stdout
         return json.loads(self._process.stdout.readline())
 
     def time(self, line: str) -> float:
-        """Return the seconds that a line took."""
+        """Return the run time of a line in seconds."""
         self.ask(line)
         return float(self.answer())
 
 
 def _lines(folder: Path, archive: Path | None) -> dict[str, Callable[[], Any]]:
-    """Return what is timed, by name."""
+    """Return the timed functions by name."""
     dense = commuters(200, 20_000, interval=1)
     frame = dense.to_frame()
     mercator = frame.to_crs(3857)
@@ -129,7 +129,7 @@ def _lines(folder: Path, archive: Path | None) -> dict[str, Callable[[], Any]]:
 
 
 def _work(options: argparse.Namespace) -> None:
-    """Time the lines that come on standard input."""
+    """Time the lines from standard input."""
     warnings.simplefilter("ignore")
     lines = _lines(Path(options.folder), options.cabspotting)
     print(json.dumps(list(lines)), flush=True)
@@ -142,7 +142,7 @@ def _work(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Time all lines with both versions in turn, and print a table."""
+    """Time all lines with both versions alternately and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("pythons", nargs="*", help="the interpreters of both versions, older first")
     parser.add_argument("--cabspotting", type=Path)

@@ -1,4 +1,4 @@
-"""Data for the attack and the measures: made on the spot, or Cabspotting as it is distributed."""
+"""Data for the benchmarks of attack and metrics: generated, or Cabspotting."""
 
 import argparse
 import math
@@ -10,17 +10,17 @@ import promesse_geo as pg
 
 START = 1_700_000_000
 LYON = 4.84, 45.76
-_METRES = 111_194.93  # to a degree of latitude
+_METRES = 111_194.93  # per degree of latitude
 
 
 def add_cabspotting(parser: argparse.ArgumentParser) -> None:
-    """Take the real data as an archive, or as the file that `promesse-geo prepare` made of it."""
+    """Add arguments for the real data: the archive, or the output file of `promesse-geo prepare`."""
     parser.add_argument("--cabspotting", type=Path, help="cabspottingdata.tar.gz")
-    parser.add_argument("--prepared", type=Path, help="the same, prepared already")
+    parser.add_argument("--prepared", type=Path, help="prepared Cabspotting, as GeoParquet")
 
 
 def prepared(options: argparse.Namespace) -> pg.Traces | None:
-    """Read the real data, if it is given."""
+    """Read the real data, if specified."""
     if options.prepared:
         return pg.read_file(options.prepared)
     if options.cabspotting:
@@ -30,7 +30,7 @@ def prepared(options: argparse.Namespace) -> pg.Traces | None:
 
 
 def placed(east: np.ndarray, north: np.ndarray, seconds: np.ndarray, *, traces: int = 1) -> pg.Traces:
-    """Records at metres from Lyon and seconds from a moment, as many for each trace."""
+    """Return traces of equal length, from metres around Lyon and seconds."""
     longitudes = LYON[0] + east / (_METRES * math.cos(math.radians(LYON[1])))
     times = (1e9 * seconds).astype(np.int64) + START * 1_000_000_000
     counts = np.full(traces, len(east) // traces)
@@ -40,7 +40,7 @@ def placed(east: np.ndarray, north: np.ndarray, seconds: np.ndarray, *, traces: 
 
 
 def _knots(length: float, rng: np.random.Generator) -> np.ndarray:
-    """Where somebody is and when: rows of seconds, east and north, with straight ways between them."""
+    """Return the path of a user: rows of seconds, east and north, with straight lines between them."""
     places = rng.normal(0, 4_000, (rng.integers(3, 9), 2))
     here, clock, rows = 0, 0.0, []
     while clock < length:
@@ -57,7 +57,7 @@ def _knots(length: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def commuters(traces: int, records: int, *, interval: float, seed: int = 0) -> pg.Traces:
-    """People who stay at 3 to 8 places for 20 minutes to 6 hours, seen with 5 m of slowly varying error."""
+    """Return users who stay at 3 to 8 places for 20 minutes to 6 hours, with 5 m of slowly varying error."""
     rng = np.random.default_rng(seed)
     seconds = np.cumsum(interval * rng.choice((0.9, 1.0, 1.1), (traces, records)), axis=1)
     error, errors = rng.normal(0, 5, (2, traces)), np.empty((2, traces, records))
@@ -72,18 +72,18 @@ def commuters(traces: int, records: int, *, interval: float, seed: int = 0) -> p
 
 
 def cloud(records: int, *, metres: float = 25.0) -> pg.Traces:
-    """One long rest, with noise of the same kind along both axes."""
+    """Return one long stay, with equal noise along both axes."""
     east, north = np.random.default_rng(0).normal(0, metres, (2, records))
     return placed(east, north, np.arange(records))
 
 
 def circle(records: int, *, radius: float) -> pg.Traces:
-    """Records all over a circle, in no order."""
+    """Return records on a circle in random order."""
     turns = np.random.default_rng(0).uniform(0, 2 * math.pi, records)
     return placed(radius * np.cos(turns), radius * np.sin(turns), np.arange(records))
 
 
 def creep(records: int, *, speed: float) -> pg.Traces:
-    """Straight on, slowly, at 100 records a second."""
+    """Return a slow straight path with 100 records per second."""
     seconds = np.arange(records) / 100
     return placed(speed * seconds, np.zeros(records), seconds)

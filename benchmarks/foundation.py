@@ -1,4 +1,4 @@
-"""Promesse and its doors: from the archive to a smoothed data set."""
+"""Promesse and its conversions: from the archive to a smoothed data set."""
 
 import argparse
 import resource
@@ -22,7 +22,7 @@ START = 1_700_000_000_000_000_000
 
 
 def dense(records: int, *, traces: int, seed: int = 0) -> pg.Traces:
-    """Walks at about 10 m/s recorded every 2 s, with a rest of half the time: phones or sport watches."""
+    """Return paths at about 10 m/s with one record every 2 s and stays for half of the time, as from phones."""
     rng = np.random.default_rng(seed)
     turns = np.cumsum(rng.normal(0, 0.1, records))
     speeds = np.where((np.arange(records) // 3000) % 2, 10.0, 0.5)
@@ -38,14 +38,14 @@ def dense(records: int, *, traces: int, seed: int = 0) -> pg.Traces:
 
 
 def points_and_times(mechanism: pg.Promesse, parts: pg.Traces) -> None:
-    """What the bound makes too: `protect` without naming the traces."""
+    """Run what the bound covers: `protect` without naming the traces."""
     _, kept, begin, end = mechanism._sample(parts)
     remain = kept > 0
     _equal_steps(as_offsets(kept[remain]), begin[remain], end[remain])
 
 
 def kernel(parts: pg.Traces, *, title: str) -> str:
-    """Promesse with allocation beside the loop that bounds it."""
+    """Compare Promesse, with allocation, with its lower bound."""
     rows = []
     for variant in ("polyline", "pseudocode"):
         mechanism = pg.Promesse(200, variant=variant)
@@ -74,7 +74,7 @@ def kernel(parts: pg.Traces, *, title: str) -> str:
 
 
 def conversions(traces: pg.Traces) -> str:
-    """Degrees to unit vectors and back."""
+    """Convert degrees to unit vectors and back."""
     x, y = traces.coordinates()
     seconds = in_turn({"in": lambda: traces.space.points(x, y), "out": traces.coordinates})
     rows = [(name, f"{took:.3f}", f"{traces.records / took / 1e6:.0f}") for name, took in seconds.items()]
@@ -83,8 +83,8 @@ def conversions(traces: pg.Traces) -> str:
     )
 
 
-def doors(traces: pg.Traces, *, name: str) -> list[tuple[str, ...]]:
-    """`gdf.promesse.smooth(200)` beside shapely's own doors, and on shuffled rows."""
+def frame_conversions(traces: pg.Traces, *, name: str) -> list[tuple[str, ...]]:
+    """Compare `gdf.promesse.smooth(200)` with the conversions of shapely, also on shuffled rows."""
     frame = traces.to_frame()
     shuffled = frame.sample(frac=1, random_state=0)
     geometries = np.asarray(frame.geometry.array)
@@ -111,7 +111,7 @@ def doors(traces: pg.Traces, *, name: str) -> list[tuple[str, ...]]:
 
 
 def growth() -> str:
-    """Time per record from 10⁵ to 10⁷ records, and with one trace that holds them all."""
+    """Measure the time per record from 10⁵ to 10⁷ records, and with all in one trace."""
     rows = []
     for records in (100_000, 1_000_000, 10_000_000):
         for traces in (max(records // 10_000, 2), 1):
@@ -122,7 +122,7 @@ def growth() -> str:
 
 
 def pipeline(archive: Path) -> str:
-    """The command line, from the archive to GeoParquet, each step in a process of its own."""
+    """Run the command line from the archive to GeoParquet, each step in a separate process."""
     command = [sys.executable, "-m", "promesse_geo.cli.commands"]
     with tempfile.TemporaryDirectory() as folder:
         prepared, safe = Path(folder) / "prepared.parquet", Path(folder) / "safe.parquet"
@@ -143,7 +143,7 @@ def pipeline(archive: Path) -> str:
 
 
 def start_up() -> str:
-    """Imports, and the first smoothing of a fresh process."""
+    """Measure imports and the first smoothing in a new process."""
     code = (
         "import time; a = time.perf_counter(); import geopandas; b = time.perf_counter();"
         "import promesse_geo as pg; c = time.perf_counter(); city = pg.make_city(users=2, days=1);"
@@ -164,11 +164,11 @@ def start_up() -> str:
         ("import promesse_geo, on top", f"{ours:.2f}"),
         ("first smoothing in a fresh process", f"{first:.2f}"),
     ]
-    return table("Start-up", rows, head=("what", "s"))
+    return table("Start-up", rows, head=("task", "s"))
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cabspotting", type=Path, help="cabspottingdata.tar.gz; without it, synthetic data only")
     parser.add_argument("--out", type=Path)
@@ -176,9 +176,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parts = (
         [pipeline(options.cabspotting)] if options.cabspotting else []
-    )  # first: children are counted with our memory
+    )  # first, because the memory of child processes counts
     quick = dense(4_000_000, traces=200)
-    door_rows = doors(quick, name="dense")
+    conversion_rows = frame_conversions(quick, name="dense")
     if options.cabspotting:
         start = time.perf_counter()
         raw = pg.read_cabspotting(options.cabspotting, as_traces=True)
@@ -188,17 +188,17 @@ def main() -> None:
         del raw
         parts.append(kernel(prepared, title="Promesse, Cabspotting"))
         some = prepared.select(np.arange(prepared.records) < 4_000_000)
-        door_rows += doors(some, name="Cabspotting")
+        conversion_rows += frame_conversions(some, name="Cabspotting")
         parts.append(conversions(prepared))
         rows = [(f"{read:.1f}", f"{peak:.2f}")]
         parts.append(table("Reading the archive as Traces", rows, head=("s", "peak so far, GB")))
         del prepared, some
     else:
-        parts.append(conversions(quick))
+        parts.append(frame_conversions(quick))
     parts.append(kernel(quick, title="Promesse, dense data"))
     head = ("data", "smooth s", "get_coordinates + points s", "ratio", "shuffled rows s")
-    parts += [table("GeoDataFrame in and out", door_rows, head=head), growth(), start_up()]
-    text = f"# Foundation\n\n{machine()}. Medians; comparisons made in turn in one run.\n\n" + "\n".join(parts)
+    parts += [table("GeoDataFrame in and out", conversion_rows, head=head), growth(), start_up()]
+    text = f"# Foundation\n\n{machine()}. Medians; comparisons alternate in one run.\n\n" + "\n".join(parts)
     print(text)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Timing in turn: medians and ratios of things done one after the other in one run."""
+"""Alternating timing: medians and ratios of tasks that run in turn in one process."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def in_turn(tasks: dict[str, Callable[[], Any]], *, rounds: int = 7) -> dict[str, float]:
-    """Do all tasks in turn, `rounds` times after one that does not count; return the median seconds of each."""
+    """Run all tasks in turn, `rounds` times after a warm-up, and return the median seconds of each."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     for turn in range(rounds + 1):
         for name, task in tasks.items():
@@ -25,7 +25,7 @@ def in_turn(tasks: dict[str, Callable[[], Any]], *, rounds: int = 7) -> dict[str
 
 
 def machine() -> str:
-    """Name the machine and what runs on it."""
+    """Return the name of the machine and the versions."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""The measures on real data, each beside what bounds it."""
+"""The metrics on real data, each with its lower bound."""
 
 import argparse
 import math
@@ -17,7 +17,7 @@ QUERIES = 1000
 
 
 def error(original: pg.Traces, protected: dict[str, pg.Traces]) -> str:
-    """The spatial error with the index given, the index, and one known segment a record."""
+    """Measure the spatial error with a given index, the index, and one known segment per record."""
     metric = pg.SpatialError()
     index = metric.index(original)
     rows = []
@@ -46,7 +46,7 @@ def error(original: pg.Traces, protected: dict[str, pg.Traces]) -> str:
 
 
 def projection(original: pg.Traces, safe: pg.Traces) -> str:
-    """The projected points beside the error alone and the making of shapely's objects."""
+    """Compare the projected points with the error alone and with the creation of shapely objects."""
     metric = pg.SpatialError()
     index = metric.index(original)
     x, y = safe.coordinates()
@@ -59,28 +59,28 @@ def projection(original: pg.Traces, safe: pg.Traces) -> str:
         rounds=3,
     )
     rows = [(name, f"{took:.2f}", f"{safe.records / took / 1e6:.2f}") for name, took in seconds.items()]
-    return table(f"Projection, {safe.records / 1e6:.1f} M records", rows, head=("what", "s", "M records/s"))
+    return table(f"Projection, {safe.records / 1e6:.1f} M records", rows, head=("task", "s", "M records/s"))
 
 
 def queries(original: pg.Traces, safe: pg.Traces) -> str:
-    """Range queries: what one alone takes, drawing and answering on the original, and answering on the protected."""
-    metric, one = pg.RangeQueryDistortion(queries=QUERIES, seed=0), pg.RangeQueryDistortion(queries=1, seed=0)
+    """Measure range queries: one query, all on the original data, and all on the protected data."""
+    metric, single = pg.RangeQueryDistortion(queries=QUERIES, seed=0), pg.RangeQueryDistortion(queries=1, seed=0)
     index = metric.index(original)
     seconds = in_turn(
         {
-            "the indexing alone: one query drawn and answered": lambda: one.index(original),
+            "the index alone: one query drawn and answered": lambda: single.index(original),
             "index: queries drawn, and answered on the original": lambda: metric.index(original),
             "detail: answered on the protected data": lambda: metric.detail(original, safe, index=index),
-            "every protected record in every window": lambda: bounds.windows(safe, index.found.windows),
+            "every protected record in every window": lambda: bounds.windows(safe, index.content.windows),
         }
     )
     rows = [(name, f"{took:.3f}") for name, took in seconds.items()]
     title = f"{QUERIES:,} range queries, {original.records / 1e6:.1f} M records, {safe.records / 1e6:.1f} M protected"
-    return table(title, rows, head=("what", "s"))
+    return table(title, rows, head=("task", "s"))
 
 
 def rest(original: pg.Traces, safe: pg.Traces) -> str:
-    """POI retrieval beside the attack that it holds, and compression."""
+    """Compare POI retrieval with the attack that it includes, and measure compression."""
     retrieval, compression = pg.PoiRetrieval(), pg.Compression()
     index = retrieval.index(original)
     seconds = in_turn(
@@ -91,11 +91,11 @@ def rest(original: pg.Traces, safe: pg.Traces) -> str:
         }
     )
     rows = [(name, f"{took:.4f}", f"{safe.records / took / 1e6:.0f}") for name, took in seconds.items()]
-    return table("Retrieval and compression", rows, head=("what", "s", "M records/s"))
+    return table("Retrieval and compression", rows, head=("task", "s", "M records/s"))
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_cabspotting(parser)
     parser.add_argument("--out", type=Path)
@@ -111,7 +111,7 @@ def main() -> None:
     del protected
     some = noisy.select(np.arange(noisy.records) < 2_000_000)
     parts += [projection(original, some), queries(original, noisy), rest(original, noisy)]
-    title = f"# The measures\n\n{machine()}. {name}. Medians; comparisons made in turn in one run."
+    title = f"# The metrics\n\n{machine()}. {name}. Medians; comparisons alternate in one run."
     text = f"{title}\n\n" + "\n".join(parts)
     print(text)
     if options.out:

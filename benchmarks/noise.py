@@ -1,4 +1,4 @@
-"""Planar Laplace noise beside its bound and the doors of GeoPandas."""
+"""Planar Laplace noise, its lower bound, and conversions from and to GeoPandas."""
 
 import argparse
 import math
@@ -19,13 +19,13 @@ MECHANISM = pg.GeoIndistinguishability(math.log(4) / 200)
 
 
 def stream(records: int) -> bytes:
-    """The random blocks alone, made as the mechanism makes them."""
+    """Return the random blocks alone, as the mechanism draws them."""
     encryptor = Cipher(algorithms.AES256(os.urandom(32)), modes.ECB()).encryptor()
     return encryptor.update(np.arange(4 * records, dtype=np.uint32).data.cast("B"))
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=8_000_000)
     parser.add_argument("--out", type=Path)
@@ -40,7 +40,7 @@ def main() -> None:
         }
     )
     rows = [(name, f"{took:.3f}", f"{traces.records / took / 1e6:.0f}") for name, took in seconds.items()]
-    text = table(f"{traces.records / 1e6:.0f} M records", rows, head=("what", "s", "M records/s"))
+    text = table(f"{traces.records / 1e6:.0f} M records", rows, head=("task", "s", "M records/s"))
     frame = dense(4_000_000, traces=200).to_frame()
     geometries = np.asarray(frame.geometry.array)
     coordinates = shapely.get_coordinates(geometries)
@@ -55,7 +55,7 @@ def main() -> None:
     bound = seconds["in"] + seconds["out"]
     row = (f"{seconds['frame']:.2f}", f"{bound:.2f}", f"{seconds['frame'] / bound:.2f}")
     text += "\n" + table("GeoDataFrame, 4 M records", [row], head=("s", "get_coordinates + points s", "ratio"))
-    text = f"# Noise\n\n{machine()}. Medians; comparisons made in turn in one run.\n\n{text}"
+    text = f"# Noise\n\n{machine()}. Medians; comparisons alternate in one run.\n\n{text}"
     print(text)
     if options.out:
         options.out.write_text(text, encoding="utf-8")

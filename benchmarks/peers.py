@@ -1,7 +1,7 @@
-"""The peers of the attack, for an interpreter of their own: `python peers.py data.parquet`.
+"""Attacks of other libraries, for a separate interpreter: `python peers.py data.parquet`.
 
-Each line of the input names one; the answer is the number of stays that it found. What a peer wants its data to be is
-made before. They install with pip; infostop needs `setuptools<80` and `--no-build-isolation`.
+Each input line names a library, and the output line is the number of stays that it finds. Its input is prepared before
+the timing. Install the libraries with pip; infostop needs `setuptools<80` and `--no-build-isolation`.
 """
 
 import sys
@@ -18,13 +18,13 @@ DIAMETER, MINUTES = 200, 15
 
 
 def runs(labels):
-    """How many runs of one label there are, −1 meaning none."""
+    """Return the number of runs of equal labels; −1 is no label."""
     begins = np.flatnonzero(np.diff(labels, prepend=-2))
     return int((labels[begins] >= 0).sum())
 
 
 def main():
-    """Make the data ready, say so, and answer."""
+    """Prepare the data, report the versions, and answer requests."""
     warnings.simplefilter("ignore")
     frame = pd.read_parquet(sys.argv[1])
     seconds = frame.time.dt.tz_localize(None).astype("datetime64[s]").astype(np.int64)
@@ -48,7 +48,7 @@ def main():
 
     names = {"infostop": infostop, "trackintel": trackintel}
     answers = sys.stdout
-    sys.stdout = sys.stderr  # where their own words go
+    sys.stdout = sys.stderr  # for the output of the libraries
     print("; ".join(f"{name} {version(name)}" for name in names), file=answers, flush=True)
     for line in sys.stdin:
         print(names[line.strip()](), file=answers, flush=True)

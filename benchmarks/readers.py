@@ -1,4 +1,4 @@
-"""Readers: records a second, from files as they are distributed."""
+"""Readers: records per second from files in their distributed form."""
 
 import argparse
 import resource
@@ -18,7 +18,7 @@ HEADER = "Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0
 
 
 def geolife_text(lines: int, *, seed: int) -> bytes:
-    """One file of Geolife, a record every 5 s."""
+    """Return one Geolife file with a record every 5 s."""
     rng = np.random.default_rng(seed)
     seconds = 1_224_730_384 + 5 * np.arange(lines)
     times = pd.to_datetime(seconds, unit="s").strftime("%Y-%m-%d,%H:%M:%S")
@@ -29,7 +29,7 @@ def geolife_text(lines: int, *, seed: int) -> bytes:
 
 
 def make_geolife(folder: Path, *, users: int, files: int, lines: int) -> tuple[Path, Path]:
-    """Write the folder and the zip; users share a few different files, since making them takes longer than reading."""
+    """Write the folder and the zip; users share a few files, because generating them is slower than reading."""
     texts = [geolife_text(lines, seed=seed) for seed in range(min(20, files))]
     archive = folder / "geolife.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -46,7 +46,7 @@ def make_geolife(folder: Path, *, users: int, files: int, lines: int) -> tuple[P
 
 
 def geolife(*, users: int, files: int, lines: int) -> str:
-    """The folder and the zip beside the bytes alone: reading the files, and inflating the zip on one core."""
+    """Compare the folder and the zip with reading and decompressing the bytes on one core."""
     with tempfile.TemporaryDirectory() as name:
         folder, archive = make_geolife(Path(name), users=users, files=files, lines=lines)
         paths = sorted(folder.rglob("*.plt"))
@@ -64,11 +64,11 @@ def geolife(*, users: int, files: int, lines: int) -> str:
         "folder": "read_geolife, folder",
         "files": "the bytes of the files alone",
         "zip": "read_geolife, zip",
-        "members": "inflating the zip alone, one core",
+        "members": "decompressing the zip alone, one core",
     }
     rows = [(names[key], f"{took:.2f}", f"{records / took / 1e6:.1f}") for key, took in seconds.items()]
     title = f"Geolife's format, {records / 1e6:.1f} M records in {users * files:,} files"
-    return table(title, rows, head=("what", "s", "M records/s"))
+    return table(title, rows, head=("task", "s", "M records/s"))
 
 
 def inflate(archive: Path) -> list[bytes]:
@@ -77,7 +77,7 @@ def inflate(archive: Path) -> list[bytes]:
 
 
 def cabspotting(archive: Path) -> str:
-    """The real archive, as Traces."""
+    """Read the real archive as Traces."""
     records = pg.read_cabspotting(archive, as_traces=True).records
     took = in_turn({"read": lambda: pg.read_cabspotting(archive, as_traces=True)}, rounds=3)["read"]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -86,18 +86,18 @@ def cabspotting(archive: Path) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cabspotting", type=Path, help="cabspottingdata.tar.gz; without it, only Geolife's format")
+    parser.add_argument("--cabspotting", type=Path, help="cabspottingdata.tar.gz; without it, only the Geolife format")
     parser.add_argument("--users", type=int, default=200)
-    parser.add_argument("--files", type=int, default=30, help="files a user")
-    parser.add_argument("--lines", type=int, default=700, help="records a file")
+    parser.add_argument("--files", type=int, default=30, help="files per user")
+    parser.add_argument("--lines", type=int, default=700, help="records per file")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     parts = [cabspotting(options.cabspotting)] if options.cabspotting else []
     parts.append(geolife(users=options.users, files=options.files, lines=options.lines))
-    text = f"# Readers\n\n{machine()}. Medians; comparisons made in turn in one run.\n\n" + "\n".join(parts)
+    text = f"# Readers\n\n{machine()}. Medians; comparisons alternate in one run.\n\n" + "\n".join(parts)
     print(text)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -27,13 +27,13 @@ MECHANISMS = {
 
 
 def prepared(archive: Path) -> pg.Traces:
-    """Cabspotting as the paper prepares it, in the order of cabs and their parts."""
+    """Return Cabspotting prepared as in the paper, in the order of cabs and their parts."""
     raw = pg.read_cabspotting(archive, as_traces=True)
     return pg.prepare(raw, tz="America/Los_Angeles", min_days=21, keep_user=True)
 
 
 def crowd(traces: int, *, thin: int) -> pg.Traces:
-    """So many traces of made-up cities, cut at pauses of 5 minutes, of which each `thin`th record is kept."""
+    """Return traces of synthetic cities, split at gaps of 5 minutes, with every `thin`th record."""
     x, y, times, counts = [], [], [], []
     seed = 0
     while sum(map(len, counts)) < traces:
@@ -50,26 +50,26 @@ def crowd(traces: int, *, thin: int) -> pg.Traces:
 
 
 def timed(mechanism: pg.WaitForMe, traces: pg.Traces) -> tuple[pg.Traces, pg.WaitForMeReport, float, float]:
-    """What came out, and seconds by the clock and of all processors."""
+    """Return the result, the elapsed seconds, and the processor seconds."""
     begin, work = time.perf_counter(), time.process_time()
     safe, report = mechanism.protect_with_report(traces)
     return safe, report, time.perf_counter() - begin, time.process_time() - work
 
 
 def peak() -> str:
-    """The largest memory of this process so far."""
+    """Return the peak memory of this process."""
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f}"
 
 
 def warm() -> None:
-    """Compile."""
+    """Compile the kernels."""
     small = crowd(8, thin=40)
     for k in (2, 3):
         pg.WaitForMe(k).protect(small)
 
 
 def times_on_cabspotting(archive: Path) -> str:
-    """Three rounds of the program's way and of ours."""
+    """Run the rules of the program and ours three times each."""
     warnings.simplefilter("ignore")
     warm()
     traces = prepared(archive)
@@ -78,12 +78,12 @@ def times_on_cabspotting(archive: Path) -> str:
         rounds = [timed(MECHANISMS[name], traces)[2:] for _ in range(3)]
         clock, work = (statistics.median(values) for values in zip(*rounds, strict=True))
         rows.append((name, f"{clock:.1f}", f"{work:.1f}", before, peak()))
-    head = ("what", "s", "s of both processors", "GiB before", "GiB at most")
+    head = ("task", "s", "s of both processors", "GiB before", "GiB at most")
     return table("Cabspotting, prepared: 5,525 traces, 9.0 M records", rows, head=head)
 
 
 def small_and_large(_: Path) -> str:
-    """As many traces as in the original's own measurement; and more than all distances have room for."""
+    """Measure as many traces as the authors did, and more than the distances of all pairs fit in memory."""
     warnings.simplefilter("ignore")
     warm()
     rows = []
@@ -92,12 +92,12 @@ def small_and_large(_: Path) -> str:
         _, report, clock, work = timed(pg.WaitForMe(chunk=chunk, seed=0), data)
         name = f"{traces:,} traces, {data.records:,} records" + (", chunk=True" if chunk else "")
         rows.append((name, f"{clock:.2f}", f"{work:.2f}", peak(), f"{report.clusters:,}", f"{report.trash:,}"))
-    head = ("what", "s", "s of both processors", "GiB at most", "clusters", "trash")
+    head = ("task", "s", "s of both processors", "GiB at most", "clusters", "trash")
     return table("Made-up cities", rows, head=head)
 
 
 def figures(name: str, traces: pg.Traces, safe: pg.Traces, about: Sequence[str]) -> tuple[str, ...]:
-    """What the paper's metrics give, over four seeds of the queries."""
+    """Return the values of the paper's metrics over four seeds of the queries."""
     queries = [pg.RangeQueryDistortion(seed=seed) for seed in range(4)]
     distortion = [metric.measure(traces, safe) for metric in queries]
     retrieval, error = pg.PoiRetrieval(), pg.SpatialError().detail(traces, safe)
@@ -112,7 +112,7 @@ def figures(name: str, traces: pg.Traces, safe: pg.Traces, about: Sequence[str])
 
 
 def reading_of_times(archive: Path) -> str:
-    """The paper's metrics on what is published, and on the same with times, from the first record's, over 1,000."""
+    """Measure the published data, and the same with times from the first record on divided by 1,000."""
     warnings.simplefilter("ignore")
     traces, rows = prepared(archive), []
     for name, mechanism in MECHANISMS.items():
@@ -142,13 +142,13 @@ def reading_of_times(archive: Path) -> str:
 
 
 def alone(work: Callable[[Path], str], archive: Path) -> str:
-    """Do some work in a process of its own, so that its memory is its own."""
+    """Run a function in a separate process, to measure its memory."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, archive).result()
 
 
 def main() -> None:
-    """Measure, print, and write what was printed."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cabspotting", type=Path, required=True)
     parser.add_argument("--out", type=Path)
