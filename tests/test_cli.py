@@ -185,7 +185,7 @@ def test_prepare_names_parts_anew(raw, tmp_path):
     assert parts["user"].nunique() == 6
     assert parts["user"].str.fullmatch("[0-9a-f]{16}").all()
     assert str(parts["time"].min())[:10] == "2000-01-03"
-    assert b"promesse_geo" not in pq.read_schema(tmp_path / "parts.parquet").metadata
+    assert pq.read_schema(tmp_path / "parts.parquet").metadata[b"promesse_geo"] == b'{"mechanism": null}'
 
 
 def test_prepare_keeps_users_with_the_number_of_the_part(raw, tmp_path):

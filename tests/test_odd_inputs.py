@@ -17,7 +17,6 @@ import shapely
 from shapely import LineString, MultiPoint, Point
 
 import promesse_geo as pg
-from promesse_geo.audit import file_findings
 
 KEYS = ["zaphod"] * 4 + ["trillian"] * 3
 COUNT = len(KEYS)
@@ -326,7 +325,6 @@ WHAT_COMES = [
                 lambda **names: make_frame().promesse(**names).smooth(200),
                 lambda **names: pg.describe(make_frame().set_index("time"), **names),
                 lambda **names: pg.read_table("nowhere.csv", **names),
-                lambda **names: file_findings("nowhere.csv", **names),
             )
         )
         for name, value, came in (

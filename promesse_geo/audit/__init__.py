@@ -1,20 +1,20 @@
-"""The check before publishing: what a careful friend would look at."""
+"""Checks before publication: what protected data and files reveal that they should not."""
 
-from promesse_geo.audit.comparison import check_published, checked_epsilon
-from promesse_geo.audit.files import file_epsilon, file_findings, file_mechanism
-from promesse_geo.audit.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Findings
-from promesse_geo.audit.frames import order_of_rows
+from promesse_geo.audit.checks import check_epsilon, check_published
+from promesse_geo.audit.files import check_files, file_epsilon, file_mechanism
+from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Findings
+from promesse_geo.audit.frames import check_row_order
 
 __all__ = [
     "FAILED",
-    "LOOK",
     "NOT_COMPARABLE",
     "PASSED",
+    "REVIEW",
     "Findings",
+    "check_epsilon",
+    "check_files",
     "check_published",
-    "checked_epsilon",
+    "check_row_order",
     "file_epsilon",
-    "file_findings",
     "file_mechanism",
-    "order_of_rows",
 ]

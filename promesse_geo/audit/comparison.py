@@ -1,278 +1,349 @@
-"""Protected data beside the original: what is the same that should not be."""
+"""Original and protected data side by side: which times, locations and records are the same."""
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
-import geopandas as gpd
 import numpy as np
-import pandas as pd
-from tqdm import tqdm
 
-from promesse_geo.audit.digits import FINE, digits, fine_points
-from promesse_geo.audit.everybody import CLOSE, Everybody, sampled
-from promesse_geo.audit.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding, Findings, no_others
-from promesse_geo.audit.frames import frame_findings
-from promesse_geo.audit.names import user_names
-from promesse_geo.messages import counted
-from promesse_geo.metrics import PoiRetrieval
-from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.pairs import WIDER, Pairs, align
-from promesse_geo.traces.traces import Traces, as_traces, read_frame
-from promesse_geo.validation import check_number
+from promesse_geo import threads
+from promesse_geo.kernels import sharing
+from promesse_geo.traces.pairs import Pairs, align, in_space_of
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.traces import Traces
 
-_FEW = 5  # times that are next to true ones for one chance in a hundred, where half of all are and one in ten by chance
-_PAUSE = DAY // 6  # where prepare cuts
-_LONGEST = 1_000 * DAY  # more are hardly prepared
-_PER_TRACE = ("first points are away", "last points are away", "times are new", "points are new", "stays are hidden")
+SAME_PLACE = 1e-3
+"""Metres within which two locations are the same, whatever CRS and space they went through."""
+
+COARSE = 10.0
+"""Metres of the last digit from which on coordinates are not taken for rounded original ones."""
+
+WIDER = 10
+"""How many times farther than at a location counts as near it: what is near shows how much is at it by chance."""
+
+CLOSE = 10.0
+"""Metres within which a published location is as good as the original one: receivers are no better."""
+
+FINE = 0.01
+"""Metres below which digits of coordinates are needless."""
+
+_HOUR = 3_600 * 10**9
+_SAME_PERIOD = 10**10  # nanoseconds within which times are about the same, if they are not published more coarsely
+_SAMPLE = 64  # records of a trace that show whether most are like them
+_MOST = 32  # original records of one time that are compared one by one; more are looked up in cells
+_MOST_OF_SAMPLE = 32 * _MOST
 
 
-def check_published(
-    original: gpd.GeoDataFrame | Traces,
-    protected: gpd.GeoDataFrame | Traces,
-    *,
-    epsilon: float | None = None,
-    user: Name = ...,
-    time: Name = ...,
-) -> pd.DataFrame:
-    """Look at protected data as a careful friend would before it is published.
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Original and protected traces, with what several tests need of them, computed once.
 
     Parameters
     ----------
-    original : geopandas.GeoDataFrame or Traces
-        What was protected: the prepared data, with the users that it had then.
-    protected : geopandas.GeoDataFrame or Traces
-        What is to be published; protect with the users kept to have traces compared, and rename them afterwards.
-    epsilon : float, optional
-        Metres that the first published point of a trace has to stay away from the true one, as Promesse promises;
-        without it the distances are listed.
-    user, time : column name, None or ...
-        Columns of both frames; see `Traces.from_frame`.
+    original : Traces
+        The original traces.
+    protected : Traces
+        The protected traces, in their own space.
+    """
+
+    original: Traces
+    protected: Traces
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The protected traces whose users the original has, beside the traces of those users."""
+        return align(self.original, self.moved)
+
+    @cached_property
+    def moved(self) -> Traces:
+        """The protected traces in the space of the original."""
+        return in_space_of(self.original, self.protected)
+
+    @property
+    def by_user(self) -> bool:
+        """Whether any user is in both; if not, each protected record is compared with those of all users."""
+        return len(self.pairs.originals) > 0
+
+    @cached_property
+    def paired(self) -> np.ndarray:
+        """Whether each protected record is one of `pairs`, shape (records,)."""
+        if not self.by_user:
+            return np.ones(self.protected.records, bool)
+        return np.repeat(self.protected.users.isin(self.pairs.protected.users), self.protected.counts)
+
+    @cached_property
+    def decimals(self) -> np.ndarray:
+        """The decimals of the coordinates of each protected record, int8, shape (records,), within `_decimal_range`."""
+        x, y = self.protected.coordinates()
+        least, most = _decimal_range(self.protected.space)
+        decimals = np.empty(self.protected.records, np.int8)
+        threads.run(
+            lambda first, last: sharing.fewest_decimals(x, y, least, most, first, last, decimals),
+            threads.even(self.protected.records),
+        )
+        return decimals
+
+    @cached_property
+    def fine(self) -> np.ndarray:
+        """Numbers of the protected records with digits below `FINE`, int64."""
+        return np.flatnonzero(self.decimals > _decimals_of(self.protected.space, FINE))
+
+    def distances(self, originals: np.ndarray, protected: np.ndarray) -> np.ndarray:
+        """Return the metres between original records and records of `pairs.protected`, given by their numbers."""
+        chords = self.original.points[originals] - self.pairs.protected.points[protected]
+        return self.original.space.metres(np.linalg.norm(chords, axis=1))
+
+    def end_distances(self, *, first: bool) -> np.ndarray:
+        """Return the metres between the first (last) points of each pair of traces, shape (pairs,)."""
+        ends = slice(None, -1) if first else slice(1, None)
+        back = 0 if first else 1
+        originals = self.original.offsets[ends][self.pairs.originals]
+        return self.distances(originals - back, self.pairs.protected.offsets[ends] - back)
+
+    def paths_to_end(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the metres travelled from the last protected point to the end of the original trace.
+
+        The path begins at the protected point and joins the original trace at the first record that is not earlier.
+
+        Parameters
+        ----------
+        numbers : numpy.ndarray of integers
+            Numbers of the pairs.
+
+        Returns
+        -------
+        numpy.ndarray of float64
+            Metres, one per number.
+        """
+        original, protected = self.original, self.pairs.protected
+        lengths = np.empty(len(numbers))
+        for place, number in enumerate(numbers):
+            begin, end = original.offsets[self.pairs.originals[number] + np.array([0, 1])]
+            last = protected.offsets[number + 1] - 1
+            joint = begin + np.searchsorted(original.times[begin:end], protected.times[last])
+            path = np.vstack([protected.points[last], original.points[min(joint, end - 1) : end]])
+            chords = np.linalg.norm(np.diff(path, axis=0), axis=1)
+            lengths[place] = original.space.metres(chords).sum()
+        return lengths
+
+    @cached_property
+    def time_matches(self) -> tuple[np.ndarray, np.ndarray]:
+        """The original record with the time of each record of `pairs` (or −1), and whether one is near.
+
+        Original times count as rounded, up or down, to what the protected ones are in: whole hours, minutes, seconds,
+        milli- or microseconds, trace by trace. Near (1) is what lies within `WIDER` times that, and 2 more where far
+        nearer than the original times are to each other. Without a common user all original records are compared, and
+        the numbers are those in order of time. Both have the shape (records,).
+        """
+        return self._match_times(0)
+
+    def time_matches_by_chance(self) -> float:
+        """Return how many times of records would match by chance."""
+        if self.by_user:
+            matches, near = self.time_matches
+            return by_chance(int((matches >= 0).sum()), int((near & 1).sum()))
+        return float(max((self._match_times(shift)[0] >= 0).sum() for shift in (-_HOUR, _HOUR)))
+
+    def _match_times(self, shift: int) -> tuple[np.ndarray, np.ndarray]:
+        """Match times that are shifted by some nanoseconds."""
+        if self.by_user:
+            original, protected, partners = self.original, self.pairs.protected, self.pairs.originals
+            times, offsets, work = original.times, original.offsets, original.counts[partners]
+        else:
+            protected, times = self.moved, self._by_time[1]
+            offsets, partners, work = np.array([0, len(times)]), np.zeros(len(protected), np.int64), 0
+        matches, near = np.empty(protected.records, np.int64), np.empty(protected.records, np.int8)
+        published = protected.times + shift if shift else protected.times
+        threads.run(
+            lambda first, last: sharing.same_times(
+                times, offsets, published, protected.offsets, partners, WIDER, first, last, matches, near
+            ),
+            threads.fair(protected.counts + work),
+        )
+        return matches, near
+
+    @cached_property
+    def location_matches(self) -> np.ndarray:
+        """Whether each record of `pairs` lies at an original location of its user (2), near one (1) or neither (0).
+
+        At it is what lies within about a millimetre, or, where its published coordinates are rounded more coarsely,
+        within what rounding can do; near it what lies within `WIDER` times that. Without a common user the locations of
+        all users are compared. The shape is (records,).
+        """
+        levels, reaches = self._rounding
+        if self.by_user:
+            protected, partners, levels = self.pairs.protected, self.pairs.originals, levels[self.paired]
+            offsets, starts = self.original.offsets, protected.offsets
+        else:
+            protected, partners = self.moved, np.zeros(1, np.int64)
+            offsets, starts = (np.array([0, traces.records]) for traces in (self.original, protected))
+        matches = np.zeros(protected.records, np.int8)
+        threads.run(
+            lambda first, last: sharing.nearness(
+                self.original.points,
+                offsets,
+                protected.points,
+                starts,
+                partners,
+                levels,
+                self.original.space.scale / reaches,
+                WIDER,
+                first,
+                last,
+                matches,
+            ),
+            threads.fair(np.diff(starts) + np.diff(offsets)[partners]),
+        )
+        return matches
+
+    @cached_property
+    def record_matches(self) -> np.ndarray:
+        """Whether each protected record is an original one of any user (2), at the time of one near it (1) or not (0).
+
+        An original record has the same time, as coarsely as times are published, and lies within what the rounding of
+        coordinates can do; near it is what lies within `WIDER` times that. The shape is (records,).
+        """
+        middles, units = self._rounded_times
+        levels, reaches = self._rounding
+        return self._look_up(self.moved.points, middles, units, levels, reaches, most=_MOST)
+
+    def nearby_records(self, records: np.ndarray) -> np.ndarray:
+        """Return the same as `record_matches` for some records, within `CLOSE` and at about the same time."""
+        units = np.maximum(self._rounded_times[1][records], _SAME_PERIOD)
+        levels, reaches = np.zeros(len(records), np.int8), np.array([CLOSE])
+        points, times = self.moved.points[records], self.moved.times[records]
+        return self._look_up(points, times, units, levels, reaches, most=_MOST_OF_SAMPLE)
+
+    @cached_property
+    def _rounding(self) -> tuple[np.ndarray, np.ndarray]:
+        """The level of each record's decimals, and how many metres rounding to each level can move a point.
+
+        Levels go from a last digit of `COARSE` metres to one of `SAME_PLACE`, and one more for what is finer.
+        """
+        coarsest, finest = _decimal_range(self.protected.space)
+        digits = np.append(self.protected.space.unit / 10.0 ** np.arange(coarsest, finest + 1), 0)
+        return self.decimals - coarsest, np.maximum(1.5 * digits, SAME_PLACE)
+
+    @cached_property
+    def _rounded_times(self) -> tuple[np.ndarray, np.ndarray]:
+        """The protected times and the unit of each, both in nanoseconds."""
+        middles, units = np.empty((2, self.protected.records), np.int64)
+        threads.run(
+            lambda first, last: sharing.rounded_times(
+                self.protected.times, self.protected.offsets, first, last, middles, units
+            ),
+            threads.fair(self.protected.counts),
+        )
+        return middles, units
+
+    @cached_property
+    def _by_time(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the original records in order of time, and their times."""
+        order = np.argsort(self.original.times)
+        return order, self.original.times[order]
+
+    def _look_up(
+        self,
+        points: np.ndarray,
+        middles: np.ndarray,
+        units: np.ndarray,
+        levels: np.ndarray,
+        reaches: np.ndarray,
+        *,
+        most: int,
+    ) -> np.ndarray:
+        """Match original records less than a unit away in time and within the reach of a level in space."""
+        matches = np.zeros(len(points), np.int8)
+        order, times = self._by_time
+        scale = self.original.space.scale
+        lengths = (reaches / scale)[levels]
+        threads.run(
+            lambda first, last: sharing.anybodys(
+                times, order, self.original.points, points, middles, units, lengths, WIDER, most, first, last, matches
+            ),
+            threads.even(len(points)),
+        )
+        crowded = np.flatnonzero(matches < 0)
+        if len(crowded):
+            crowded = crowded[np.lexsort((levels[crowded], units[crowded], middles[crowded]))]
+            matches[crowded] = _match_crowded(
+                self.original.points[order],
+                times,
+                points[crowded],
+                middles[crowded],
+                units[crowded],
+                levels[crowded],
+                scale / reaches,
+            )
+        return matches
+
+
+def sample(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of some records of each trace, evenly spread, and their offsets by trace.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray of int64, shape (traces,)
+        The number of records of each trace.
 
     Returns
     -------
-    pandas.DataFrame
-        One row a test: test, verdict ("passed", "look", "failed", "not comparable") and reason. "Look" says that only
-        you can tell. Passing everything is no proof of anonymity. It prints whole.
-
-    Raises
-    ------
-    TypeError, ValueError, KeyError
-        If the data cannot be read, or only one of the two has a time zone.
-
-    Examples
-    --------
-    >>> import promesse_geo as pg
-    >>> parts = pg.prepare(pg.make_city(users=2, days=2, as_traces=True), seed=1)
-    >>> pg.check_published(parts, pg.Promesse(200).protect(parts), epsilon=200).verdict.tolist()[3]
-    'passed'
+    numbers : numpy.ndarray of int64, shape (chosen,)
+    offsets : numpy.ndarray of int64, shape (traces + 1,)
     """
-    epsilon = checked_epsilon(epsilon)
-    before = as_traces(original, user=user, time=time)
-    if isinstance(protected, gpd.GeoDataFrame):
-        after, left_out = read_frame(protected, user=user, time=time)
-        beside = frame_findings(protected, after, left_out)
-    else:
-        after, beside = as_traces(protected, user=user, time=time), [no_others([])]
-    pairs = align(before, after)
-    return Findings(
-        [
-            user_names(before, after),
-            *beside,
-            _prepared(before),
-            *_compared(pairs, after, epsilon),
-            _records(before, after),
-            digits(after),
-        ]
-    )
+    some = np.minimum(counts, _SAMPLE)
+    offsets = as_offsets(some)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], some)
+    return np.repeat(as_offsets(counts)[:-1], some) + within * np.repeat(counts, some) // np.repeat(some, some), offsets
 
 
-def checked_epsilon(epsilon: float | None) -> float | None:
-    """Return the metres that Promesse promises, or say that they are none."""
-    if epsilon is None:
-        return None
-    return check_number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
-
-
-def _prepared(before: Traces) -> Finding:
-    """Whether the original was cut at long pauses, and moved to the common calendar."""
-    test, reasons = "data are prepared", []
-    if not before.records:
-        return Finding(test, NOT_COMPARABLE, "there is no original")
-    paused = (np.diff(before.times) >= _PAUSE) & (np.diff(before.trace_numbers) == 0)
-    traces = len(np.unique(before.trace_numbers[:-1][paused]))
-    if traces:
-        reasons.append(f"{counted(traces, 'trace')} with pauses of 4 h or more, across which smoothing runs on")
-    if before.times.min() < FIRST_DAY - DAY or before.times.max() >= FIRST_DAY + _LONGEST:  # a zone may shift a day
-        reasons.append("days as they were recorded, not those of the common calendar")
-    if reasons:
-        return Finding(test, LOOK, f"the original has {', and '.join(reasons)}; prepare cuts pauses and moves days")
-    return Finding(test, PASSED, "no pause of 4 h or more within a trace, and days of the common calendar")
-
-
-def _compared(pairs: Pairs, after: Traces, epsilon: float | None) -> list[Finding]:
-    """The tests that need the same users on both sides, and whether all traces had them."""
-    test, compared = "all traces are compared", len(pairs.originals)
-    if not compared:
-        reason = (
-            "the two have no user in common; compare before renaming" if len(after) else "nothing is to be compared"
-        )
-        return [Finding(name, NOT_COMPARABLE, reason) for name in (test, *_PER_TRACE)]
-    counts = f"{compared:,} of {counted(len(after), 'trace')} compared"
-    missing = len(pairs.original) - compared
-    dropped = f"; {counted(missing, 'trace')} of the original are not published" if missing else ""
-    whole = Finding(test, PASSED, counts + dropped)
-    if compared < len(after):
-        whole = Finding(test, NOT_COMPARABLE, f"{counts}; the original has no such users for the others")
-    looks: list[Callable[[], Finding]] = [
-        lambda: _end(pairs, epsilon, first=True),
-        lambda: _end(pairs, epsilon, first=False),
-        lambda: _times(pairs),
-        lambda: _points(pairs),
-        lambda: _stays(pairs),
-    ]
-    return [whole, *(look() for look in tqdm(looks, desc="comparing", unit=" tests", delay=1, disable=None))]
-
-
-def _end(pairs: Pairs, epsilon: float | None, *, first: bool) -> Finding:
-    """Distance of the first (last) published point from the true one."""
-    test = "first points are away" if first else "last points are away"
-    distances = pairs.end_distances(first=first)
-    nearest = f"the nearest is {distances.min():,.1f} m away, the median {np.median(distances):,.1f} m"
-    if epsilon is None:
-        return Finding(test, LOOK, f"no epsilon is known (say epsilon=, --epsilon); {nearest}")
-    short = epsilon - distances
-    close = int((short > 1e-9 * epsilon + 1e-8).sum())
-    if not close:
-        return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
-    reason = f"{close:,} of {counted(len(distances), 'trace')} {'begin' if first else 'end'} nearer; {nearest}"
-    if not first:
-        return Finding(test, LOOK, f"{reason} (Promesse does not promise it)")
-    if short.max() < 2 * FINE:
-        reason += "; as rounding does: protect with an epsilon that is some centimetres larger"
-    return Finding(test, FAILED, reason)
-
-
-def _times(pairs: Pairs) -> Finding:
-    test = "times are new"
-    found, near = pairs.same_times()
-    same = np.flatnonzero(found >= 0)
-    counts = f"{len(same):,} of {len(found):,} published times are true ones of their user"
-    if _beyond_chance(len(same), int((near & 1).sum())):
-        median = np.median(pairs.distances(found[same], same))
-        reason = f"{counts}, who was then, in the median, {median:,.2f} m from the published point"
-        return Finding(test, LOOK, reason)
-    close = int((near >= 2).sum())
-    if 2 * close > len(found) and close > _FEW:
-        return Finding(test, LOOK, f"{close:,} of {len(found):,} published times are next to true ones of their user")
-    if len(same):
-        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
-    return Finding(test, PASSED, "no published time is a true one of its user")
-
-
-def _beyond_chance(same: int, near: int) -> bool:
-    """Whether far more are the same than what lies near lets expect.
-
-    Twice as many are no leak: where true points crowd, as during stays, what is near is not spread evenly along a line.
-    """
-    expected = _by_chance(same, near)
-    return same > 2 * expected + 3 * math.sqrt(expected)
-
-
-def _by_chance(same: int, near: int) -> float:
+def by_chance(same: int, near: int) -> float:
+    """Return how many of those near a location or time are at it by chance."""
     return (near - same) / (WIDER - 1)
 
 
-def _points(pairs: Pairs) -> Finding:
-    test, records = "points are new", pairs.protected.records
-    nearness = pairs.nearness()
-    same, near = (int((nearness >= least).sum()) for least in (2, 1))
-    known = _mostly_known(pairs.protected.offsets, nearness == 2, same=same, near=near)
-    if known:
-        reason = f"{counted(known, 'trace')} would be published as recorded, point by point or for the most part"
-        return Finding(test, FAILED, reason)
-    counts = f"{same:,} of {records:,} published points are true ones of their user"
-    if _beyond_chance(same, near):
-        return Finding(test, LOOK, f"{counts}; chance would give {_by_chance(same, near):,.1f}")
-    if 2 * near > records and 2 * len(fine_points(pairs.published)) > records:  # coarse digits bring all near
-        return Finding(test, LOOK, f"{near:,} of {records:,} published points are next to true ones of their user")
-    moved, median = _hardly_moved(pairs)
-    if moved:
-        return Finding(
-            test, LOOK, f"{counted(moved, 'trace')} would be published point by point, moved by {median:,.2f} m"
-        )
-    if same:
-        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
-    return Finding(test, PASSED, "no published point is a true one of its user")
+def _decimals_of(space: Space, metres: float) -> int:
+    """Decimals that a coordinate needs so that the last one is about so many metres."""
+    return math.ceil(math.log10(space.unit / metres) - 0.1)
 
 
-def _hardly_moved(pairs: Pairs) -> tuple[int, float]:
-    """How many traces have as many points as the true ones, most of them close to those, and how close."""
-    theirs, ours = pairs.original.counts[pairs.originals], pairs.protected.counts
-    records, offsets = sampled(ours)
-    again = np.repeat(pairs.original.offsets[pairs.originals] - pairs.protected.offsets[:-1], np.diff(offsets))
-    alike = np.repeat(theirs == ours, np.diff(offsets))
-    distances = np.full(len(records), np.inf)
-    distances[alike] = pairs.distances((records + again)[alike], records[alike])
-    found = _mostly(offsets, distances <= CLOSE) & (ours > 2)
-    return int(found.sum()), float(np.median(distances[np.repeat(found, np.diff(offsets))])) if found.any() else 0.0
+def _decimal_range(space: Space) -> tuple[int, int]:
+    """Decimals of coordinates with a last digit of `COARSE` and of `SAME_PLACE`."""
+    return _decimals_of(space, COARSE), _decimals_of(space, SAME_PLACE)
 
 
-def _records(before: Traces, after: Traces) -> Finding:
-    """Whether anybody's records are published, under whatever name."""
-    test = "records are nobody's"
-    if not before.records or not after.records:
-        return Finding(test, NOT_COMPARABLE, "nothing is to be compared")
-    everybody = Everybody(before, after)
-    nearness = everybody.shared()
-    same, near = (int((nearness >= least).sum()) for least in (2, 1))
-    known = _mostly_known(after.offsets, nearness == 2, same=same, near=near)
-    counts = f"{same:,} of {after.records:,} published records have the place and time of somebody's true one"
-    if known:
-        return Finding(
-            test, FAILED, f"{counts}; {counted(known, 'trace')} for the most part, whoever's it is said to be"
-        )
-    if _beyond_chance(same, near):
-        return Finding(test, LOOK, f"{counts}; chance would give {_by_chance(same, near):,.1f}")
-    some, offsets = sampled(after.counts)
-    around = everybody.around(some)
-    close, beside = (int((around >= least).sum()) for least in (2, 1))
-    known = _mostly_known(offsets, around == 2, same=close, near=beside)
-    if known:
-        reason = f"most records of {counted(known, 'trace')} lie within {CLOSE:g} m of somebody's true ones"
-        return Finding(test, LOOK, f"{reason} of about the same time")
-    if same:
-        return Finding(test, PASSED, f"{counts}, which are no more than by chance")
-    return Finding(test, PASSED, "no published record has the place and time of anybody's true one")
-
-
-def _mostly_known(offsets: np.ndarray, known: np.ndarray, *, same: int, near: int) -> int:
-    """How many traces have more true points than others, beyond what chance can give in any trace.
-
-    In n points at least n/2 are true by chance with a probability of (4p)^(true ones) at most.
-    """
-    records, beside = len(known), near - same
-    chance = beside if 2 * beside > records else _by_chance(same, near)  # where most are near, that tells little
-    odds = np.minimum(4 * min(chance, same) / records, 1.0) ** _counts(offsets, known) * (len(offsets) - 1)
-    return int((_mostly(offsets, known) & (odds < 0.01)).sum())
-
-
-def _mostly(offsets: np.ndarray, known: np.ndarray) -> np.ndarray:
-    return 2 * _counts(offsets, known) > np.diff(offsets)
-
-
-def _counts(offsets: np.ndarray, known: np.ndarray) -> np.ndarray:
-    return np.add.reduceat(known, offsets[:-1], dtype=np.int64)
-
-
-def _stays(pairs: Pairs) -> Finding:
-    """What the paper's attack still finds."""
-    test, attack = "stays are hidden", PoiRetrieval()
-    detail = attack.detail(pairs.original, pairs.protected)
-    stays, again = int(detail.original_pois.sum()), int(detail.matched.sum())
-    if not stays:
-        return Finding(test, PASSED, "nobody stayed anywhere in the original")
-    if not again:
-        return Finding(test, PASSED, f"the paper's attack finds none of {stays:,} again; stronger ones may")
-    reason = f"the paper's attack finds {again:,} of {stays:,} again (F-score {attack.value(detail):.1f} %)"
-    return Finding(test, LOOK, f"{reason}; stronger ones find more")
+def _match_crowded(
+    original: np.ndarray,
+    times: np.ndarray,
+    published: np.ndarray,
+    middles: np.ndarray,
+    units: np.ndarray,
+    levels: np.ndarray,
+    scales: np.ndarray,
+) -> np.ndarray:
+    """Match records in order of time, unit and level: those that share all three are looked up together."""
+    matches = np.zeros(len(published), np.int8)
+    new = np.ones(len(published) + 1, bool)
+    new[1:-1] = (np.diff(middles) != 0) | (np.diff(units) != 0) | (np.diff(levels) != 0)
+    starts = np.flatnonzero(new)
+    heads = starts[:-1]
+    begins = np.searchsorted(times, middles[heads] - units[heads], side="right")
+    ends = np.searchsorted(times, middles[heads] + units[heads], side="left")
+    threads.run(
+        lambda first, last: sharing.nearness(
+            original,
+            np.column_stack((begins, ends)).ravel(),
+            published,
+            starts,
+            2 * np.arange(len(heads)),
+            levels,
+            scales,
+            WIDER,
+            first,
+            last,
+            matches,
+        ),
+        threads.fair(np.diff(starts) + ends - begins),
+    )
+    return matches

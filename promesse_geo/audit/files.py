@@ -1,194 +1,198 @@
-"""What a file, or a folder of files, holds beside the records that the reader takes."""
+"""Checks of files: whether they are what `promesse_geo.write` writes, and which mechanism they name."""
 
 import json
 import os
-import sqlite3
-import struct
-import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyogrio
 
-from promesse_geo.audit.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Extras, Finding, Findings, no_others
-from promesse_geo.audit.geojson import geojson_extras
-from promesse_geo.audit.geopackage import geopackage_extras, geopackage_metadata
-from promesse_geo.audit.packed import packed_notes, packed_things
-from promesse_geo.audit.parquet import parquet_extras, parquet_metadata
-from promesse_geo.audit.spelling import NUL, long_numbers, times_otherwise
+from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Findings, find_other_columns
 from promesse_geo.io.layer import GDAL_ERRORS
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
-from promesse_geo.io.table_columns import Wanted
-from promesse_geo.io.text_table import find_text_columns, read_as_text, read_layout
-from promesse_geo.io.writers import METADATA_KEY, describe_mechanism
+from promesse_geo.io.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES
+from promesse_geo.io.text_table import read_layout
+from promesse_geo.io.writers import METADATA_KEY, coordinate_names
 from promesse_geo.mechanisms import Mechanism, Promesse
-from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import Name, check_names
+from promesse_geo.messages import counted, listed, warn
+from promesse_geo.traces.traces import Traces
 
-_TESTS = ("no other columns", "nothing else in the file", "metadata of the file")
-_CANNOT = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    OSError,
-    sqlite3.Error,
-    struct.error,
-    pa.ArrowException,
-    *GDAL_ERRORS,
-)
+_TEST = "written by promesse-geo"
+_REMEDY = "write it again with `promesse-geo pseudonymize` or write()"
 
 
-def file_findings(
-    path: str | os.PathLike[str],
-    *,
-    user: Name = ...,
-    time: Name = ...,
-    lon: str | None = None,
-    lat: str | None = None,
-    crs: Any = None,
+class _Content(NamedTuple):
+    """What a file holds that a file of ours does not: columns, other data, and differences in form."""
+
+    columns: Sequence[str] = ()
+    unread: Sequence[str] = ()
+    differences: Sequence[str] = ()
+
+
+def check_files(
+    path: str | os.PathLike[str], traces: Traces, *, lon: str | None = None, lat: str | None = None
 ) -> pd.DataFrame:
-    """Return what a file holds beside the records, as rows of `check_published`.
+    """Check that a file, or each file of a folder, is one that `promesse_geo.write` writes.
+
+    Such files hold one layer with the columns of user, time and location, and no metadata but those that locate the
+    records and name the mechanism. Of other files only columns, layers and metadata are listed.
 
     Parameters
     ----------
     path : path
-        GeoParquet, GeoPackage, GeoJSON or CSV, or a folder of such files: what `read_table` reads.
-    user, time, lon, lat, crs
-        As they are said to `read_table`.
+        A file or folder.
+    traces : Traces
+        The traces read from it.
+    lon, lat : str, optional
+        Names of its columns of coordinates, if they were specified.
 
     Returns
     -------
     pandas.DataFrame
-        test, verdict and reason: of the columns that the reader does not take, of other tables, members and names,
-        and of the file's own metadata.
+        Two rows of test, verdict and reason, as `check_published` returns them. Columns, layers and files that were
+        not read fail; any other difference is to be reviewed.
 
     Raises
     ------
-    FileNotFoundError, KeyError, ValueError
-        If there is no such file, or its content cannot be looked into.
+    FileNotFoundError, ValueError
+        If there is no such file, or no known format.
     """
-    check_names({"user": user, "time": time, "lon": lon, "lat": lat})
     path = Path(path)
-    if path.exists() and guess_format(path) != "table":
-        reason = "only GeoParquet, GeoPackage, GeoJSON and CSV are looked into; write the data anew as one of them"
-        return Findings([Finding(test, NOT_COMPARABLE, reason) for test in _TESTS])
-    wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False)
+    if guess_format(path) != "table":
+        reason = f"promesse-geo does not write this format; {_REMEDY}"
+        return Findings([Finding(test, REVIEW, reason) for test in ("no other columns", _TEST)])
     files = find_files(path, endings=ENDINGS, owner="check")
-    found = [_extras(file, wanted) for file in files]
-    if path.is_dir():
-        found.append(_beside(path, files))
-    columns, things, notes = (
-        list(dict.fromkeys(one for some in kind for one in some)) for kind in zip(*found, strict=True)
-    )
-    return Findings([no_others(columns), _nothing_else(things), _metadata(notes)])
+    contents = [_inspect(file, traces, located={lon, lat} - {None}) for file in files]
+    columns, unread, differences = (list(dict.fromkeys(chain(*kind))) for kind in zip(*contents, strict=True))
+    ignored = sum(not file.is_dir() and file not in files for file in path.rglob("*"))  # of a file none
+    if ignored:
+        unread.append(f"{counted(ignored, 'file')} that the reader ignores")
+    if unread:
+        finding = Finding(_TEST, FAILED, f"there is data that was not checked: {', '.join(unread)}; {_REMEDY}")
+    elif columns or differences:
+        reason = f"not written by promesse-geo: {', '.join(differences or ['other columns'])}; {_REMEDY}"
+        finding = Finding(_TEST, REVIEW, reason)
+    else:
+        finding = Finding(_TEST, PASSED, "records and the name of the mechanism only")
+    return Findings([find_other_columns(columns), finding])
 
 
 def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
     """Return the mechanism that the metadata of a file, or of all files of a folder, names, without its seed.
 
-    None where there is no one mechanism that we know.
+    Return None where they name none or several, or one that is not defined here (with a warning).
     """
-    path = Path(path)
     try:
-        files = find_files(path, endings=ENDINGS, owner="check")
-        texts = {_about(file) for file in files}
-    except _CANNOT:  # another format
+        files = find_files(path, endings=ENDINGS, owner="check") if guess_format(Path(path)) == "table" else []
+        texts = {_mechanism_text(file) for file in files}
+    except (ValueError, OSError, pa.ArrowException, *GDAL_ERRORS):  # a format that holds no metadata of ours
         return None
-    text = texts.pop() if len(texts) == 1 else None
-    if text is None:
+    try:
+        named = json.loads(texts.pop() or "null") if len(texts) == 1 else None
+        if named is None or named["mechanism"] is None:
+            return None
+        kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
+        return kinds[named["mechanism"]](**named["parameters"])
+    except (KeyError, TypeError, ValueError):
+        warn(f"The metadata of {str(path)!r} names a mechanism that is not known here; it is ignored.")
         return None
-    mechanism = _named(text)
-    if mechanism is None:
-        warn(f"The metadata of {str(path)!r} names a mechanism that cannot be read; it is passed over.")
-    return mechanism
 
 
 def file_epsilon(path: str | os.PathLike[str]) -> float | None:
-    """Return the epsilon of Promesse that a file's metadata names, if it does."""
+    """Return ε in metres if the metadata of a file names Promesse, else None."""
     mechanism = file_mechanism(path)
     return mechanism.epsilon if isinstance(mechanism, Promesse) else None
 
 
-def _about(path: Path) -> str | None:
-    """The text under our own key."""
-    read = {"parquet": parquet_metadata, "geopackage": geopackage_metadata}.get(table_kind(path))
-    return None if read is None else read(path).get(METADATA_KEY)
-
-
-def _named(text: str) -> Mechanism | None:
-    try:
-        named = json.loads(text)
-        kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
-        return kinds[named["mechanism"]](**named["parameters"])
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _extras(path: Path, wanted: Wanted) -> Extras:
+def _mechanism_text(path: Path) -> str | None:
+    """The text under our metadata key."""
     kind = table_kind(path)
-    looks: dict[str, Callable[[Path, Wanted], Extras]] = {
-        "parquet": parquet_extras,
-        "geopackage": geopackage_extras,
-        "geojson": geojson_extras,
-        "csv": _text_extras,
-    }
+    if kind == "parquet":
+        text = (_read_schema(path).metadata or {}).get(METADATA_KEY.encode())
+        return None if text is None else text.decode(errors="replace")
+    layers = pyogrio.list_layers(path)[:, 0] if kind == "geopackage" else ()
+    texts = [(pyogrio.read_info(path, layer=layer)["layer_metadata"] or {}).get(METADATA_KEY) for layer in layers]
+    return texts[0] if len(texts) == 1 else None
+
+
+def _open(path: Path) -> pa.NativeFile:
+    return pa.OSFile(os.fsencode(path), "rb")  # for names that are not UTF-8
+
+
+def _read_schema(path: Path) -> pa.Schema:
+    with _open(path) as file:
+        return pq.read_schema(file)
+
+
+def _inspect(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
+    kind = table_kind(path)
+    if kind == "parquet":
+        return _inspect_parquet(path, traces, located=located)
+    if kind == "csv":
+        return _inspect_text(path, traces, located=located)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
-            extras, about = looks[kind](path, wanted), _about(path)
-    except _CANNOT as error:
-        words = (
-            error.args[0]
-            if type(error) in (KeyError, TypeError, ValueError) and error.args
-            else "it is damaged, or in a form that is not known."
-        )
-        raise ValueError(f"{str(path)!r} cannot be looked into: {words}") from error
-    if about is not None and not _is_ours(about):
-        extras.notes.append(f"more under {METADATA_KEY!r} than a mechanism's name and public parameters")
-    return extras
+        return _inspect_layers(path, traces, has_metadata=kind == "geopackage")
+    except GDAL_ERRORS:
+        return _Content(differences=["a form that GDAL does not list"])
 
 
-def _is_ours(text: str) -> bool:
-    mechanism = _named(text)
-    return mechanism is not None and text == describe_mechanism(mechanism)
+def _expected(traces: Traces) -> list[str]:
+    """Names of the columns of user and time, as far as there are any."""
+    return [str(name) for name in (traces.names.user, traces.names.time) if name is not None]
 
 
-def _text_extras(path: Path, wanted: Wanted) -> Extras:
-    with pa.OSFile(os.fsencode(path), "rb") as file:
-        layout = read_layout(file)
-        names, (across, along, _) = find_text_columns(layout, wanted)
-        taken = [name for name in (names.user, across, along, names.time) if name is not None]
-        texts = read_as_text(layout, list(map(str, taken)))
-    cut = any(pc.any(pc.match_substring(column, "\0")).as_py() for column in texts.columns)
-    numbers, times = (
-        {text for name in some for text in texts.column(name).unique().to_pylist()}
-        for some in ((across, along), (str(names.time),))
-    )
-    others = [name for name in layout.columns if name not in taken]
-    notes = [*packed_notes(path), *long_numbers(numbers), *times_otherwise(times)]
-    return Extras(others, packed_things(path) + [NUL] * cut, notes)
+def _others(columns: Sequence[str], expected: Sequence[str], located: set[str | None]) -> list[str]:
+    """Columns that are none of those expected, nor coordinates."""
+    known = {*KNOWN_LONGITUDES, *KNOWN_LATITUDES}
+    named = {name for name in columns if name in located or (not located and name.strip().casefold() in known)}
+    return [name for name in columns if name not in expected and name not in named]
 
 
-def _beside(folder: Path, files: list[Path]) -> Extras:
-    """Files in a folder that the reader passes over."""
-    read = set(files)
-    others = sum(file not in read for file in folder.rglob("*") if not file.is_dir())
-    return Extras([], [counted(others, "file") + " that the reader passes over"] if others else [], [])
+def _inspect_parquet(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
+    schema = _read_schema(path)
+    metadata = {key.decode(errors="replace"): value for key, value in (schema.metadata or {}).items()}
+    expected = [*_expected(traces), str(traces.names.geometry)]
+    has_geometry = str(traces.names.geometry) in schema.names and not located
+    others = [name for name in schema.names if name not in expected]
+    columns = others if has_geometry else _others(schema.names, expected, located)
+    if b" Z" in metadata.get("geo", b"") and b'"Point Z"' in metadata["geo"]:
+        columns = [*columns, "Z or M"]
+    foreign = sorted(metadata.keys() - {"geo", METADATA_KEY})
+    differences = [f"metadata under {listed(foreign)}"] if foreign else []
+    if METADATA_KEY not in metadata or schema.names != expected or any(field.metadata for field in schema):
+        differences.append("other columns or metadata than write() writes")
+    return _Content(columns, differences=differences)
 
 
-def _nothing_else(things: list[str]) -> Finding:
-    if things:
-        return Finding(_TESTS[1], FAILED, f"the file holds {', '.join(things)}")
-    return Finding(_TESTS[1], PASSED, "the records only")
+def _inspect_layers(path: Path, traces: Traces, *, has_metadata: bool) -> _Content:
+    layers, expected = pyogrio.list_layers(path)[:, 0].tolist(), _expected(traces)
+    if len(layers) > 1:
+        return _Content(unread=[f"{len(layers)} layers, where traces are one"])
+    about = pyogrio.read_info(path, layer=layers[0])
+    columns = [name for name in about["fields"] if name not in expected]
+    if about["geometry_type"] != "Point":
+        columns.append("Z or M")
+    ours = {METADATA_KEY} if has_metadata else set()
+    differences = []
+    if layers != ["traces"] or about["fields"].tolist() != expected:
+        differences.append("other names of layer or columns than write() writes")
+    if set(about["layer_metadata"] or ()) != ours or about["dataset_metadata"]:
+        differences.append("other metadata than write() writes")
+    return _Content(columns, differences=differences)
 
 
-def _metadata(notes: list[str]) -> Finding:
-    if notes:
-        return Finding(_TESTS[2], LOOK, f"the file holds {', '.join(notes)}")
-    return Finding(_TESTS[2], PASSED, "nothing but the mechanism and its parameters")
+def _inspect_text(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
+    expected = [*_expected(traces), *coordinate_names(traces.space.crs)]
+    header = ",".join('"' + name.replace('"', '""') + '"' for name in expected).encode() + b"\n"
+    with _open(path) as file:
+        if file.read_at(len(header), 0) == header:
+            return _Content()
+        columns = read_layout(file).columns
+    return _Content(_others(columns, _expected(traces), located), differences=["another header than write() writes"])

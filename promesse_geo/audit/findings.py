@@ -1,4 +1,4 @@
-"""What the tests before publishing say."""
+"""Verdicts of the checks before publication, and the table that shows them."""
 
 import shutil
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ import pandas as pd
 from promesse_geo.messages import listed
 from promesse_geo.plot.tables import findings
 
-PASSED, LOOK, FAILED, NOT_COMPARABLE = "passed", "look", "failed", "not comparable"
+PASSED, REVIEW, FAILED, NOT_COMPARABLE = "passed", "review", "failed", "not comparable"
 
 
 class Finding(NamedTuple):
-    """What one test says, and why."""
+    """The verdict of one test, and its reason."""
 
     test: str
     verdict: str
@@ -24,14 +24,14 @@ _COLUMNS = list(Finding._fields)
 
 
 class Findings(pd.DataFrame):
-    """A table of findings that shows whole reasons, wrapped to the terminal."""
+    """A table of findings that prints complete reasons, wrapped to the width of the terminal."""
 
     @property
     def _constructor(self) -> type["Findings"]:
         return Findings
 
     def __repr__(self) -> str:
-        """Return all rows and all words."""
+        """Return all rows with their complete reasons."""
         if not len(self) or list(self.columns) != _COLUMNS:
             return super().__repr__()
         return findings(self, width=shutil.get_terminal_size((120, 24)).columns)
@@ -41,17 +41,8 @@ class Findings(pd.DataFrame):
             return str(super()._repr_html_())  # type: ignore[misc]
 
 
-def no_others(others: Sequence[Any]) -> Finding:
-    """Say whether there are columns beside user, time and location."""
+def find_other_columns(others: Sequence[Any]) -> Finding:
+    """Test that there are no columns besides user, time and location."""
     if others:
-        reason = f"there is more than user, time and location: {listed(others)}"
-        return Finding("no other columns", FAILED, reason)
+        return Finding("no other columns", FAILED, f"there is more than user, time and location: {listed(others)}")
     return Finding("no other columns", PASSED, "user, time and location only")
-
-
-class Extras(NamedTuple):
-    """What a file holds beside the records: columns, other things, and notes about the file."""
-
-    columns: list[Any]
-    things: list[str]
-    notes: list[str]

@@ -1,12 +1,12 @@
-"""What a frame holds beside the records, and in which order."""
+"""Checks of a protected frame: what it holds besides its records, and the order of its rows."""
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from promesse_geo.audit.findings import FAILED, LOOK, PASSED, Finding, no_others
-from promesse_geo.audit.parquet import unused_values
+from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, find_other_columns
 from promesse_geo.io.writers import has_words
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
@@ -14,70 +14,71 @@ from promesse_geo.traces.records import DroppedColumns
 from promesse_geo.traces.traces import Traces
 
 
-def frame_findings(frame: gpd.GeoDataFrame, traces: Traces, left_out: DroppedColumns) -> list[Finding]:
-    """Look at what a protected frame holds beside the traces that were read from it, and at the order of its rows."""
-    others, names = [*left_out.columns, *(["Z or M"] if left_out.elevation else [])], traces.names
+def check_frame(frame: gpd.GeoDataFrame, traces: Traces, dropped: DroppedColumns) -> list[Finding]:
+    """Check columns, index, row order, categories and attributes of a frame and of the traces read from it."""
+    others = [*dropped.columns, *(["Z or M"] if dropped.elevation else [])]
     return [
-        no_others(others),
-        _index(frame, names),
-        order_of_rows(traces),
-        _categories(frame, names),
-        _attributes(frame),
+        find_other_columns(others),
+        _check_index(frame, traces.names),
+        check_row_order(traces),
+        _check_categories(frame, traces.names),
+        _check_attributes(frame),
     ]
 
 
-def order_of_rows(traces: Traces) -> Finding:
-    """Say whether traces that have just been read stood in their order, which tells nothing that they do not."""
-    test = "rows are in order"
+def check_row_order(traces: Traces) -> Finding:
+    """Check that the rows were sorted by user and time when the traces were read."""
+    test = "rows are sorted"
     if np.all(traces.positions[1:] > traces.positions[:-1]):
-        return Finding(test, PASSED, "they stand in the order of user and time")
+        return Finding(test, PASSED, "they are sorted by user and time")
     reason = (
-        "they do not stand in the order of user and time, so that theirs may tell which traces belong together; "
-        "pseudonymize() and write() bring them into it"
+        "they are not sorted by user and time, and their order may reveal which traces belong together; "
+        "pseudonymize() and write() sort them"
     )
-    return Finding(test, LOOK, reason)
+    return Finding(test, REVIEW, reason)
 
 
-def _index(frame: gpd.GeoDataFrame, names: Names) -> Finding:
-    test, index = "the index says nothing", frame.index
+def _check_index(frame: gpd.GeoDataFrame, names: Names) -> Finding:
+    test, index = "plain index", frame.index
     if names.time_is_index:
-        return Finding(test, PASSED, "it is the time")
+        return Finding(test, PASSED, "the index is the time")
     plain = index.nlevels == 1 and pd.api.types.is_integer_dtype(index.dtype) and index.name is None
     if plain and np.array_equal(index.to_numpy(), np.arange(len(index))):
-        return Finding(test, PASSED, "it counts the rows")
-    reason = "it travels into files and is not the plain number of the row; take it off with reset_index(drop=True)"
+        return Finding(test, PASSED, "the index counts the rows")
+    reason = "the index is written to files and does not just count the rows; drop it with reset_index(drop=True)"
     return Finding(test, FAILED, reason)
 
 
-def _categories(frame: gpd.GeoDataFrame, names: Names) -> Finding:
-    test = "no names are left over"
-    users = None if names.user is None else frame[names.user]
+def _check_categories(frame: gpd.GeoDataFrame, names: Names) -> Finding:
+    test = "no unused categories"
+    unused, remedy = _unused_categories(None if names.user is None else frame[names.user])
+    if not unused:
+        return Finding(test, PASSED, "every category of users has a record")
+    categories = counted(unused, "category", "categories")
+    reason = f"the user column {names.user!r} would publish {categories} without a record; remove them with {remedy}"
+    return Finding(test, FAILED, reason)
+
+
+def _unused_categories(users: pd.Series | None) -> tuple[int, str]:
+    """Number of categories without a record, and the call that removes them."""
     if users is not None and isinstance(users.dtype, pd.CategoricalDtype):
-        unused, cure = len(users.cat.categories) - users.nunique(), ".cat.remove_unused_categories()"
-    elif users is not None and isinstance(users.dtype, pd.ArrowDtype):
-        unused, cure = unused_values(pa.table([pa.array(users.array)], ["user"]).column(0)), ".astype(str)"
-        if not pa.types.is_dictionary(users.dtype.pyarrow_dtype):
-            return Finding(test, PASSED, "there are no categories")
-    else:
-        return Finding(test, PASSED, "there are no categories")
-    if unused:
-        reason = (
-            f"{counted(unused, 'category', 'categories')} of the user column {names.user!r} without a record "
-            f"would be published; take them off with {cure}"
-        )
-        return Finding(test, FAILED, reason)
-    return Finding(test, PASSED, "all categories are in use")
+        return len(users.cat.categories) - users.nunique(), ".cat.remove_unused_categories()"
+    if users is None or not isinstance(users.dtype, pd.ArrowDtype):
+        return 0, ""
+    column = pa.table([pa.array(users.array)], ["user"]).column(0)
+    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
+        return 0, ""
+    values = pa.chunked_array([chunk.dictionary for chunk in column.chunks]).unique()
+    return pc.count(values).as_py() - users.nunique(), ".astype(str)"
 
 
-def _attributes(frame: gpd.GeoDataFrame) -> Finding:
+def _check_attributes(frame: gpd.GeoDataFrame) -> Finding:
     test = "no attributes"
     if frame.attrs:
-        return Finding(test, LOOK, f"the frame's attrs travel into files: {listed(list(frame.attrs))}")
+        return Finding(test, REVIEW, f"the frame's attrs are written to files: {listed(list(frame.attrs))}")
     if any(name is not None for name in frame.columns.names):
-        return Finding(test, LOOK, "the row of column names has a name itself, which travels into files")
+        return Finding(test, REVIEW, "the columns have a name (frame.columns.name), which is written to files")
     if frame.crs is not None and has_words(frame.crs):
-        reason = (
-            "the CRS has a name, remarks or a usage of its own, which travel into files unless write() takes them off"
-        )
-        return Finding(test, LOOK, reason)
-    return Finding(test, PASSED, "the frame's attrs are empty")
+        reason = "the CRS has a name, remarks or a scope that no registry knows; write() removes them, others do not"
+        return Finding(test, REVIEW, reason)
+    return Finding(test, PASSED, "the frame has no attrs")

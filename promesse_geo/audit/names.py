@@ -1,4 +1,4 @@
-"""Published names of users: whether they are pseudonyms, and none that leads back to a user."""
+"""Checks of published user names: whether they are pseudonyms that cannot be traced back to users."""
 
 import hashlib
 import re
@@ -8,21 +8,70 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from promesse_geo.audit.findings import FAILED, LOOK, NOT_COMPARABLE, PASSED, Finding
+from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Finding
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.pseudonyms import WHOLE_USER, virtual_names
 from promesse_geo.traces.traces import Traces
 
 _PSEUDONYM = r"[0-9a-f]{16}"
-_PART = re.compile(r"(.*)-(\d{5})", re.DOTALL)  # as split_gaps(keep_user=True) names them
-_SEEDS = (*range(2101), 12_345, 123_456)  # what comes to mind first, years included
-_USERS = 10  # whose names are made with each of the seeds: who drew one renamed all with it
-_COUNTED = 2**44  # random names of 16 digits lie so near each other once in a million times
-_LEAST = 8  # hex digits of a hash
+_PART = re.compile(r"(.*)-(\d{5})", re.DOTALL)  # as split_gaps(keep_user=True) names parts
+_SEEDS = (*range(2101), 12_345, 123_456)  # the first that people think of, years included
+_SEED_USERS = 10  # users whose names are made with each of these seeds: one seed renamed all users
+_NEAR = 2**44  # random names of 16 digits lie within this of each other once in a million times
+_SHORTEST_HASH = 8  # hex digits
+_BEYOND_CHANCE = 100  # times as many matches as random names would give
+
+
+def check_user_names(before: Traces, after: Traces) -> Finding:
+    """Check that published user keys look like pseudonyms and were not derived from the original keys.
+
+    Common unkeyed hashes of the original keys are tried, of users as well as of the parts of their traces, and for ten
+    users the names that `pseudonymize` and `split_gaps` give with seeds 0 to 2100 and a few more. Hashes count as found
+    where `_BEYOND_CHANCE` times as many keys match as random keys of that length would. Consecutive numbers are to be
+    reviewed.
+    """
+    test = "user keys are pseudonyms"
+    if not len(after):
+        return Finding(test, NOT_COMPARABLE, "the protected data is empty")
+    if after.names.user is None:
+        return Finding(test, PASSED, "there is no user column: all records are one trace")
+    originals, published = (pd.Series([str(user) for user in traces.users], dtype=str) for traces in (before, after))
+    changed = published[~published.isin(originals)].tolist()
+    if len(originals) and changed:
+        derived = _count_hashes(originals.tolist(), changed) or _find_seed(originals.tolist(), changed)
+        if derived:
+            return Finding(test, FAILED, f"{derived}; rename users with pseudonymize(), without a seed")
+    return Finding(test, *_judge_looks(originals, published))
+
+
+def _judge_looks(originals: pd.Series, published: pd.Series) -> tuple[str, str]:
+    """Verdict and reason by the published keys as they are."""
+    others = int((~published.str.fullmatch(_PSEUDONYM)).sum())
+    same = int(published.isin(originals).sum())
+    keys = counted(len(published), "user key")
+    unchanged = f"{same:,} of {keys} {'is a key' if same == 1 else 'are keys'} of the original"
+    if others:
+        reason = f"{others:,} of {keys} {'does' if others == 1 else 'do'} not look like the names of pseudonymize()"
+        return REVIEW, f"{reason}; {unchanged}" if same else reason
+    if same and not originals.str.fullmatch(_PSEUDONYM).all():
+        return REVIEW, f"{unchanged}, which has no pseudonyms, though they look like some"
+    if _are_consecutive(published.tolist()):
+        return REVIEW, "user keys are consecutive numbers and may reveal the order of users"
+    looks = "all look like pseudonyms (16 hex digits)"
+    return PASSED, f"{looks}; {unchanged}, which has pseudonyms too" if same else looks
+
+
+def _users_behind(keys: list[str]) -> list[tuple[str, int]]:
+    """Users that the keys may stand for, each with the part numbers under which it may have been renamed."""
+    users = dict.fromkeys((key, number) for key in keys for number in (WHOLE_USER, 0))
+    for key in keys:
+        if part := _PART.fullmatch(key):
+            users |= dict.fromkeys([(part[1], WHOLE_USER), (part[1], 0), (part[1], int(part[2]))])
+    return list(users)
 
 
 def _hashes() -> Iterator[tuple[str, Callable[[bytes], str]]]:
-    """The names of common hashes without a key, and what makes their hex digits."""
+    """Names of common unkeyed hashes, and functions that return their hex digits."""
     for kind in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s"):
         yield kind, lambda text, kind=kind: hashlib.new(kind, text, usedforsecurity=False).hexdigest()  # type: ignore[misc]
     yield "blake2b", lambda text: hashlib.blake2b(text, digest_size=8).hexdigest()
@@ -30,90 +79,39 @@ def _hashes() -> Iterator[tuple[str, Callable[[bytes], str]]]:
     yield "crc32", lambda text: f"{zlib.crc32(text):016x}"
 
 
-def user_names(before: Traces, after: Traces) -> Finding:
-    """Say whether the published keys look like pseudonyms, and whether they were made of the original ones.
-
-    Tried are common hashes of the original keys, and of the users whose parts they name, and our own names for the
-    seeds 0 to 2100 and a few more, for ten users. Names that count are looked at.
-    """
-    test = "user keys are pseudonyms"
-    if not len(after):
-        return Finding(test, NOT_COMPARABLE, "there is nothing in the protected data")
-    if after.names.user is None:
-        return Finding(test, PASSED, "there is no user: all is one trace")
-    theirs, ours = (pd.Series([str(user) for user in one.users.tolist()], dtype=str) for one in (before, after))
-    if made := _made(theirs.tolist(), ours[~ours.isin(theirs)].tolist()):
-        return Finding(test, FAILED, f"{made}; take names of pseudonymize() without a seed")
-    return Finding(test, *_looks(theirs, ours))
-
-
-def _looks(theirs: pd.Series, ours: pd.Series) -> tuple[str, str]:
-    """What can be seen of the published keys, beside the original ones."""
-    others = int((~ours.str.fullmatch(_PSEUDONYM)).sum())
-    known = int(ours.isin(theirs).sum())
-    many = counted(len(ours), "user key")
-    same = f"{known:,} of {many} are keys of the original"
-    if others:
-        reason = f"{others:,} of {many} do not look like the names of pseudonymize()"
-        return LOOK, f"{reason}; {same}" if known else reason
-    if known and not theirs.str.fullmatch(_PSEUDONYM).all():
-        return LOOK, f"{same}, which has no pseudonyms, though they look like some"
-    if _count(ours.tolist()):
-        return LOOK, "they are numbers near each other, as of who counts, which keep an order of users"
-    looks = "all look like pseudonyms (16 hex digits)"
-    return PASSED, f"{looks}; {same}, which has pseudonyms too" if known else looks
-
-
-def _made(originals: list[str], published: list[str]) -> str | None:
-    """Say how published keys were made of original ones, if that is found out."""
-    return (_hashed(originals, published) or _drawn(originals, published)) if originals and published else None
-
-
-def _behind(keys: list[str]) -> list[tuple[str, int]]:
-    """The users behind the keys, with the numbers under which they may have been renamed."""
-    found = dict.fromkeys((key, number) for key in keys for number in (WHOLE_USER, 0))
-    for key in keys:
-        if part := _PART.fullmatch(key):
-            found |= dict.fromkeys([(part[1], WHOLE_USER), (part[1], 0), (part[1], int(part[2]))])
-    return list(found)
-
-
-def _hashed(originals: list[str], published: list[str]) -> str | None:
-    """Say how many published keys are hashes of original ones, or the head or tail of such, if that is no chance."""
-    digits = pd.Series(published, dtype=str).str.lower()
-    digits = digits[digits.str.fullmatch(r"[0-9a-f]+") & (digits.str.len() >= _LEAST)]
-    if not len(digits):
-        return None
-    texts = [user.encode() for user in dict.fromkeys(user for user, _ in _behind(originals))]
-    for kind, hashed in _hashes():
-        whole = pd.Series([hashed(text) for text in texts], dtype=str)
-        for length, some in digits.groupby(digits.str.len()):
-            if length > len(whole.iloc[0]):
+def _count_hashes(originals: list[str], published: list[str]) -> str | None:
+    """Count published keys that begin or end the hash of an original key; None where that may be chance."""
+    keys = pd.Series(published, dtype=str).str.lower()
+    keys = keys[keys.str.fullmatch(r"[0-9a-f]+") & (keys.str.len() >= _SHORTEST_HASH)]
+    texts = [user.encode() for user in dict.fromkeys(user for user, _ in _users_behind(originals))]
+    for kind, hash_of in _hashes() if len(keys) else ():
+        hashed = pd.Series([hash_of(text) for text in texts], dtype=str)
+        for length, same_length in keys.groupby(keys.str.len()):
+            if length > len(hashed.iloc[0]):
                 continue
-            found = int((some.isin(whole.str[:length]) | some.isin(whole.str[-length:])).sum())
-            if found > 100 * len(some) * 2 * len(whole) / 16.0**length:
-                are = (
-                    f"is a hash ({kind}) of an original one" if found == 1 else f"are hashes ({kind}) of original ones"
-                )
-                return f"{counted(found, 'user key')} of {len(published):,} {are}, which anybody can make again"
+            matches = same_length.isin(hashed.str[:length]) | same_length.isin(hashed.str[-length:])
+            by_chance = len(same_length) * 2 * len(hashed) / 16.0**length
+            if matches.sum() > _BEYOND_CHANCE * by_chance:
+                count = int(matches.sum())
+                are = f"is a hash ({kind}) of an original" if count == 1 else f"are hashes ({kind}) of original"
+                one = "one" if count == 1 else "ones"
+                return f"{counted(count, 'user key')} of {len(published):,} {are} {one}, which anybody can compute"
     return None
 
 
-def _drawn(originals: list[str], published: list[str]) -> str | None:
-    """Say whether published keys are names of our own that a seed which is soon guessed gives."""
-    names = set(published)
-    if not any(re.fullmatch(_PSEUDONYM, name) for name in names):
+def _find_seed(originals: list[str], published: list[str]) -> str | None:
+    """Report that published keys are the names that an obvious seed gives, if they are."""
+    names = {name for name in published if re.fullmatch(_PSEUDONYM, name)}
+    if not names:
         return None
-    some = (
-        [originals[i] for i in np.unique(np.linspace(0, len(originals) - 1, _USERS).astype(int))] if originals else []
-    )
-    users, parts = zip(*_behind(some), strict=True) if some else ((), ())
+    chosen = np.unique(np.linspace(0, len(originals) - 1, _SEED_USERS).astype(int))
+    users, parts = zip(*_users_behind([originals[number] for number in chosen]), strict=True)
     if any(not names.isdisjoint(virtual_names(users, parts, seed=seed)) for seed in _SEEDS):
-        return "user keys are names that a seed gives which is soon guessed"
+        return "user keys are the names that an easily guessed seed gives"
     return None
 
 
-def _count(published: list[str]) -> bool:
-    """Whether names are numbers near each other."""
+def _are_consecutive(published: list[str]) -> bool:
+    """Whether names are numbers close to each other."""
     numbers = [int(name, 16) for name in published]
-    return max(numbers) - (min(numbers) if len(numbers) > 1 else 0) < _COUNTED
+    return max(numbers) - (min(numbers) if len(numbers) > 1 else 0) < _NEAR

@@ -15,15 +15,15 @@ import pandas as pd
 import promesse_geo as pg
 from promesse_geo.audit import (
     FAILED,
-    LOOK,
     NOT_COMPARABLE,
+    REVIEW,
     Findings,
+    check_epsilon,
+    check_files,
     check_published,
-    checked_epsilon,
+    check_row_order,
     file_epsilon,
-    file_findings,
     file_mechanism,
-    order_of_rows,
 )
 from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import protect as cli_protect
@@ -85,34 +85,31 @@ def main(context: click.Context) -> None:
     context.with_resource(_ended_by_signals())
 
 
-@main.command(short_help="Look at protected data before it is published.")
+@main.command(short_help="Run the checks before publication.")
 @input_options
 @click.argument("protected", metavar="PROTECTED")
-@click.option("--epsilon", type=float, help="Metres that Promesse promises; by default as PROTECTED says.")
+@click.option("--epsilon", type=float, help="Metres hidden at both ends of a trace; by default as PROTECTED says.")
 def check(context: click.Context, protected: str, epsilon: float | None) -> None:
-    """Look at PROTECTED as a careful friend would, with INPUT, what it was made of, beside it.
+    """Run the checks before publication on PROTECTED, made from INPUT.
 
-    Traces are compared where both have the same users: prepare, then protect the prepared file with --keep-users.
+    Check twice: first with the users of INPUT (--keep-users), which compares trace by trace, then after pseudonymize.
 
-    Each test says "passed", "failed", "look" (only you can tell), or "not comparable". The exit status is 3 where any
-    failed, and also where any could not compare, for then nobody looked; tests that say "look" alone leave it 0.
+    Each test passes, fails, is not comparable, or is to be reviewed: only you can judge that. The exit status is 3 if
+    any test failed or is not comparable, else 0.
     """
     with wrong_call():
-        checked_epsilon(epsilon)
+        check_epsilon(epsilon)
     with in_plain_words():
         before, after = read(context), read(context, source=protected)
-        known = file_epsilon(protected) if epsilon is None else epsilon
-        table = check_published(before, after, epsilon=known)
-        of_file = file_findings(protected, **as_said(context))
-        table = pd.concat((table[~table["test"].isin(of_file["test"])], Findings([order_of_rows(after)]), of_file))
+        table = check_published(before, after, epsilon=file_epsilon(protected) if epsilon is None else epsilon)
+        options = as_said(context)
+        of_files = check_files(protected, after, lon=options["lon"], lat=options["lat"])
+        table = pd.concat((table[~table["test"].isin(of_files["test"])], Findings([check_row_order(after)]), of_files))
         click.echo(findings(table, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
-        looks = int((table["verdict"] == LOOK).sum())
-        if looks:
-            click.echo(
-                f"{counted(looks, 'test says', 'tests say')} look: only you can tell whether that may be published.",
-                err=True,
-            )
-        click.echo("Passing everything is no proof of anonymity.", err=True)
+        reviews = int((table["verdict"] == REVIEW).sum())
+        if reviews:
+            click.echo(f"{counted(reviews, 'test')} to review: only you can judge whether to publish.", err=True)
+        click.echo("Passing all tests does not prove anonymity.", err=True)
     if table["verdict"].isin([FAILED, NOT_COMPARABLE]).any():
         sys.exit(3)
 

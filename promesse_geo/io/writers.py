@@ -128,7 +128,7 @@ def write(
         raise TypeError(invalid("mechanism", "write", rule, mechanism))
     check_output(path, force=check_flag(force, name="force", owner="write"))
     traces = as_traces(data, user=user, time=time, warns=True)
-    metadata = {} if mechanism is None else {METADATA_KEY: describe_mechanism(mechanism)}
+    metadata = {METADATA_KEY: describe_mechanism(mechanism)}
     table = _PointTable(
         _trace_blocks(traces), str(traces.names.geometry), traces.space.crs, "traces", traces.users, metadata
     )
@@ -153,8 +153,10 @@ def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: b
     _write(_PointTable([block], str(geometry.name), pois.crs, "pois", users, {}), Path(path), force=force)
 
 
-def describe_mechanism(mechanism: Mechanism) -> str:
-    """Return the mechanism's name and public parameters as JSON."""
+def describe_mechanism(mechanism: Mechanism | None) -> str:
+    """Return the mechanism's name and public parameters as JSON; null where there is no mechanism."""
+    if mechanism is None:
+        return json.dumps({"mechanism": None})
     return json.dumps({"mechanism": type(mechanism).__name__, "parameters": mechanism.parameters()})
 
 

@@ -1,6 +1,5 @@
 """Original and protected traces of the same users, in one space."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,20 +7,8 @@ import pandas as pd
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
-from promesse_geo import threads
-from promesse_geo.kernels import sharing
 from promesse_geo.messages import counted
-from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
-
-SAME_PLACE = 1e-3
-"""Metres within which two points are one, whatever CRS and space they went through."""
-
-COARSE = 10.0
-"""Metres of the last digit beyond which coordinates are not taken for rounded true ones."""
-
-WIDER = 10
-"""Times farther than on a true point is near one: what lies there tells what lies on one by chance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,107 +23,11 @@ class Pairs:
         The protected traces whose users the original has, in the original's space.
     originals : numpy.ndarray of int64, shape (protected traces,)
         The number of each one's original trace.
-    published : Traces
-        The same protected traces, in their own space.
     """
 
     original: Traces
     protected: Traces
     originals: np.ndarray
-    published: Traces
-
-    def end_distances(self, *, first: bool) -> np.ndarray:
-        """Return the metres from each protected trace's first (or last) point to the original's, shape (traces,)."""
-        ends = slice(None, -1) if first else slice(1, None)
-        back = 0 if first else 1
-        return self.distances(self.original.offsets[ends][self.originals] - back, self.protected.offsets[ends] - back)
-
-    def distances(self, theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
-        """Return the metres between original and protected records, which are named by their numbers."""
-        chords = np.linalg.norm(self.original.points[theirs] - self.protected.points[ours], axis=1)
-        return self.original.space.metres(chords)
-
-    def same_times(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the original record that has the time of each protected one, or -1, and whether one is near.
-
-        Original times count as rounded, up or down, to what the protected ones are in: whole hours, minutes, seconds,
-        milli- or microseconds, looked at trace by trace; near (1) is what lies within `WIDER` times that, and 2 more
-        where far nearer than the original times are to each other. Both have the shape (records,).
-        """
-        found, near = np.empty(self.protected.records, np.int64), np.empty(self.protected.records, np.int8)
-        threads.run(
-            lambda first, last: sharing.same_times(
-                self.original.times,
-                self.original.offsets,
-                self.protected.times,
-                self.protected.offsets,
-                self.originals,
-                WIDER,
-                first,
-                last,
-                found,
-                near,
-            ),
-            self._shares,
-        )
-        return found, near
-
-    def nearness(self) -> np.ndarray:
-        """Return whether each protected record lies on an original one of its user (2), near one (1) or neither (0).
-
-        On it are points within about a millimetre, or where the record's published coordinates are rounded coarser
-        than that, within what the rounding can do; near it are points within `WIDER` times that.
-        """
-        levels, reaches = rounding(self.published)
-        scales = self.original.space.scale / reaches
-        found = np.zeros(self.protected.records, np.int8)
-        threads.run(
-            lambda first, last: sharing.nearness(
-                self.original.points,
-                self.original.offsets,
-                self.protected.points,
-                self.protected.offsets,
-                self.originals,
-                levels,
-                scales,
-                WIDER,
-                first,
-                last,
-                found,
-            ),
-            self._shares,
-        )
-        return found
-
-    @property
-    def _shares(self) -> np.ndarray:
-        return threads.fair(self.protected.counts + self.original.counts[self.originals])
-
-
-def decimals_of(space: Space, metres: float) -> int:
-    """Return how many decimals a coordinate needs so that the last one is about so many metres."""
-    return math.ceil(math.log10(space.unit / metres) - 0.1)
-
-
-def decimals(traces: Traces, least: int, most: int) -> np.ndarray:
-    """Return how many decimals each record's coordinates have, at least `least`; `most` + 1 where they have more."""
-    x, y = traces.coordinates()
-    found = np.empty(traces.records, np.int8)
-    threads.run(
-        lambda first, last: sharing.fewest_decimals(x, y, least, most, first, last, found),
-        threads.even(traces.records),
-    )
-    return found
-
-
-def rounding(published: Traces) -> tuple[np.ndarray, np.ndarray]:
-    """Return the level of each record's decimals, and how many metres rounding to each level can move a point.
-
-    Levels go from a last digit of `COARSE` metres to one of `SAME_PLACE`, and one more for what is finer.
-    """
-    coarsest, finest = decimals_of(published.space, COARSE), decimals_of(published.space, SAME_PLACE)
-    digits = np.append(published.space.unit / 10.0 ** np.arange(coarsest, finest + 1), 0)
-    return decimals(published, coarsest, finest) - coarsest, np.maximum(1.5 * digits, SAME_PLACE)
 
 
 def align(original: Traces, protected: Traces) -> Pairs:
@@ -168,7 +59,7 @@ def align(original: Traces, protected: Traces) -> Pairs:
     numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
     kept = numbers >= 0
     known = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
-    return Pairs(original, in_space_of(original, known), numbers[kept], known)
+    return Pairs(original, in_space_of(original, known), numbers[kept])
 
 
 def _as_text(users: pd.Index) -> pd.Index:

@@ -1,0 +1,329 @@
+"""Checks of protected data before publication: what it shares with the original that it should not."""
+
+import math
+from collections.abc import Callable
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from promesse_geo.audit.comparison import CLOSE, FINE, Comparison, by_chance, sample
+from promesse_geo.audit.digits import check_digits
+from promesse_geo.audit.findings import (
+    FAILED,
+    NOT_COMPARABLE,
+    PASSED,
+    REVIEW,
+    Finding,
+    Findings,
+    find_other_columns,
+)
+from promesse_geo.audit.frames import check_frame
+from promesse_geo.audit.names import check_user_names
+from promesse_geo.messages import counted
+from promesse_geo.metrics import PoiRetrieval
+from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Traces, as_traces, read_frame
+from promesse_geo.validation import check_number
+
+_FEW = 5  # times close to original ones: one chance in a hundred, where half of all are and one in ten by chance
+_GAP = DAY // 6  # at which prepare splits
+_LONGEST = 1_000 * DAY  # prepared data is shorter
+_TIMES, _LOCATIONS = "no original timestamps", "no original locations"
+_RECORDS = "no record equals an original one"
+
+
+def check_published(
+    original: gpd.GeoDataFrame | Traces,
+    protected: gpd.GeoDataFrame | Traces,
+    *,
+    epsilon: float | None = None,
+    user: Name = ...,
+    time: Name = ...,
+) -> pd.DataFrame:
+    """Run the checks before publication on protected data.
+
+    Check protected data with the users of the original first, then rename them. Of renamed data all is checked but
+    what needs the users: first and last points, and stays.
+
+    Parameters
+    ----------
+    original : geopandas.GeoDataFrame or Traces
+        The data that was protected: the prepared data, with the users that it had then.
+    protected : geopandas.GeoDataFrame or Traces
+        The data to publish.
+    epsilon : float, optional
+        Metres that Promesse hides at both ends: the first published point of a trace keeps this distance from the
+        original one, and from the last on at least as long a path is hidden. By default the distances are reported.
+    user, time : column name, None or ...
+        Columns of both frames; see `Traces.from_frame`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per test: test, verdict ("passed", "review", "failed", "not comparable") and reason. "review" marks
+        what only you can judge. Passing all tests does not prove anonymity. Reasons print in full.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If the data cannot be read, or only one of the two has a time zone.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> parts = pg.prepare(pg.make_city(users=2, days=2, as_traces=True), seed=1)
+    >>> table = pg.check_published(parts, pg.Promesse(200).protect(parts), epsilon=200)
+    >>> table.set_index("test").verdict["first points are hidden"]
+    'passed'
+    """
+    epsilon = check_epsilon(epsilon)
+    before = as_traces(original, user=user, time=time)
+    if isinstance(protected, gpd.GeoDataFrame):
+        after, dropped = read_frame(protected, user=user, time=time)
+        of_frame = check_frame(protected, after, dropped)
+    else:
+        after, of_frame = as_traces(protected, user=user, time=time), [find_other_columns([])]
+    comparison = Comparison(before, after)
+    return Findings(
+        [check_user_names(before, after), *of_frame, _check_prepared(before), *_compare(comparison, epsilon)]
+    )
+
+
+def check_epsilon(epsilon: float | None) -> float | None:
+    """Return `epsilon` if it is None or a number of metres that Promesse takes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither.
+    """
+    if epsilon is None:
+        return None
+    return check_number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
+
+
+def _check_prepared(before: Traces) -> Finding:
+    """Check that the original was split at long gaps and moved to the common calendar."""
+    test, reasons = "data are prepared", []
+    if not before.records:
+        return Finding(test, NOT_COMPARABLE, "the original is empty")
+    at_gap = (np.diff(before.times) >= _GAP) & (np.diff(before.trace_numbers) == 0)
+    traces = len(np.unique(before.trace_numbers[:-1][at_gap]))
+    if traces:
+        reasons.append(f"{counted(traces, 'trace')} with gaps of 4 h or more, across which smoothing interpolates")
+    if before.times.min() < FIRST_DAY - DAY or before.times.max() >= FIRST_DAY + _LONGEST:  # a zone may shift a day
+        reasons.append("days as they were recorded, not those of the common calendar")
+    if reasons:
+        reason = f"the original has {', and '.join(reasons)}; prepare() splits at gaps and moves days"
+        return Finding(test, REVIEW, reason)
+    return Finding(test, PASSED, "no gap of 4 h or more within a trace, and days of the common calendar")
+
+
+def _compare(comparison: Comparison, epsilon: float | None) -> list[Finding]:
+    """Run the tests that need both data sets."""
+    before, after, pairs = comparison.original, comparison.protected, comparison.pairs
+    if not before.records or not after.records:
+        reason = f"the {'protected data' if before.records else 'original'} is empty"
+        names = ("traces are compared by user", _TIMES, _LOCATIONS, _RECORDS)
+        return [Finding(name, NOT_COMPARABLE, reason) for name in names]
+    ends: list[Callable[[], Finding]] = [
+        lambda: _check_first_points(comparison, epsilon),
+        lambda: _check_last_points(comparison, epsilon),
+    ]
+    tests: list[Callable[[], Finding]] = [
+        *(ends if comparison.by_user else []),
+        lambda: _check_times(comparison),
+        lambda: _check_locations(comparison),
+        *([lambda: _check_stays(comparison)] if comparison.by_user else []),
+        lambda: _check_records(comparison),
+        lambda: check_digits(comparison),
+    ]
+    bar = tqdm(tests, desc="checking", unit=" tests", delay=1, disable=None)
+    return [_check_users(len(before), len(after), len(pairs.originals)), *(test() for test in bar)]
+
+
+def _check_users(before: int, after: int, compared: int) -> Finding:
+    """Report how many traces have their user in both data sets."""
+    test = "traces are compared by user"
+    if not compared:
+        reason = (
+            "no user is in both, so first and last points and stays were not checked: check the data with the users "
+            "kept (--keep-users), before you rename them"
+        )
+        return Finding(test, REVIEW, reason)
+    reason = f"{compared:,} of {counted(after, 'trace')} compared"
+    if compared < after:
+        return Finding(test, REVIEW, f"{reason}; the original does not have the users of the others")
+    missing = before - compared
+    dropped = f"; {counted(missing, 'trace')} of the original {'is' if missing == 1 else 'are'} not published"
+    return Finding(test, PASSED, reason + dropped if missing else reason)
+
+
+def _distances_reason(distances: np.ndarray) -> str:
+    return f"the nearest is {distances.min():,.1f} m away, the median {np.median(distances):,.1f} m"
+
+
+def _short_of(epsilon: float, distances: np.ndarray) -> np.ndarray:
+    """Whether distances are less than ε, beyond the rounding of numbers."""
+    return epsilon - distances > 1e-9 * epsilon + 1e-8
+
+
+def _check_first_points(comparison: Comparison, epsilon: float | None) -> Finding:
+    """Check that first points are ε away from the original ones."""
+    test, distances = "first points are hidden", comparison.end_distances(first=True)
+    nearest = _distances_reason(distances)
+    if epsilon is None:
+        return Finding(test, REVIEW, f"specify epsilon= (--epsilon) to judge: {nearest}")
+    close = int(_short_of(epsilon, distances).sum())
+    if not close:
+        return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
+    traces = counted(len(distances), "trace")
+    reason = f"{close:,} of {traces} {'begins' if close == 1 else 'begin'} nearer; {nearest}"
+    if epsilon - distances.min() < 2 * FINE:
+        reason += "; rounding may cause this: protect with an epsilon that is some centimetres larger"
+    return Finding(test, FAILED, reason)
+
+
+def _check_last_points(comparison: Comparison, epsilon: float | None) -> Finding:
+    """Check that from each last point on the original trace goes on for at least ε.
+
+    Promesse publishes a point only if the trace gets ε away from it later. This point may be near the end if the trace
+    turns back, but the path to the end is never shorter than ε.
+    """
+    test, distances = "last points are hidden", comparison.end_distances(first=False)
+    nearest = _distances_reason(distances)
+    if epsilon is None:
+        return Finding(test, REVIEW, f"specify epsilon= (--epsilon) to judge: {nearest}")
+    near = np.flatnonzero(_short_of(epsilon, distances))
+    close = int(_short_of(epsilon - 2 * FINE, comparison.paths_to_end(near)).sum())
+    if close:
+        traces = counted(len(distances), "trace")
+        reason = f"{close:,} of {traces} {'ends' if close == 1 else 'end'} less than {epsilon:g} m before the original"
+        return Finding(test, REVIEW, f"{reason}; {nearest}")
+    returned = f"; {counted(len(near), 'trace')} turned back and came nearer" if len(near) else ""
+    return Finding(test, PASSED, f"all are at least {epsilon:g} m of path before the original end{returned}")
+
+
+def _check_times(comparison: Comparison) -> Finding:
+    matches, near = comparison.time_matches
+    same = np.flatnonzero(matches >= 0)
+    whose = " of their user" if comparison.by_user else ""
+    counts = f"{len(same):,} of {len(matches):,} published timestamps are original ones{whose}"
+    if _beyond_chance(len(same), comparison.time_matches_by_chance()):
+        if comparison.by_user:
+            median = np.median(comparison.distances(matches[same], same))
+            counts += f", who was, in the median, {median:,.2f} m from the published location"
+        return Finding(_TIMES, REVIEW, counts)
+    close = int((near >= 2).sum())
+    if comparison.by_user and 2 * close > len(matches) and close > _FEW:
+        reason = f"{close:,} of {len(matches):,} published timestamps are next to original ones{whose}"
+        return Finding(_TIMES, REVIEW, reason)
+    if len(same):
+        return Finding(_TIMES, PASSED, f"{counts}, no more than by chance")
+    return Finding(_TIMES, PASSED, f"no published timestamp is an original one{whose}")
+
+
+def _beyond_chance(same: int, expected: float) -> bool:
+    """Whether far more are the same than expected by chance.
+
+    Twice as many are no leak: where original points crowd, as during stays, what is near is not evenly spread.
+    """
+    return same > 2 * expected + 3 * math.sqrt(expected)
+
+
+def _check_locations(comparison: Comparison) -> Finding:
+    protected = comparison.pairs.protected if comparison.by_user else comparison.protected
+    matches = comparison.location_matches
+    same, near = (int((matches >= least).sum()) for least in (2, 1))
+    expected = by_chance(same, near)
+    disclosed = _count_disclosed(protected.offsets, matches == 2, same=same, near=near)
+    if disclosed:
+        would = f"{counted(disclosed, 'trace')} would be published as recorded, entirely or for the most part"
+        return Finding(_LOCATIONS, FAILED, would)
+    whose = " of their user" if comparison.by_user else ""
+    counts = f"{same:,} of {protected.records:,} published locations are original ones{whose}"
+    if _beyond_chance(same, expected):
+        return Finding(_LOCATIONS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
+    fine = np.count_nonzero(comparison.paired[comparison.fine])
+    if 2 * near > protected.records and 2 * fine > protected.records:  # coarse digits bring all near
+        reason = f"{near:,} of {protected.records:,} published locations are next to original ones{whose}"
+        return Finding(_LOCATIONS, REVIEW, reason)
+    moved, median = _count_barely_moved(comparison) if comparison.by_user else (0, 0.0)
+    if moved:
+        reason = f"{counted(moved, 'trace')} would be published record by record, moved by {median:,.2f} m"
+        return Finding(_LOCATIONS, REVIEW, reason)
+    if same:
+        return Finding(_LOCATIONS, PASSED, f"{counts}, no more than by chance")
+    return Finding(_LOCATIONS, PASSED, f"no published location is an original one{whose}")
+
+
+def _count_barely_moved(comparison: Comparison) -> tuple[int, float]:
+    """Count the traces with as many records as the original, most of them close to those; and return how close."""
+    pairs = comparison.pairs
+    theirs, ours = pairs.original.counts[pairs.originals], pairs.protected.counts
+    records, offsets = sample(ours)
+    shift = np.repeat(pairs.original.offsets[pairs.originals] - pairs.protected.offsets[:-1], np.diff(offsets))
+    alike = np.repeat(theirs == ours, np.diff(offsets))
+    distances = np.full(len(records), np.inf)
+    distances[alike] = comparison.distances((records + shift)[alike], records[alike])
+    moved = _are_most(offsets, distances <= CLOSE) & (ours > 2)
+    return int(moved.sum()), float(np.median(distances[np.repeat(moved, np.diff(offsets))])) if moved.any() else 0.0
+
+
+def _check_records(comparison: Comparison) -> Finding:
+    """Check that no original records are published under any name."""
+    protected, matches = comparison.protected, comparison.record_matches
+    same, near = (int((matches >= least).sum()) for least in (2, 1))
+    expected = by_chance(same, near)
+    disclosed = _count_disclosed(protected.offsets, matches == 2, same=same, near=near)
+    counts = f"{same:,} of {protected.records:,} published records have the location and time of an original one"
+    if disclosed:
+        reason = f"{counts}; {counted(disclosed, 'trace')} for the most part, under whatever name"
+        return Finding(_RECORDS, FAILED, reason)
+    if _beyond_chance(same, expected):
+        return Finding(_RECORDS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
+    records, offsets = sample(protected.counts)
+    around = comparison.nearby_records(records)
+    close, beside = (int((around >= least).sum()) for least in (2, 1))
+    disclosed = _count_disclosed(offsets, around == 2, same=close, near=beside)
+    if disclosed:
+        reason = f"most records of {counted(disclosed, 'trace')} lie within {CLOSE:g} m of original ones"
+        return Finding(_RECORDS, REVIEW, f"{reason} of about the same time")
+    if same:
+        return Finding(_RECORDS, PASSED, f"{counts}, no more than by chance")
+    return Finding(_RECORDS, PASSED, "no published record has the location and time of an original one")
+
+
+def _count_disclosed(offsets: np.ndarray, disclosed: np.ndarray, *, same: int, near: int) -> int:
+    """Count the traces with more original records than others, beyond what chance can give in any trace.
+
+    Of n records at least n/2 are original by chance with a probability of (4p)^(original records) at most.
+    """
+    records, beside = len(disclosed), near - same
+    chance = beside if 2 * beside > records else by_chance(same, near)  # most being near tells little
+    odds = np.minimum(4 * min(chance, same) / records, 1.0) ** _count(offsets, disclosed) * (len(offsets) - 1)
+    return int((_are_most(offsets, disclosed) & (odds < 0.01)).sum())
+
+
+def _are_most(offsets: np.ndarray, records: np.ndarray) -> np.ndarray:
+    return 2 * _count(offsets, records) > np.diff(offsets)
+
+
+def _count(offsets: np.ndarray, records: np.ndarray) -> np.ndarray:
+    return np.add.reduceat(records, offsets[:-1], dtype=np.int64)
+
+
+def _check_stays(comparison: Comparison) -> Finding:
+    """Report how many stays the paper's attack retrieves."""
+    test, attack = "stays are hidden", PoiRetrieval()
+    detail = attack.detail(comparison.original, comparison.pairs.protected)
+    stays, retrieved = int(detail.original_pois.sum()), int(detail.matched.sum())
+    if not stays:
+        return Finding(test, PASSED, "the original has no stays")
+    if not retrieved:
+        return Finding(test, PASSED, f"the paper's attack retrieves none of {stays:,}; stronger attacks may")
+    reason = f"the paper's attack retrieves {retrieved:,} of {stays:,} (F-score {attack.value(detail):.1f} %)"
+    return Finding(test, REVIEW, f"{reason}; stronger attacks retrieve more")
