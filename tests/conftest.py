@@ -7,6 +7,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave t
 
 import numba
 import pytest
+from browser import Browser, find_browser
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -61,6 +62,16 @@ def cabspotting_archive() -> Path:
     if not archive.is_file():
         pytest.skip("there is no ../shared/data/cabspottingdata.tar.gz")
     return archive
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Start one browser for all tests."""
+    program = find_browser()
+    if program is None:
+        pytest.skip("no chromium or google-chrome on the PATH")
+    with Browser(program, tmp_path_factory.mktemp("browser")) as started:
+        yield started
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Maps in a real browser, with the network off: what is drawn, what can be done with it, and what it never does."""
+"""Maps in a browser without network: what is drawn, how it reacts, and that it sends no requests."""
 
 import io
 import subprocess
@@ -9,7 +9,7 @@ import folium
 import numpy as np
 import pandas as pd
 import pytest
-from browser import Browser, find_browser
+from browser import Browser
 from matplotlib.colors import to_rgb
 from PIL import Image
 from test_maps import HALL, HOSTILE, stroll, walk, wrapped
@@ -22,15 +22,6 @@ MAPS = "Object.values(window).filter(each => each instanceof L.Map)"
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    program = find_browser()
-    if program is None:
-        pytest.skip("there is neither chromium nor google-chrome on the PATH")
-    with Browser(program, tmp_path_factory.mktemp("browser")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def city():
     return pg.make_city(users=3, days=1)
 
@@ -40,21 +31,38 @@ def safe(city):
     return city.promesse.smooth(200)
 
 
+@pytest.fixture(scope="module")
+def city_map(city, safe, tmp_path_factory) -> Path:
+    return saved(city.promesse.map(safe), tmp_path_factory.mktemp("map"))
+
+
+@pytest.fixture(scope="module")
+def city_pair(city, safe, tmp_path_factory) -> Path:
+    return saved(city.promesse.map_pair(safe), tmp_path_factory.mktemp("pair"))
+
+
+def saved(drawn, folder: Path) -> Path:
+    drawn.save(str(folder / "map.html"))
+    return folder / "map.html"
+
+
 @pytest.fixture
 def look(browser, tmp_path):
-    """Open what was drawn; at the end the page has complained of nothing and asked nobody."""
+    """Open a map. After the test the page must have logged no errors and sent no requests."""
 
     def opened(drawn, **named) -> Browser:
-        file = tmp_path / "map.html"
-        drawn.save(str(file))
-        browser.open(file, **named)
+        browser.open(drawn if isinstance(drawn, Path) else saved(drawn, tmp_path), **named)
         browser.settle()
-        (tmp_path / "map.png").write_bytes(browser.picture())
         return browser
 
     yield opened
     assert browser.errors == []
     assert browser.requests == []
+
+
+def text_of(browser: Browser, selector: str) -> list[str]:
+    """The lines of an element, which may take a while to appear."""
+    return browser.wait_for(f"document.querySelector({selector!r})?.innerText").split("\n")
 
 
 def pixels(browser: Browser, colour: str) -> int:
@@ -69,7 +77,7 @@ def middle_of(browser: Browser, selector: str) -> tuple[float, float]:
     return x, y
 
 
-def test_the_browser_is_spoken_to_whatever_descriptors_are_free(tmp_path):
+def test_the_browser_is_controlled_with_any_free_descriptors(tmp_path):
     echo = tmp_path / "echo"
     echo.write_text(
         f"#!{sys.executable}\nimport json, os\n"
@@ -81,16 +89,18 @@ def test_the_browser_is_spoken_to_whatever_descriptors_are_free(tmp_path):
     code = (
         "import os, sys; from pathlib import Path; from browser import Browser\n"
         "for taken in range(14):\n"
-        "    with Browser(sys.argv[1], Path(sys.argv[2])) as started: started.ask('Page.enable', patience=20)\n"
+        "    with Browser(sys.argv[1], Path(sys.argv[2])) as started: started.ask('Page.enable')\n"
         "    os.open(os.devnull, os.O_RDONLY)"
     )
     command = [sys.executable, "-c", code, str(echo), str(tmp_path)]
-    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=Path(sys.modules[Browser.__module__].__file__).parent, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
-def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
-    browser = look(city.promesse.map(safe))
+def test_every_record_and_poi_is_drawn_within_the_view(look, city_map, city, safe):
+    browser = look(city_map)
     circles = browser.run(
         f"(() => {{ const map = {MAP}, all = []; map.eachLayer(layer => layer instanceof L.CircleMarker && "
         "all.push(map.getBounds().contains(layer.getLatLng()))); return all; })()"
@@ -115,7 +125,7 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city, safe):
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1000, 600), (700, 900)])
-def test_nothing_that_is_drawn_hides_behind_the_legend_or_the_remarks(look, city, safe, size):
+def test_legend_and_remarks_cover_nothing(look, city, safe, size):
     browser = look(city.promesse.map(safe, points=300), width=size[0], height=size[1])
     hidden = browser.run(
         "(() => { const boxes = ['.leaflet-control-layers', '.promesse-note'].map("
@@ -129,8 +139,8 @@ def test_nothing_that_is_drawn_hides_behind_the_legend_or_the_remarks(look, city
 
 @pytest.mark.parametrize("pair", [False, True], ids=["one map", "a pair"])
 @pytest.mark.parametrize(("width", "height"), [(1000, 180), (1000, 90), (560, 700), (360, 640), (250, 500), (180, 180)])
-def test_small_pages_show_everything_and_their_buttons(look, city, safe, width, height, pair):
-    browser = look(city.promesse.map_pair(safe) if pair else city.promesse.map(safe), width=width, height=height)
+def test_small_pages_show_everything_and_their_buttons(look, city, city_map, city_pair, width, height, pair):
+    browser = look(city_pair if pair else city_map, width=width, height=height)
     south, west, north, east = city[~city.is_empty].total_bounds[[1, 0, 3, 2]]
     seen = f"{MAPS}.map(map => map.getBounds().pad(0.05).contains([[{south}, {west}], [{north}, {east}]]))"
     zooms = browser.run(f"{MAPS}.map(map => map.getZoom())")
@@ -144,8 +154,8 @@ def test_small_pages_show_everything_and_their_buttons(look, city, safe, width, 
     assert free == [True] * (2 if pair else 1)
 
 
-def test_layers_can_be_switched_off_and_on_again(look, city, safe):
-    browser = look(city.promesse.map(safe))
+def test_layers_can_be_hidden_and_shown_again(look, city_map, city, safe):
+    browser = look(city_map)
     labels = browser.run(
         "[...document.querySelectorAll('.leaflet-control-layers-overlays label')].map(l => l.innerText.trim())"
     )
@@ -181,8 +191,8 @@ def test_the_original_stays_below_when_it_comes_back(look):
     assert pixels(browser, colours.PROTECTED) == pytest.approx(before, rel=0.02)
 
 
-@pytest.mark.parametrize("click", [False, True], ids=["pointed at", "clicked"])
-def test_a_record_tells_whose_and_when_it_is(look, click):
+@pytest.mark.parametrize("click", [False, True], ids=["hover", "click"])
+def test_a_record_shows_its_user_and_time(look, click):
     frame = walk([4.84], [45.76], user="Zoë", tz="Asia/Tokyo")
     browser = look(frame.promesse.map())
     x, y = browser.run(
@@ -194,35 +204,34 @@ def test_a_record_tells_whose_and_when_it_is(look, click):
     if click:
         browser.click(x, y)
     browser.settle()
-    told = ".leaflet-popup-content" if click else ".leaflet-tooltip"
-    assert browser.run(f"document.querySelector({told!r}).innerText").split("\n") == [
-        "Original record",
-        "Zoë",
-        "2024-03-04 08:00:00",
-    ]
+    lines = text_of(browser, ".leaflet-popup-content" if click else ".leaflet-tooltip")
+    assert lines == ["Original record", "Zoë", "2024-03-04 08:00:00"]
 
 
-def test_what_is_told_at_the_edge_of_the_map_can_be_read(look, city, safe):
-    browser = look(city.promesse.map(safe))
+def test_tooltips_at_the_edge_of_the_map_are_within_it(look, city_map):
+    browser = look(city_map)
     x, y = browser.run(
         "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
         ".sort((one, other) => other.x - one.x).map(box => [box.x + box.width / 2, box.y + box.height / 2])[0]"
     )
     browser.move_mouse(x, y)
     browser.settle()
-    box = browser.run("document.querySelector('.leaflet-tooltip').getBoundingClientRect().toJSON()")
+    box = browser.wait_for("document.querySelector('.leaflet-tooltip')?.getBoundingClientRect().toJSON()")
     assert box["left"] >= 0
     assert box["right"] <= 1000
 
 
-def test_hostile_names_are_shown_as_they_are_and_do_nothing(look):
+def test_hostile_names_are_shown_as_they_are_and_run_nothing(look):
     frame = stroll(user=HOSTILE)
     drawn = frame.promesse.map(frame, slider=True)
     browser = look(drawn)
     browser.move_mouse(*middle_of(browser, ".promesse-poi"))
     browser.settle()
-    told = browser.run("document.querySelector('.leaflet-tooltip').innerText").split("\n")
-    assert told[1].replace("\u2028", " ").startswith("</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}")
+    assert (
+        text_of(browser, ".leaflet-tooltip")[1]
+        .replace("\u2028", " ")
+        .startswith("</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}")
+    )
     assert browser.run("document.images.length") == 0
     assert not any(event.get("method") == "Page.javascriptDialogOpening" for event in browser.events)
 
@@ -232,30 +241,32 @@ def test_names_in_any_language_are_shown_as_they_are(look):
     browser = look(stroll(user=name).promesse.map())
     browser.move_mouse(*middle_of(browser, ".promesse-poi"))
     browser.settle()
-    assert browser.run("document.querySelector('.leaflet-tooltip > div').children[1].textContent") == name
+    assert browser.wait_for("document.querySelector('.leaflet-tooltip > div')?.children[1].textContent") == name
 
 
 def test_the_slider_moves_users(look, city, safe):
     browser = look(city.promesse.map(safe, slider=True))
     assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1
-    said = browser.run("document.querySelector('.promesse-note').innerText").split("\n")
-    assert said[0] == "Large dots: users at this time (UTC); dashes connect original and protected."
+    assert (
+        text_of(browser, ".promesse-note")[0]
+        == "Large dots: users at this time (UTC); dashes connect original and protected."
+    )
     where = "[...document.querySelectorAll('path.promesse-moving')].map(each => each.getAttribute('d'))"
-    told = "document.querySelector('.promesse-slider output').innerText"
-    before, then = browser.run(where), browser.run(told)
+    time = "document.querySelector('.promesse-slider output').innerText"
+    before, then = browser.run(where), browser.run(time)
     browser.run(
         "(() => { const range = document.querySelector('.promesse-slider input');"
         "range.value = Number(range.value) + 3600; range.dispatchEvent(new Event('input')); })()"
     )
-    assert pd.Timestamp(browser.run(told)) - pd.Timestamp(then) == pd.Timedelta("1h")
+    later = browser.run(time)
+    assert pd.Timestamp(later) - pd.Timestamp(then) == pd.Timedelta("1h")
     assert browser.run(where) != before
     browser.click(*middle_of(browser, ".promesse-slider button"))
-    browser.settle()
-    assert pd.Timestamp(browser.run(told)) > pd.Timestamp(then) + pd.Timedelta("1h")
+    browser.wait_for(f"{time} > {later!r}")
     browser.click(*middle_of(browser, ".promesse-slider button"))
-    still = browser.run(told)
+    stopped = browser.run(time)
     browser.settle()
-    assert browser.run(told) == still
+    assert browser.run(time) == stopped
 
 
 def test_the_slider_shows_users_where_they_are_at_that_time(look):
@@ -272,7 +283,7 @@ def test_the_slider_shows_users_where_they_are_at_that_time(look):
         assert place == pytest.approx([4.84 + minutes * 0.001, 45.76], abs=2e-6)
 
 
-def test_the_slider_joins_nobody_to_another_whose_long_name_begins_alike(look):
+def test_the_slider_connects_no_users_whose_long_names_begin_alike(look):
     steps = 4.84 + np.arange(90) * 0.0005
     crowd = pd.concat([walk(steps, np.full(90, 45.76 + n / 100), user=f"{'u' * 70}{n}") for n in range(3)])
     apart = "document.querySelectorAll('path.promesse-apart').length"
@@ -288,15 +299,15 @@ def test_the_slider_joins_nobody_to_another_whose_long_name_begins_alike(look):
         "all.push(map.distance(...each.getLatLngs()))); return all; })()"
     )
     assert lengths == pytest.approx([0, 0], abs=0.5)
-    told = browser.run(
+    tooltips = browser.run(
         f"(() => {{ const all = []; {MAP}.eachLayer(each => each.options.className == 'promesse-moving' && "
         "all.push(each.getTooltip()._content().innerText)); return all; })()"
     )
-    assert told == 2 * [f"{'u' * 60}… (trace {number})" for number in (1, 2)]
+    assert tooltips == 2 * [f"{'u' * 60}… (trace {number})" for number in (1, 2)]
 
 
-def test_two_maps_move_together(look, city, safe):
-    browser = look(city.promesse.map_pair(safe), width=1400)
+def test_two_maps_move_together(look, city_pair):
+    browser = look(city_pair, width=1400)
     views = f"{MAPS}.map(map => [map.getCenter().lat, map.getCenter().lng, map.getZoom()])"
     for move in (
         "",
@@ -325,8 +336,8 @@ def test_two_maps_have_one_background_each(browser, city, safe, tmp_path):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_both_themes_can_be_read(look, city, safe, dark):
-    browser = look(city.promesse.map(safe), dark=dark)
+def test_both_themes_are_readable(look, city_map, dark):
+    browser = look(city_map, dark=dark)
     picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("L"), dtype=float)
     assert bool(np.median(picture) < 60) is dark
     for part in (".leaflet-control-layers", ".promesse-note", ".leaflet-control-scale-line"):
@@ -341,7 +352,7 @@ def test_both_themes_can_be_read(look, city, safe, dark):
         assert abs(ink - paper) > 110
 
 
-def test_nothing_and_one_point_are_no_blank_page(look):
+def test_no_records_and_one_record_give_a_page_with_something_on_it(look):
     nothing = stroll().iloc[:0]
     browser = look(nothing.promesse.map(nothing))
     assert browser.run("document.querySelector('.promesse-empty').innerText") == "No records to draw."

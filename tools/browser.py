@@ -1,4 +1,4 @@
-"""A real browser without a window, spoken to through a pipe (the DevTools protocol): no driver, no port."""
+"""A headless Chromium, controlled over pipes with the DevTools protocol: no driver and no port."""
 
 import base64
 import json
@@ -8,19 +8,25 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 60  # seconds for any answer: machines that run tests are busy
-# The browser reads orders from its descriptor 3 and answers on 4: copies beyond them, so that none is overwritten.
+PATIENCE = 300  # seconds for any reply, so that a busy machine is no error
+# The browser reads commands from descriptor 3 and replies on 4: first copy both beyond these, so that none is lost.
 _START = """
 import fcntl, os, sys
-orders, answers = (fcntl.fcntl(int(end), fcntl.F_DUPFD, 5) for end in sys.argv[1:3])
-os.dup2(orders, 3), os.dup2(answers, 4)
+commands, replies = (fcntl.fcntl(int(end), fcntl.F_DUPFD, 5) for end in sys.argv[1:3])
+os.dup2(commands, 3), os.dup2(replies, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+_NAVIGATED = ("navigated or closed", "context was destroyed", "Cannot find context", "context with specified id")
+
+
+class NavigatedError(RuntimeError):
+    """The page was replaced by another one while it ran code."""
 
 
 def find_browser() -> str | None:
@@ -28,32 +34,35 @@ def find_browser() -> str | None:
 
 
 class Browser:
-    """One page at a time; what it asks for, and what goes wrong in it, is kept."""
+    """One page at a time. Its requests and errors are recorded."""
 
     def __init__(self, program: str, folder: Path) -> None:
-        orders, self._orders = os.pipe()
-        self._answers, answers = os.pipe()
+        commands, self._commands = os.pipe()
+        self._replies, replies = os.pipe()
         flags = [
             "--headless",
             "--disable-gpu",
             "--no-first-run",
             "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-dev-shm-usage",
+            "--disable-sync",
             "--hide-scrollbars",
             "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+            "--remote-debugging-pipe",
         ]
-        flags += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe"]
-        flags += ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
-        start = [sys.executable, "-c", _START, str(orders), str(answers), program]
+        flags += ["--no-sandbox"] if os.geteuid() == 0 else []  # root cannot have one
+        start = [sys.executable, "-c", _START, str(commands), str(replies), program]
         self._process = subprocess.Popen(
             [*start, *flags, f"--user-data-dir={folder}", "about:blank"],
-            pass_fds=(orders, answers),
+            pass_fds=(commands, replies),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(orders)
-        os.close(answers)
-        self._number, self._rest, self._session = 0, b"", ""
+        os.close(commands)
+        os.close(replies)
+        self._number, self._buffer, self._session = 0, b"", ""
         self.events: list[dict[str, Any]] = []
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -66,47 +75,50 @@ class Browser:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._orders)  # without orders the browser ends
+        os.close(self._commands)  # the browser ends when its pipe is closed
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        os.close(self._answers)
+        os.close(self._replies)
 
     def ask(self, method: str, *, patience: float = PATIENCE, **parameters: Any) -> dict[str, Any]:
+        """Send a command and return its result."""
         self._number += 1
-        order = {"id": self._number, "method": method, "params": parameters}
+        command = {"id": self._number, "method": method, "params": parameters}
         if self._session:
-            order["sessionId"] = self._session
-        sent = json.dumps(order).encode() + b"\0"
-        while sent:
-            sent = sent[os.write(self._orders, sent) :]
-        answer = self._wait(lambda message: message.get("id") == order["id"], method, patience)
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
-        return answer["result"]
+            command["sessionId"] = self._session
+        unsent = json.dumps(command).encode() + b"\0"
+        while unsent:
+            unsent = unsent[os.write(self._commands, unsent) :]
+        reply = self._receive(lambda message: message.get("id") == command["id"], method, patience)
+        if "error" in reply:
+            text = f"{method}: {reply['error']}"
+            raise (NavigatedError if any(words in text for words in _NAVIGATED) else RuntimeError)(text)
+        return reply["result"]
 
-    def _wait(self, wanted: Any, what: str, patience: float = PATIENCE) -> dict[str, Any]:
+    def _receive(self, matches: Callable[[dict[str, Any]], bool], what: str, patience: float) -> dict[str, Any]:
+        """Receive messages until one matches."""
         end = time.monotonic() + patience
         while True:
-            message, found, rest = self._rest.partition(b"\0")
-            if not found:
-                if not select.select([self._answers], [], [], max(0, end - time.monotonic()))[0]:
+            message, complete, rest = self._buffer.partition(b"\0")
+            if not complete:
+                if not select.select([self._replies], [], [], max(0, end - time.monotonic()))[0]:
                     raise TimeoutError(what)
-                some = os.read(self._answers, 1 << 20)
-                if not some:
-                    raise RuntimeError(f"the browser ended while it was asked for {what}")
-                self._rest += some
+                received = os.read(self._replies, 1 << 20)
+                if not received:
+                    raise RuntimeError(f"the browser ended during {what}")
+                self._buffer += received
                 continue
-            self._rest = rest
-            read = json.loads(message)
-            self.events.append(read)
-            if wanted(read):
-                return read
+            self._buffer = rest
+            event = json.loads(message)
+            self.events.append(event)
+            if matches(event):
+                return event
 
     def open(self, page: Path | str, *, width: int = 1000, height: int = 700, dark: bool = False) -> None:
-        """Open a file, the network off, or an address on this machine, and wait until it is loaded."""
+        """Open a file without network, or a URL on this machine, and wait until it is loaded."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.ask("Emulation.setDeviceMetricsOverride", **size)
         theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
@@ -114,23 +126,37 @@ class Browser:
         speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self.ask("Network.emulateNetworkConditions", offline=isinstance(page, Path), **speed)
         self.events.clear()
-        self.ask("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
-        if not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self._wait(lambda message: message.get("method") == "Page.loadEventFired", "load")
+        url = page.as_uri() if isinstance(page, Path) else page
+        if error := self.ask("Page.navigate", url=url).get("errorText"):
+            raise RuntimeError(f"{url}: {error}")
+        self.wait_for("document.readyState === 'complete'")
 
     def run(self, code: str, *, patience: float = PATIENCE) -> Any:
-        """Run JavaScript in the page and return what it gives."""
-        ways = {"returnByValue": True, "awaitPromise": True}
-        answer = self.ask("Runtime.evaluate", patience=patience, expression=code, **ways)
-        if "exceptionDetails" in answer:
-            raise RuntimeError(json.dumps(answer["exceptionDetails"])[:2000])
-        return answer["result"].get("value")
+        """Run JavaScript in the page and return its value; a promise is awaited."""
+        options = {"returnByValue": True, "awaitPromise": True}
+        reply = self.ask("Runtime.evaluate", patience=patience, expression=code, **options)
+        if "exceptionDetails" in reply:
+            raise RuntimeError(json.dumps(reply["exceptionDetails"])[:2000])
+        return reply["result"].get("value")
+
+    def wait_for(self, condition: str, *, patience: float = PATIENCE) -> Any:
+        """Wait until a JavaScript expression is true in the page, or in one that replaces it; return its value."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            try:
+                if value := self.run(condition):
+                    return value
+            except NavigatedError:
+                pass
+            time.sleep(0.05)
+        raise TimeoutError(condition)
 
     def settle(self) -> None:
-        """Let the page draw."""
+        """Wait until the page has drawn, and short animations have ended."""
         self.run("new Promise(done => setTimeout(() => requestAnimationFrame(() => done(1)), 400))")
 
     def picture(self) -> bytes:
+        """Return a screenshot as PNG."""
         return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
 
     def move_mouse(self, x: float, y: float) -> None:
@@ -142,19 +168,19 @@ class Browser:
 
     @property
     def errors(self) -> list[str]:
-        """What the page complained of."""
-        wrong = ("Runtime.exceptionThrown", "Log.entryAdded")
-        said = [event for event in self.events if event.get("method") in wrong]
-        said += [
+        """Errors and warnings of the page since it was opened."""
+        kinds = ("Runtime.exceptionThrown", "Log.entryAdded")
+        found = [event for event in self.events if event.get("method") in kinds]
+        found += [
             event
             for event in self.events
             if event.get("method") == "Runtime.consoleAPICalled" and event["params"]["type"] in ("error", "warning")
         ]
-        return [json.dumps(event["params"])[:2000] for event in said]
+        return [json.dumps(event["params"])[:2000] for event in found]
 
     @property
     def requests(self) -> list[str]:
-        """Whom the page asked, itself and what is inside it left out."""
+        """URLs that the page requested, except for itself and embedded data."""
         sent = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
-        asked = [each["request"]["url"] for each in sent if each["request"]["url"] != each["documentURL"]]
-        return [url[:200] for url in asked if not url.startswith("data:")]
+        urls = [each["request"]["url"] for each in sent if each["request"]["url"] != each["documentURL"]]
+        return [url[:200] for url in urls if not url.startswith("data:")]

@@ -1,4 +1,4 @@
-"""JupyterLab itself, on loopback, for the browser to open notebooks in."""
+"""A JupyterLab server on the loopback interface, for a browser to open notebooks in."""
 
 import json
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from browser import PATIENCE, Browser
+from browser import PATIENCE, Browser, NavigatedError
 
-# The page lets itself be spoken to, and nobody is asked for news nor whether to ask.
+_ATTEMPTS = 5
+# The page exposes its application, and JupyterLab asks neither for news nor for updates.
 _QUIET = "lab/user-settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 _SETTINGS = {
     "IdentityProvider": {"token": ""},
@@ -23,17 +24,25 @@ _SETTINGS = {
         "open_browser": False,
     },
 }
-_HOMES = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+_FOLDERS = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+_READY = """(async () => {
+  const panel = window.jupyterapp?.shell.currentWidget;
+  if (!panel?.sessionContext?.isReady || !panel.sessionContext.session?.kernel) return false;
+  await panel.revealed;
+  await panel.sessionContext.session.kernel.info;
+  jupyterapp.shell.collapseLeft();
+  return true;
+})()"""
 
 
 class Lab:
-    """A JupyterLab on the notebooks of one folder, which reads and writes settings and notes in another alone."""
+    """A JupyterLab server for the notebooks of one folder, with its settings and logs in another one."""
 
     def __init__(self, notebooks: Path, folder: Path) -> None:
-        homes = {name: str(folder / name.lower()) for name in _HOMES}
+        folders = {name: str(folder / name.lower()) for name in _FOLDERS}
         settings = {"jupyter_lab_config.json": _SETTINGS, _QUIET: {"checkForUpdates": False, "fetchNews": "false"}}
         for name, content in settings.items():
-            file = Path(homes["JUPYTER_CONFIG_DIR"], name)
+            file = Path(folders["JUPYTER_CONFIG_DIR"], name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(content), encoding="utf-8")
         with socket.socket() as free:
@@ -41,16 +50,16 @@ class Lab:
             port = free.getsockname()[1]
         flags = ["--ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={notebooks}"]
         flags += ["--allow-root"] if os.geteuid() == 0 else []
-        self._said = folder / "jupyterlab.log"
-        with self._said.open("wb") as said:
+        self._log = folder / "jupyterlab.log"
+        with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "jupyterlab", *flags],
-                env={name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")} | homes,
+                env={name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")} | folders,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=log,
+                stderr=log,
             )
-        self.address = self._started(Path(homes["JUPYTER_RUNTIME_DIR"]) / f"jpserver-{self._process.pid}.json")
+        self.address = self._address(Path(folders["JUPYTER_RUNTIME_DIR"]) / f"jpserver-{self._process.pid}.json")
 
     def __enter__(self) -> Self:
         return self
@@ -58,40 +67,36 @@ class Lab:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._process.terminate()  # it ends its kernels
+        self._process.terminate()  # ends its kernels as well
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
-    def _started(self, note: Path) -> str:
-        """Where it answers, which it notes once it does."""
+    def _address(self, file: Path) -> str:
+        """Return the URL of the server, which it writes to a file when it is ready."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
-            if note.exists() and (text := note.read_text(encoding="utf-8")):
+            if file.exists() and (text := file.read_text(encoding="utf-8")):
                 return json.loads(text)["url"]
             time.sleep(0.1)
         self.__exit__(None, None, None)
-        raise RuntimeError(f"JupyterLab did not start:\n{self._said.read_text(encoding='utf-8')[-2000:]}")
+        raise RuntimeError(f"JupyterLab did not start:\n{self._log.read_text(encoding='utf-8')[-2000:]}")
 
-    def open(self, browser: Browser, notebook: str, *, width: int, height: int, dark: bool = False) -> None:
-        """Open a notebook and wait until it is drawn and its kernel answers."""
-        browser.open(f"{self.address}lab/tree/{notebook}?reset", width=width, height=height, dark=dark)
-        browser.run(
-            "(async () => {"
-            "const pause = () => new Promise(done => setTimeout(done, 100));"
-            "while (!window.jupyterapp) await pause();"
-            "await jupyterapp.restored;"
-            "while (!jupyterapp.shell.currentWidget?.sessionContext) await pause();"
-            "const {sessionContext, revealed} = jupyterapp.shell.currentWidget;"
-            "await revealed; await sessionContext.ready; await sessionContext.session.kernel.info;"
-            "jupyterapp.shell.collapseLeft();"
-            "return 1; })()"
-        )
-        browser.settle()
-
-    def run_all(self, browser: Browser) -> None:
-        """Run all cells of the open notebook, as its menu does."""
-        browser.run("jupyterapp.commands.execute('notebook:run-all-cells').then(() => 1)", patience=240)
-        browser.settle()
+    def open(
+        self, browser: Browser, notebook: str, *, width: int, height: int, dark: bool = False, run: bool = False
+    ) -> None:
+        """Open a notebook, wait until it is drawn and its kernel is ready, and perhaps run all cells."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                browser.open(f"{self.address}lab/tree/{notebook}?reset", width=width, height=height, dark=dark)
+                browser.wait_for(_READY)
+                if run:
+                    browser.run("jupyterapp.commands.execute('notebook:run-all-cells').then(() => 1)")
+                browser.settle()
+            except NavigatedError:  # JupyterLab replaced its page
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return

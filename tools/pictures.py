@@ -101,8 +101,7 @@ def write_screens(browser: Browser, folder: Path) -> None:
         shutil.copy(FOLDER / f"{name}.ipynb", folder / "notebooks")
     shutil.copytree(FOLDER / "pictures", folder / "notebooks" / "pictures")
     with Lab(folder / "notebooks", folder / "lab") as lab:
-        lab.open(browser, "small.ipynb", width=1280, height=920)
-        lab.run_all(browser)
+        lab.open(browser, "small.ipynb", width=1280, height=920, run=True)
         write("jupyterlab", browser.picture())
         for name in ("01_overview", "09_your_own_data"):
             lab.open(browser, f"{name}.ipynb", width=1280, height=920)
