@@ -194,7 +194,7 @@ def main() -> None:
         parts.append(table("Reading the archive as Traces", rows, head=("s", "peak so far, GB")))
         del prepared, some
     else:
-        parts.append(frame_conversions(quick))
+        parts.append(conversions(quick))
     parts.append(kernel(quick, title="Promesse, dense data"))
     head = ("data", "smooth s", "get_coordinates + points s", "ratio", "shuffled rows s")
     parts += [table("GeoDataFrame in and out", conversion_rows, head=head), growth(), start_up()]

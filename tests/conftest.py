@@ -1,9 +1,9 @@
-"""How the suite runs: hypothesis profiles, and the shared folder and real data where they are there."""
+"""Configuration of the tests: hypothesis profiles, compiled loops, and real data if available."""
 
 import os
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads that wait leave the cores to the other workers
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave the cores to other workers
 
 import numba
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = not numba.config.DISABLE_JIT
 
-# "ci" gives every run the same examples; HYPOTHESIS_PROFILE=hunt looks for new ones.
+# "ci" uses the same examples in every run; HYPOTHESIS_PROFILE=hunt searches for new ones.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile(
     "ci",
@@ -35,32 +35,32 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Delete compiled loops that are older than any kernel: numba does not notice changes in files that they import."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    folder = ROOT / "promesse_geo" / "kernels"
+    changed = max(file.stat().st_mtime for file in folder.glob("*.py"))
+    for file in folder.glob("__pycache__/*.nb[ic]"):
+        if file.stat().st_mtime < changed:
+            file.unlink(missing_ok=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what goes through the whole made-up city where loops are not compiled; the compiled run has it all."""
+    """Skip tests of the whole synthetic city if loops are not compiled."""
     for item in items:
         if not COMPILED and (item.get_closest_marker("whole_city") or "paper/experiment.py" in item.nodeid):
-            item.add_marker(
-                pytest.mark.skip(reason="the whole city is too much for plain Python (NUMBA_DISABLE_JIT=1)")
-            )
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """Return the folder shared by everyone who works on the project, beside the repository."""
-    folder = ROOT.parent / "shared"
-    if not folder.is_dir():
-        pytest.skip("there is no ../shared folder beside the repository")
-    return folder
+            item.add_marker(pytest.mark.skip(reason="the whole city is too slow in plain Python (NUMBA_DISABLE_JIT=1)"))
 
 
 @pytest.fixture(scope="session")
 def cabspotting_archive() -> Path:
-    """Return the archive of the real Cabspotting data; too much for kernels that are not compiled."""
+    """Return the archive of the real Cabspotting data."""
     if not COMPILED:
-        pytest.skip("the real Cabspotting data is too much for plain Python (NUMBA_DISABLE_JIT=1)")
-    archive = ROOT.parent / "shared" / "data" / "cabspottingdata.tar.gz"
+        pytest.skip("the real Cabspotting data is too slow in plain Python (NUMBA_DISABLE_JIT=1)")
+    archive = Path(os.environ.get("PROMESSE_CABSPOTTING") or ROOT.parent / "shared" / "data" / "cabspottingdata.tar.gz")
     if not archive.is_file():
-        pytest.skip("there is no ../shared/data/cabspottingdata.tar.gz")
+        pytest.skip("PROMESSE_CABSPOTTING does not name the archive (cabspottingdata.tar.gz)")
     return archive
 
 
@@ -76,7 +76,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def lock(monkeypatch):
-    """What makes a folder one that cannot be listed: who runs the tests may have all rights."""
+    """Return a function that makes a folder unreadable, also for root."""
 
     def lock_folder(locked: Path) -> None:
         def refusing(listed):
