@@ -3,7 +3,7 @@
 import math
 import numbers
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta, tzinfo
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from promesse_geo.messages import invalid
+from promesse_geo.messages import counted, invalid
 
 
 def is_number(value: object) -> bool:
@@ -139,3 +139,41 @@ def check_text(value: Any, *, name: str, owner: str) -> str:
     if not isinstance(value, str):
         raise TypeError(invalid(name, owner, "text", value))
     return value
+
+
+def check_errors(value: Any, *, owner: str) -> str:
+    """Return "raise" or "drop"; "skip" means the same as "drop"."""
+    check_choice(value, name="errors", owner=owner, options=("raise", "skip", "drop"))
+    return "raise" if value == "raise" else "drop"
+
+
+def check_users(value: Any, *, owner: str) -> set[str] | None:
+    """Return the users to select as text, from one user or several; None for all.
+
+    Users are compared as text: no data set holds two that differ only by type. The message never shows one.
+
+    Raises
+    ------
+    TypeError
+        If a user is neither text nor an integer.
+    ValueError
+        If there is none.
+    """
+    if value is None:
+        return None
+    users = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    rule = f"The 'users' parameter of {owner} must be a user or a list of users, as text or integers."
+    if not users:
+        raise ValueError(f"{rule} Got an empty list instead. Omit it to select all users.")
+    wrong = [type(user).__name__ for user in users if not isinstance(user, str) and not is_integer(user)]
+    if wrong:
+        raise TypeError(f"{rule} Got {counted(len(wrong), 'value')} of another type instead (first: {wrong[0]}).")
+    return {str(user) for user in users}
+
+
+def check_users_exist(users: set[str] | None, existing: Iterable[Any], *, owner: str) -> None:
+    """Raise ValueError if some of the users, as `check_users` returns them, are not in the data."""
+    missing = len(users - {str(user) for user in existing}) if users else 0
+    if users and missing:
+        total = counted(len(users), "user")
+        raise ValueError(f"The 'users' parameter of {owner}: {missing:,} of {total} not found in the data.")

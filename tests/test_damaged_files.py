@@ -101,7 +101,7 @@ def test_a_feature_that_is_lost_is_counted(way, tmp_path):
     path = written(tmp_path, content)
     with pytest.raises(ValueError, match=rf"{lost} records? of 5 cannot be used .*{LOST.format(lost)}"):
         read_table(path)
-    with pytest.warns(UserWarning, match=rf"left out {lost} records? \(a feature that is cut or damaged") as said:
+    with pytest.warns(UserWarning, match=rf"dropped {lost} records? \(a feature that is cut or damaged") as said:
         assert read_table(path, as_traces=True, errors="skip").records == kept
     assert len(said) == 1
 
@@ -134,7 +134,7 @@ def test_gdal_prints_nothing_of_a_file(tmp_path):
     assert done.stdout.split() == ["5"]
     assert SECRET not in done.stderr
     assert "GeoJSON" not in done.stderr
-    assert "left out 3 records" in done.stderr
+    assert "dropped 3 records" in done.stderr
 
 
 # GeoPackage.
@@ -147,7 +147,7 @@ def test_a_geopackage_with_a_damaged_page_is_an_error(page, tmp_path):
     path = written(tmp_path, bytes(content), "damaged.gpkg")
     with pytest.raises(ValueError, match=r"'.*damaged\.gpkg': it is a GeoPackage that is cut or damaged"):
         read_table(path)
-    with pytest.warns(UserWarning, match=r"^read_table left out 1 file \(first: .*damaged"):
+    with pytest.warns(UserWarning, match=r"^read_table dropped 1 file \(first: .*damaged"):
         assert read_table(tmp_path, errors="skip", as_traces=True).records == 20_000
 
 
@@ -209,7 +209,7 @@ def test_names_that_are_not_utf_8_are_names_too(tmp_path):
     ) as caught:
         read_table(tmp_path)
     assert str(caught.value).isascii()
-    with pytest.warns(UserWarning, match="left out 1 file"):
+    with pytest.warns(UserWarning, match="dropped 1 file"):
         assert read_table(tmp_path, errors="skip", as_traces=True).records == 4
 
 
@@ -295,7 +295,7 @@ def test_users_that_hold_records_are_no_users(tmp_path):
     path = written(tmp_path, with_notes("ana", '"ana', "ana", 'ana"', "ana", order="time,lon,lat,user"), "table.csv")
     with pytest.raises(ValueError, match=r"3 records of 5 .* no user: 1, first in row 1 of .*; a line that became"):
         read_table(path)
-    with pytest.warns(UserWarning, match=r"left out 1 record \(no user; .*\), 2 records \(a line that became part"):
+    with pytest.warns(UserWarning, match=r"dropped 1 record \(no user; .*\), 2 records \(a line that became part"):
         assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
 
 
@@ -335,14 +335,14 @@ def test_users_called_as_missing_values_are_users(tmp_path):
         f"{user},2024-03-04T08:00:00Z,{lon},45.5\n" for user in ("NA", "null", "nan", "ana") for lon in (4.5, "NA")
     )
     path = written(tmp_path, f"user,time,lon,lat\n{rows}", "table.csv")
-    with pytest.warns(UserWarning, match=r"left out 4 records \(a missing or empty geometry"):
+    with pytest.warns(UserWarning, match=r"dropped 4 records \(a missing or empty geometry"):
         assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "ana", "nan", "null"]
     written(
         tmp_path,
         f"user,time,lon,lat\n{rows}".replace("ana,2024-03-04T08:00:00Z,4.5", "ana,2024-03-04T08:00:00Z,x"),
         "table.csv",
     )
-    with pytest.warns(UserWarning, match=r"left out 5 records \(a missing or empty geometry"):
+    with pytest.warns(UserWarning, match=r"dropped 5 records \(a missing or empty geometry"):
         assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "nan", "null"]
 
 

@@ -209,7 +209,7 @@ def test_user_keys_that_are_numbers_can_be_named():
 
 
 def test_an_unknown_user_or_period_is_an_error_that_names_nobody(city, safe):
-    with pytest.raises(ValueError, match="1 of 2 users not found in the original") as caught:
+    with pytest.raises(ValueError, match="1 of 2 users not found") as caught:
         city.promesse.map(safe, users=["user-001", "nobody"])
     assert "nobody" not in str(caught.value)
     noon = pd.Timestamp("2024-03-04 12:00")

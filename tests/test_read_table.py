@@ -224,7 +224,7 @@ def test_a_missing_time_is_counted(word, tmp_path):
     ):
         read_table(path)
     with pytest.warns(
-        UserWarning, match=r"^read_table left out 1 record \(no time, or one that cannot be read; first at row 1"
+        UserWarning, match=r"^read_table dropped 1 record \(no time, or one that cannot be read; first at row 1"
     ):
         assert len(read_table(path, errors="skip")) == 2
 
@@ -253,7 +253,7 @@ def test_a_missing_coordinate_is_counted(word, tmp_path):
         read_table(path)
     with pytest.warns(
         UserWarning,
-        match=r"left out 1 record \(a missing or empty geometry.*first at row 1 of '.*table\.csv', counted from 0\)",
+        match=r"dropped 1 record \(a missing or empty geometry.*first at row 1 of '.*table\.csv', counted from 0\)",
     ):
         assert len(read_table(path, errors="skip")) == 2
 
@@ -273,7 +273,7 @@ def test_all_complaints_come_at_once(tmp_path):
         assert words in said
     assert "no user: 1, first in row 4" in said
     assert "errors='skip' (--skip)" in said
-    with pytest.warns(UserWarning, match="^read_table left out ") as warned:
+    with pytest.warns(UserWarning, match="^read_table dropped ") as warned:
         assert_rows(read_table(path, errors="skip"))
     assert len(warned) == 1
 
@@ -312,7 +312,7 @@ def test_what_is_no_number_is_told_or_counted(word, way, tmp_path):
         match=r"table\.csv': the column 'lat' holds something that is not a number, first in row 3, counted from 0\.$",
     ):
         read_table(path)
-    with pytest.warns(UserWarning, match="left out 1 record .*not finite; first at row 3 of"):
+    with pytest.warns(UserWarning, match="dropped 1 record .*not finite; first at row 3 of"):
         assert_rows(read_table(path, errors="skip"))
 
 
@@ -322,7 +322,7 @@ def test_a_bad_number_spoils_no_other_one(number, tmp_path):
     assert number in rows
     assert_rows(read_table(written(tmp_path, f"{HEADER}\n{rows}")))
     path = written(tmp_path, f"{HEADER}\n{rows}cid,2024-03-04T08:00:00Z, -- ,45\ncid,2024-03-04T08:00:00Z, NA ,45\n")
-    with pytest.warns(UserWarning, match="left out 2 records .*not finite; first at row 3 of"):
+    with pytest.warns(UserWarning, match="dropped 2 records .*not finite; first at row 3 of"):
         assert_rows(read_table(path, errors="skip"))
 
 
@@ -462,7 +462,7 @@ def test_a_strange_file_is_named_with_the_reason(kind, tmp_path):
 def test_a_strange_file_is_skipped_and_counted(kind, tmp_path):
     written(tmp_path, STRANGE[kind][0], "strange.csv")
     written(tmp_path, TEXT, "table.csv")
-    with pytest.warns(UserWarning, match=r"^read_table left out 1 file \(first: .*strange\.csv") as said:
+    with pytest.warns(UserWarning, match=r"^read_table dropped 1 file \(first: .*strange\.csv") as said:
         assert_rows(read_table(tmp_path, errors="skip"))
     assert len(said) == 1
 
@@ -658,10 +658,9 @@ def test_users_of_integers_can_be_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("users", "kind", "words"),
     [
-        (["ana", "x", "y"], ValueError, "2 users asked for with 'users' are not in the data"),
-        ([], ValueError, "Nothing is to be read"),
-        ("ana", TypeError, "must be a list of users"),
-        (3, TypeError, "must be a list of users"),
+        (["ana", "x", "y"], ValueError, "2 of 3 users not found"),
+        ([], ValueError, "empty list"),
+        ([3.5], TypeError, "'users' parameter of read_table"),
     ],
 )
 @pytest.mark.parametrize("user", [..., "file"])
@@ -716,9 +715,9 @@ def test_where_nothing_can_be_read_skipping_is_an_error(tmp_path):
         read_table(written(tmp_path, ""), errors="skip")
 
 
-def test_only_two_ways_with_errors_are_known(tmp_path):
-    with pytest.raises(ValueError, match="'errors' parameter of read_table must be one of 'raise', 'skip'"):
-        read_table(written(tmp_path, TEXT), errors="drop")
+def test_errors_are_raised_or_dropped(tmp_path):
+    with pytest.raises(ValueError, match="'errors' parameter of read_table must be one of"):
+        read_table(written(tmp_path, TEXT), errors="ignore")
 
 
 def test_a_million_records_are_read_within_seconds(tmp_path):

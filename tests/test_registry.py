@@ -178,6 +178,54 @@ def test_the_samples_are_recognized(folder):
     assert pg.read_file(SAMPLE / folder).records > 0
 
 
+EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder", "table: a folder"]
+every_format = pytest.mark.parametrize("kind", EVERY)
+
+
+def test_every_format_is_among_the_examples():
+    assert [kind.partition(":")[0] for kind in EVERY] == list(FORMATS)
+
+
+@every_format
+def test_a_missing_user_is_a_value_error(kind, tmp_path):
+    path = made(tmp_path, GUESSES[kind])
+    user = pg.read_file(path).users.tolist()[0]
+    for users in ("nobody", ["nobody"], [user, "nobody"]):
+        with pytest.raises(ValueError, match=r"1 of \d users? not found") as caught:
+            pg.read_file(path, users=users)
+        assert "nobody" not in str(caught.value)
+
+
+@every_format
+def test_users_are_text_or_integers(kind, tmp_path):
+    path = made(tmp_path, GUESSES[kind])
+    user = pg.read_file(path).users.tolist()[0]
+    assert pg.read_file(path, users=user).users.tolist() == [user]
+    for users in ([None], [1.5], [[user]], 7.0, [True], [b"abc"]):
+        with pytest.raises(TypeError, match="'users' parameter of read_"):
+            pg.read_file(path, users=users)
+    with pytest.raises(ValueError, match=r"'users' parameter of .* empty list"):
+        pg.read_file(path, users=[])
+
+
+@every_format
+def test_skip_and_drop_mean_the_same(kind, tmp_path):
+    path = made(tmp_path, GUESSES[kind])
+    name = {"cabspotting": "new_bad.txt", "geolife": "Data/009/Trajectory/bad.plt", "mdc": "gps-bad.csv"}
+    bad = path / name.get(kind.partition(":")[0], "bad.gpx" if kind.startswith("gpx") else "bad.csv")
+    bad.parent.mkdir(parents=True, exist_ok=True)
+    bad.write_bytes(b"")
+    users = {}
+    for errors in ("skip", "drop"):
+        with pytest.warns(UserWarning, match="dropped 1 file"):
+            users[errors] = pg.read_file(path, errors=errors).users.tolist()
+    assert users["skip"] == users["drop"]
+    with pytest.raises(ValueError, match="bad"):
+        pg.read_file(path)
+    with pytest.raises(ValueError, match=r"'errors' parameter of read_.* must be one of"):
+        pg.read_file(path, errors="ignore")
+
+
 def test_a_new_format_needs_only_its_entry(tmp_path, monkeypatch):
     def read_sizes(path, *, users, as_traces, errors):
         return path.stat().st_size

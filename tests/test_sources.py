@@ -30,7 +30,7 @@ def assert_told(folder, words):
     """One file is read; something beside it is an error, or one of the files left out."""
     with pytest.raises((ValueError, OSError), match=words):
         read_table(folder)
-    with pytest.warns(UserWarning, match=rf"^read_table left out 1 file \(first: .*{words}") as said:
+    with pytest.warns(UserWarning, match=rf"^read_table dropped 1 file \(first: .*{words}") as said:
         assert read_table(folder, errors="skip", as_traces=True).records == 1
     assert len(said) == 1
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import geopandas as gpd
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from promesse_geo.audit.comparison import CLOSE, FINE, Comparison, by_chance, sample
 from promesse_geo.audit.digits import check_digits
@@ -24,6 +23,7 @@ from promesse_geo.audit.names import check_user_names
 from promesse_geo.messages import counted
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
+from promesse_geo.progress import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number
@@ -141,7 +141,7 @@ def _compare(comparison: Comparison, epsilon: float | None) -> list[Finding]:
         lambda: _check_records(comparison),
         lambda: check_digits(comparison),
     ]
-    bar = tqdm(tests, desc="checking", unit=" tests", delay=1, disable=None)
+    bar = progress_bar(tests, label="checking", unit="tests")
     return [_check_users(len(before), len(after), len(pairs.originals)), *(test() for test in bar)]
 
 

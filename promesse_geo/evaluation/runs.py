@@ -13,13 +13,13 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from tqdm import tqdm
 
 from promesse_geo.evaluation.results import provenance
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.base import Index
+from promesse_geo.progress import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces, as_traces
@@ -182,7 +182,7 @@ def evaluate(
             traces[name] = as_traces(data, user=user, time=time)
     runs = [(mechanism, seed) for mechanism in to_run for seed in _seeds_of(mechanism, chosen)]
     rows: list[dict[str, Any]] = []
-    with tqdm(desc="evaluating", unit=" runs", total=len(traces) * len(runs), delay=1, disable=None) as bar:
+    with progress_bar(label="evaluating", unit="runs", total=len(traces) * len(runs)) as bar:
         for name, data in traces.items():
             groups = [_index(name, data, group, chosen) for group in _by_split(to_compute)]
             jobs = (delayed(_run)(groups, mechanism, seed) for mechanism, seed in runs)

@@ -1,4 +1,4 @@
-"""Many files read as one data set: in parallel, with progress, and one word about what was left out."""
+"""Read many files as one data set: in parallel, with a progress bar, and one warning about dropped data."""
 
 import io
 import itertools
@@ -9,40 +9,35 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import geopandas as gpd
 import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
-from promesse_geo.messages import counted, invalid, warn
-from promesse_geo.traces.columns import Names
+from promesse_geo.messages import counted, warn
+from promesse_geo.progress import progress_bar
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_choice, check_text
+from promesse_geo.validation import check_errors, check_users_exist
 
 Content = tuple[str, Callable[[], bytes]]
-"""A file's name, as messages give it, and what reads it."""
+"""A file's name in messages, and a function that reads it."""
 
-LAST_SECOND = 9_000_000_000  # nanoseconds count up to the year 2255 here
-_AHEAD = 8 * (os.cpu_count() or 1)  # files that wait in memory
+LAST_SECOND = 9_000_000_000  # of the year 2255: int64 nanoseconds end in 2262
+_AHEAD = 8 * (os.cpu_count() or 1)  # files in memory
+_TOGETHER = 50  # files parsed at once: a call of arrow's parser costs as much as hundreds of lines
 _NO_TEXT = {
     b"\x1f\x8b": "it is compressed (gzip); decompress it",
     b"BZh": "it is compressed (bzip2); decompress it",
     b"\xfd7zXZ": "it is compressed (xz); decompress it",
     b"\x28\xb5\x2f\xfd": "it is compressed (zstd); decompress it",
-    b"PK\x03\x04": "it is a zip; unpack it",
+    b"PK\x03\x04": "it is a zip archive; extract it",
     b"\xff\xfe": "it is in UTF-16; save it as UTF-8",
     b"\xfe\xff": "it is in UTF-16; save it as UTF-8",
 }
 
 
-class Bar(tqdm):
-    """A progress bar without the thread that watches bars: it would outlive reading, and be lost in a fork."""
-
-    monitor_interval = 0
-
-
 @dataclass(frozen=True)
 class DroppedRecords:
-    """Records of a file that its format calls invalid: why, how many, and where the first one stands."""
+    """Invalid records of a file: the reason, their number, and the place of the first."""
 
     reason: str
     count: int
@@ -50,20 +45,73 @@ class DroppedRecords:
 
 
 class Part(NamedTuple):
-    """Records of one user from one file: times in ns since 1970 UTC, degrees or CRS coordinates."""
+    """Records of one user from one file: arrays (n,) of ns since 1970 in UTC, longitudes and latitudes in degrees."""
 
-    user: str | int
+    user: str
     times: np.ndarray
     x: np.ndarray
     y: np.ndarray
-    left_out: Sequence[DroppedRecords] = ()
+    dropped: Sequence[DroppedRecords] = ()
+    unended: str = ""
+    """Name of the file if no newline ends it."""
 
 
 class Skipped(NamedTuple):
-    """A file that could not be read, and why."""
+    """A file that could not be read, and the reason."""
 
     name: str
     reason: str
+
+
+def read_dataset(
+    contents: Iterable[Content],
+    parse: Callable[[str, bytes], Iterable[Part]],
+    *,
+    users: set[str] | None,
+    errors: str,
+    owner: str,
+    as_traces: bool,
+    total: int | None = None,
+    user_of: Callable[[str], str] | None = None,
+    parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
+    check: Callable[[Sequence[Part]], None] = lambda parts: None,
+) -> gpd.GeoDataFrame | Traces:
+    """Read files as one data set in EPSG:4326 and UTC.
+
+    Parameters
+    ----------
+    contents, parse, errors, owner, total, user_of, parse_together
+        As in `read_parts`.
+    users : set of str, optional
+        The users to keep, as `check_users` returns them.
+    as_traces : bool
+        Whether to return Traces instead of a frame.
+    check : callable
+        Raises or warns because of all parts.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+
+    Raises
+    ------
+    ValueError
+        If no file can be read, or users do not exist.
+    """
+    parts, skipped = read_parts(
+        contents, parse, errors=errors, owner=owner, total=total, user_of=user_of, parse_together=parse_together
+    )
+    parts = [part for part in parts if users is None or part.user in users]
+    check_some_read(parts, skipped)
+    existing = {part.user for part in parts if len(part.times)}
+    if user_of is not None:
+        existing |= {user_of(file.name) for file in skipped}
+    check_users_exist(users, existing, owner=owner)
+    check(parts)
+    warn_dropped([dropped for part in parts for dropped in part.dropped], skipped, owner=owner)
+    warn_unended(list(dict.fromkeys(part.unended for part in parts if part.unended)))
+    traces = join(parts)
+    return traces if as_traces else traces.to_frame()
 
 
 def read_parts(
@@ -73,80 +121,77 @@ def read_parts(
     errors: str,
     owner: str,
     total: int | None = None,
+    user_of: Callable[[str], str] | None = None,
+    parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
 ) -> tuple[list[Part], list[Skipped]]:
     """Parse files in parallel.
 
     Parameters
     ----------
-    contents : iterable of (name, reader)
-        The files, in the order in which their records count as input. They are taken as they are needed.
+    contents : iterable of (name, read)
+        The files, in the order in which their records count as input. They are taken when they are needed.
     parse : callable
-        Makes parts of a file's name and bytes; raises ValueError with the file's name in the message.
-    errors : {"raise", "skip"}
-        What becomes of a file that cannot be read.
+        Makes parts from a file's name and bytes; raises ValueError with the file's name in the message.
+    errors : {"raise", "skip", "drop"}
+        Whether to raise the error of a file that cannot be read, or skip the file.
     owner : str
-        The reader's name, for messages.
+        Name of the reader in messages.
     total : int, optional
         Number of files, for the progress bar.
+    user_of : callable, optional
+        Returns the user of a file from its name.
+    parse_together : callable, optional
+        Parses many small files of one user, as `user_of` returns it, at once. If it raises ValueError, the files are
+        parsed one by one.
 
     Returns
     -------
     parts : list of Part
         In the order of the files.
     skipped : list of Skipped
-        Empty unless `errors="skip"`.
+        Empty if errors are raised.
     """
-    return read_groups(([content] for content in contents), parse, errors=errors, owner=owner, total=total)
-
-
-def read_groups(
-    groups: Iterable[Sequence[Content]],
-    parse: Callable[[str, bytes], Iterable[Part]],
-    *,
-    errors: str,
-    owner: str,
-    total: int | None = None,
-    parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
-) -> tuple[list[Part], list[Skipped]]:
-    """Parse groups of files in parallel, for many small files; see `read_parts`.
-
-    A group is parsed at once by `parse_together`. When that raises ValueError, its files are parsed one by one, so
-    that the message, the count and what is left out are those of a file.
-    """
-    check_choice(errors, name="errors", owner=owner, options=("raise", "skip"))
+    raises = check_errors(errors, owner=owner) == "raise"
+    groups: Iterable[Sequence[Content]] = ([content] for content in contents)
+    if parse_together is not None and user_of is not None:
+        groups = _groups(contents, user_of)
 
     def work(group: Sequence[Content]) -> tuple[list[Part], list[Skipped], int]:
         if parse_together is not None and len(group) > 1:
             try:
                 return list(parse_together([(name, read()) for name, read in group])), [], len(group)
             except (ValueError, OSError):
-                pass  # said below, of the file that it comes from
+                pass  # the loop below finds the file
         parts: list[Part] = []
         skipped: list[Skipped] = []
         for name, read in group:
             try:
                 parts += parse(name, read())
             except (ValueError, OSError) as error:
-                if errors == "raise":
+                if raises:
                     raise
                 skipped.append(Skipped(name, str(error)))
         return parts, skipped, len(group)
 
     parts: list[Part] = []
     skipped: list[Skipped] = []
-    with (
-        ThreadPoolExecutor(os.cpu_count()) as pool,
-        Bar(desc="reading", unit=" files", total=total, delay=1, disable=None) as bar,
-    ):
-        for some, bad, files in _in_order(pool, work, groups):
-            parts += some
-            skipped += bad
+    with ThreadPoolExecutor(os.cpu_count()) as pool, progress_bar(label="reading", unit="files", total=total) as bar:
+        for read, failed, files in _in_order(pool, work, groups):
+            parts += read
+            skipped += failed
             bar.update(files)
     return parts, skipped
 
 
+def _groups(contents: Iterable[Content], user_of: Callable[[str], str]) -> Iterator[list[Content]]:
+    """Yield consecutive files of one user, at most 50 at a time."""
+    for _, files in itertools.groupby(contents, key=lambda content: user_of(content[0])):
+        while group := list(itertools.islice(files, _TOGETHER)):
+            yield group
+
+
 def _in_order(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """Work on items in the pool, a few ahead of the one whose result is due."""
+    """Yield the results in the order of the items, with a few items in work ahead."""
     waiting: deque[Future] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))
@@ -156,12 +201,11 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Itera
         yield waiting.popleft().result()
 
 
-def join(parts: Sequence[Part], *, crs: Any = "EPSG:4326", zone: Any = "UTC", names: Names | None = None) -> Traces:
-    """Make Traces of parts; the parts of a user count in the order in which they come."""
-    users = list(dict.fromkeys(part.user for part in parts))
-    number = {user: i for i, user in enumerate(users)}
+def join(parts: Sequence[Part]) -> Traces:
+    """Make Traces in EPSG:4326 and UTC; the records of a user count as input in the order of the parts."""
+    number = {user: i for i, user in enumerate(dict.fromkeys(part.user for part in parts))}
     ordered = sorted(parts, key=lambda part: number[part.user])
-    counts = np.zeros(len(users), np.int64)
+    counts = np.zeros(len(number), np.int64)
     for part in ordered:
         counts[number[part.user]] += len(part.times)
 
@@ -172,28 +216,26 @@ def join(parts: Sequence[Part], *, crs: Any = "EPSG:4326", zone: Any = "UTC", na
         column(lambda part: part.x, float),
         column(lambda part: part.y, float),
         times=column(lambda part: part.times, np.int64),
-        users=users,
+        users=list(number),
         counts=counts,
-        crs=crs,
-        zone=zone,
-        names=names,
+        crs="EPSG:4326",
+        zone="UTC",
     )
 
 
-def warn_dropped_records(parts: Sequence[Part], skipped: Sequence[Skipped], *, owner: str) -> None:
-    """Warn once of records and files that were left out: counts by reason, and where the first one stands."""
-    words = []
+def warn_dropped(dropped: Sequence[DroppedRecords], skipped: Sequence[Skipped], *, owner: str) -> None:
+    """Warn once of dropped records (counts by reason, and the place of the first) and of skipped files."""
     reasons: dict[str, list[DroppedRecords]] = {}
-    for part in parts:
-        for some in part.left_out:
-            reasons.setdefault(some.reason, []).append(some)
-    for reason, group in reasons.items():
-        count = counted(sum(some.count for some in group), "record")
-        words.append(f"{count} ({reason}; first at {group[0].first})")
+    for records in dropped:
+        reasons.setdefault(records.reason, []).append(records)
+    details = [
+        f"{counted(sum(records.count for records in group), 'record')} ({reason}; first at {group[0].first})"
+        for reason, group in reasons.items()
+    ]
     if skipped:
-        words.append(f"{counted(len(skipped), 'file')} (first: {skipped[0].reason.rstrip('.')})")
-    if words:
-        warn(f"{owner} left out " + ", ".join(words) + ".")
+        details.append(f"{counted(len(skipped), 'file')} (first: {skipped[0].reason.rstrip('.')})")
+    if details:
+        warn(f"{owner} dropped {', '.join(details)}.")
 
 
 def warn_unended(names: Sequence[str]) -> None:
@@ -203,33 +245,20 @@ def warn_unended(names: Sequence[str]) -> None:
         warn(f"No newline at end of file: the last record of {names[0]!r}{others} may be cut.")
 
 
-def check_some_read(parts: Sequence[Part], skipped: Sequence[Skipped]) -> None:
-    """Refuse to return nothing where every file was skipped."""
+def check_some_read(parts: Sequence[Any], skipped: Sequence[Skipped]) -> None:
+    """Raise ValueError if every file was skipped."""
     if skipped and not parts:
         raise ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
 
 
-def wanted_users(users: Iterable[str] | None, *, owner: str, noun: str = "users") -> set[str] | None:
-    """Return the users asked for, or None for all of them."""
-    if users is None:
-        return None
-    if isinstance(users, str) or not isinstance(users, Iterable):
-        raise TypeError(invalid("users", owner, f"a list of {noun}", users, cure="Put it into [ ]."))
-    return {check_text(user, name="users", owner=owner) for user in users}
-
-
-def check_wanted(wanted: set[str] | None, found: Iterable[str | int], *, noun: str = "user") -> None:
-    """Say how many of the users asked for are not there."""
-    missing = len(wanted - set(found)) if wanted else 0
-    if missing:
-        are = "is" if missing == 1 else "are"
-        raise FileNotFoundError(
-            f"{counted(missing, noun)} asked for with 'users' {are} not among the files, or without a record."
-        )
-
-
 def impossible(latitude: np.ndarray, longitude: np.ndarray, seconds: np.ndarray) -> dict[str, np.ndarray]:
-    """Return, by reason, where degrees and unix seconds cannot be true; missing numbers are NaN."""
+    """Return masks of invalid records, by reason.
+
+    Parameters
+    ----------
+    latitude, longitude, seconds : numpy.ndarray of shape (n,)
+        Degrees and seconds since 1970; NaN if missing.
+    """
     return {
         "latitude outside ±90°": ~(np.abs(latitude) <= 90),
         "longitude outside ±180°": ~(np.abs(longitude) <= 180),
@@ -237,35 +266,43 @@ def impossible(latitude: np.ndarray, longitude: np.ndarray, seconds: np.ndarray)
     }
 
 
-def sort_out(
+def drop_invalid(
     reasons: Mapping[str, np.ndarray], *, where: Callable[[int], str]
 ) -> tuple[np.ndarray, list[DroppedRecords]]:
-    """Return which records to keep, and what is left out; a record counts under its first reason."""
-    left_out = []
-    bad = np.zeros(len(next(iter(reasons.values()))), bool)
+    """Return a mask of the valid records, and the dropped ones; a record counts under its first reason.
+
+    Parameters
+    ----------
+    reasons : mapping of str to numpy.ndarray of bool of shape (n,)
+        Masks of invalid records.
+    where : callable
+        Returns the place of a record (from 0), for messages.
+    """
+    dropped = []
+    invalid = np.zeros(len(next(iter(reasons.values()))), bool)
     for reason, mask in reasons.items():
-        new = mask & ~bad
-        bad |= new
+        new = mask & ~invalid
+        invalid |= new
         if new.any():
-            left_out.append(DroppedRecords(reason, int(new.sum()), where(int(new.argmax()))))
-    return ~bad, left_out
+            dropped.append(DroppedRecords(reason, int(new.sum()), where(int(new.argmax()))))
+    return ~invalid, dropped
 
 
 def why_no_text(content: bytes) -> str:
-    """Return why content is no text in UTF-8: it is empty, compressed, UTF-16; or nothing where it may be."""
+    """Return why content is not UTF-8 text (empty, compressed, UTF-16); empty if it may be."""
     if not content.strip():
         return "it is empty"
     return next((reason for start, reason in _NO_TEXT.items() if content.startswith(start)), "")
 
 
 def line_of_row(content: bytes, row: int, *, skip: int = 0) -> int:
-    """Return the number (from 1) of the line that holds a row (from 0): empty lines and `skip` first ones hold none."""
+    """Return the line (from 1) of a row (from 0); the first `skip` lines and empty ones hold no row."""
     filled = (number for number, line in enumerate(io.BytesIO(content), 1) if number > skip and line.strip(b"\r\n"))
     return next(itertools.islice(filled, row, None))
 
 
 def first_bad_line(content: bytes, parse: Callable[[bytes], Any]) -> int:
-    """Return the number (from 1) of the first line that `parse`, which takes each line by itself, refuses."""
+    """Return the first line (from 1) that `parse`, which parses each line alone, rejects."""
     start, end = 0, len(content)
     while True:
         middle = content.rfind(b"\n", start, (start + end) // 2) + 1 or content.find(b"\n", start, end - 1) + 1

@@ -4,10 +4,9 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import geopandas as gpd
 import numpy as np
@@ -17,8 +16,9 @@ from pyarrow import csv
 from promesse_geo.io import batch
 from promesse_geo.io.compressed import Head, size_limit, too_large
 from promesse_geo.io.formats import Format
-from promesse_geo.io.sources import check_exists, files_inside, read_stored
+from promesse_geo.io.sources import as_paths, check_exists, files_inside, read_stored
 from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_users
 
 _NAME = re.compile(r"new_(.+)\.txt")
 _RULE = "four numbers: latitude, longitude, occupancy (0 or 1), unix seconds"
@@ -82,40 +82,42 @@ def read_cabspotting(
     >>> pg.read_cabspotting(file).user.unique().tolist()
     ['abc']
     """
-    wanted = batch.wanted_users(users, owner="read_cabspotting", noun="cabs")
-    parts, skipped = batch.read_parts(_contents(source, wanted), _parse, errors=errors, owner="read_cabspotting")
-    _check_cabs([part.user for part in parts], [_cab_of(some.name) for some in skipped], wanted)
-    batch.check_some_read(parts, skipped)
-    batch.warn_dropped_records(parts, skipped, owner="read_cabspotting")
-    traces = batch.join(parts)
-    return traces if as_traces else traces.to_frame()
+    cabs = check_users(users, owner="read_cabspotting")
+    return batch.read_dataset(
+        _contents(as_paths(source, owner="read_cabspotting"), cabs),
+        _parse,
+        users=cabs,
+        errors=errors,
+        owner="read_cabspotting",
+        as_traces=as_traces,
+        user_of=_cab_of,
+        check=_check_distinct,
+    )
 
 
-def _contents(source: Any, wanted: set[str] | None) -> Iterator[batch.Content]:
-    """Yield the name and the reader of each cab's file."""
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    for path in map(Path, paths):
+def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Content]:
+    """Yield the files of the cabs; `None` stands for all of them."""
+    for path in paths:
         check_exists(path)
         if path.is_dir():
-            yield from _in_folder(path, wanted)
-        elif _NAME.fullmatch(path.name):
-            if _is_wanted(path.name, wanted):
-                yield str(path), partial(read_stored, path)
-        else:
-            yield from _members(path, wanted)
+            yield from _in_folder(path, cabs)
+        elif not _NAME.fullmatch(path.name):
+            yield from _members(path, cabs)
+        elif _is_of(path.name, cabs):
+            yield str(path), partial(read_stored, path)
 
 
-def _in_folder(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
+def _in_folder(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     """Yield the files in a folder, at any depth, and folders that cannot be read."""
     files = sorted(files_inside(path, lambda file: _NAME.fullmatch(file.name) is not None))
     if not files:
         raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
     for file in files:
-        if not _NAME.fullmatch(file.name) or _is_wanted(file.name, wanted):
+        if not _NAME.fullmatch(file.name) or _is_of(file.name, cabs):
             yield str(file), partial(read_stored, file)
 
 
-def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
+def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     found = False
     packed, unpacked = path.stat().st_size, 0
     sizes: dict[str, int] = {}
@@ -129,7 +131,7 @@ def _members(path: Path, wanted: set[str] | None) -> Iterator[batch.Content]:
                 if unpacked > size_limit(packed):
                     yield str(path), _failing(too_large(f"The archive {str(path)!r}", packed))
                     return
-                if not member.isdir() and _is_wanted(name, wanted):
+                if not member.isdir() and _is_of(name, cabs):
                     yield f"{path}:{name}", _content_of(f"{path}:{name}", member, archive)
             _check_end(archive)
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
@@ -180,9 +182,9 @@ def _check_end(archive: tarfile.TarFile) -> None:
         pass
 
 
-def _is_wanted(name: str, wanted: set[str] | None) -> bool:
+def _is_of(name: str, cabs: set[str] | None) -> bool:
     match = _NAME.fullmatch(name)
-    return match is not None and (wanted is None or match[1] in wanted)
+    return match is not None and (cabs is None or match[1] in cabs)
 
 
 def _cab_of(name: str) -> str:
@@ -224,11 +226,8 @@ def _complaint(name: str, reason: str, *, line: int) -> str:
     return f"{name!r} is not in the format of Cabspotting: {where} {_RULE}, separated by one blank."
 
 
-def _check_cabs(cabs: list[Any], skipped: list[str], wanted: set[str] | None) -> None:
-    if not cabs and not skipped and not wanted:
-        raise ValueError("Nothing is to be read: 'source' or 'users' of read_cabspotting is an empty list.")
-    batch.check_wanted(wanted, cabs + skipped, noun="cab")
-    if len(set(cabs)) < len(cabs):
+def _check_distinct(parts: Sequence[batch.Part]) -> None:
+    if len({part.user for part in parts}) < len(parts):
         raise ValueError("Two files hold the same cab. Read the archive or the folder, not both.")
 
 

@@ -24,7 +24,7 @@ class Format:
     files : tuple of str
         Lower-case glob patterns of file names in a folder that the format claims, the most telling first.
     by_name : bool
-        Whether a name that fits is enough. Otherwise `sniff` must accept the first such file.
+        Whether a name that fits is enough. Otherwise `sniff` must accept one of the first such files.
     zipped : bool
         Whether `read` reads zip archives of such files.
     options : callable

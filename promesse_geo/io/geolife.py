@@ -1,11 +1,10 @@
 """Geolife: people in and around Beijing, 2007 to 2012 (Microsoft Research Asia)."""
 
-import itertools
 import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from promesse_geo.io.compressed import Head, size_limit, too_large
 from promesse_geo.io.formats import Format
 from promesse_geo.io.sources import check_exists, files_inside, read_stored
 from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_users, check_users_exist
 
 _NAME = r"[/\\][^./\\][^/\\]*\.plt"
 _PLACES = (  # what lies above a user's folder, and its name: any one with Trajectory in it, else one of digits
@@ -33,7 +33,6 @@ _RULE = "seven fields separated by commas: latitude, longitude, 0, altitude, day
 _WHERE = "<user>/Trajectory/<name>.plt"
 _SHORT_TIME = re.compile(rb",\d\d:\d\d:?\Z")
 _HEADER = 6  # lines
-_TOGETHER = 50  # files; a call of the parser costs as much as hundreds of lines
 _PARSE = {
     "parse_options": csv.ParseOptions(quote_char=False),
     "convert_options": csv.ConvertOptions(
@@ -107,28 +106,25 @@ def read_geolife(
     >>> read_geolife(folder.parent)["user"].tolist()
     ['000']
     """
-    wanted = batch.wanted_users(users, owner="read_geolife")
-    path = Path(os.path.abspath(source))  # the user may be the folder that we are in
+    chosen = check_users(users, owner="read_geolife")
+    path = Path(os.path.abspath(source))  # the name of the working directory may be the user
     check_exists(path)
-    is_zip = path.is_file() and path.suffix.lower() != ".plt"
+    is_zip = path.is_file() and path.suffix.lower() != _ENDING
     with _open_zip(path) if is_zip else nullcontext() as archive:
         contents = _members(path, archive) if archive else _files(path)
-        _check_places(path, contents, wanted)
-        contents = [content for content in contents if wanted is None or _user_of(content[0]) in {"", *wanted}]
-        parts, skipped = batch.read_groups(
-            _groups(contents),
+        _check_users(path, contents, chosen)
+        contents = [content for content in contents if chosen is None or _user_of(content[0]) in {"", *chosen}]
+        return batch.read_dataset(
+            contents,
             _parse,
-            parse_together=_parse_together,
+            users=chosen,
             errors=errors,
             owner="read_geolife",
+            as_traces=as_traces,
             total=len(contents),
+            user_of=_user_of,
+            parse_together=_parse_together,
         )
-    batch.check_some_read(parts, skipped)
-    found = [part.user for part in parts if len(part.times)]
-    batch.check_wanted(wanted, found + [_user_of(some.name) for some in skipped])
-    batch.warn_dropped_records(parts, skipped, owner="read_geolife")
-    traces = batch.join(parts)
-    return traces if as_traces else traces.to_frame()
 
 
 def _files(path: Path) -> list[batch.Content]:
@@ -194,23 +190,15 @@ def _user_of(name: str) -> str:
     return place[1] if place else ""
 
 
-def _check_places(path: Path, contents: Sequence[batch.Content], wanted: set[str] | None) -> None:
+def _check_users(path: Path, contents: Sequence[batch.Content], chosen: set[str] | None) -> None:
+    """Raise an error if there is no file, a chosen user does not exist or two folders are of one user."""
     if not contents:
         raise FileNotFoundError(f"{str(path)!r} holds no file of Geolife ({_WHERE}).")
-    if wanted is not None and not wanted:
-        raise ValueError("Nothing is to be read: 'users' of read_geolife is an empty list.")
     places = {place for name, _ in contents if (place := _place(name))}
     users = {user for _, user in places}
-    batch.check_wanted(wanted, users)
+    check_users_exist(chosen, users, owner="read_geolife")
     if len(users) < len(places):
         raise ValueError(f"Two folders in {str(path)!r} hold the same user. Read one of them.")
-
-
-def _groups(contents: Iterable[batch.Content]) -> Iterator[list[batch.Content]]:
-    """Yield files of one user, some at a time."""
-    for _, own in itertools.groupby(contents, key=lambda content: _user_of(content[0])):
-        while group := list(itertools.islice(own, _TOGETHER)):
-            yield group
 
 
 def _parse_together(files: Sequence[tuple[str, bytes]]) -> list[batch.Part]:
@@ -238,8 +226,8 @@ def _parse(name: str, content: bytes) -> list[batch.Part]:
     def where(row: int) -> str:
         return f"line {batch.line_of_row(content, row, skip=_HEADER):,} of {name!r}"
 
-    keep, left_out = batch.sort_out(batch.impossible(latitude, longitude, seconds), where=where)
-    return [batch.Part(_user_of(name), seconds[keep] * 1_000_000_000, longitude[keep], latitude[keep], left_out)]
+    keep, dropped = batch.drop_invalid(batch.impossible(latitude, longitude, seconds), where=where)
+    return [batch.Part(_user_of(name), seconds[keep] * 1_000_000_000, longitude[keep], latitude[keep], dropped)]
 
 
 def _body(name: str, content: bytes) -> bytes:

@@ -14,10 +14,21 @@ from pyarrow import csv
 from promesse_geo.io import batch
 from promesse_geo.io.compressed import Head
 from promesse_geo.io.formats import Format
-from promesse_geo.io.mdc_files import GPS, HEADER, fields, find_tables, is_records, is_table
-from promesse_geo.messages import counted, listed
+from promesse_geo.io.sources import as_paths, check_exists, files_inside
+from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_users
 
+_HEADER = (
+    *("userid", "time", "tz", "gps_time", "altitude", "longitude", "latitude", "speed", "heading"),
+    *("horizontal_accuracy", "horizontal_dop", "vertical_accuracy", "vertical_dop", "speed_accuracy"),
+    *("heading_accuracy", "time_since_gps_boot"),
+)
+_GPS = (
+    *("db_key", "time", "longitude", "latitude", "altitude", "speed", "speed_accuracy", "horizontal_dop"),
+    *("horizontal_accuracy", "vertical_dop", "vertical_accuracy", "time_since_gps_boot"),
+)
+_ENDINGS = (".csv", ".tsv", ".txt")
 _RECORDS = ("db_key", "userid", "time", "tz", "type")
 _TYPES = {
     "db_key": pa.int64(),
@@ -90,32 +101,95 @@ def read_mdc(
     >>> read_mdc(file)["user"].tolist()
     ['017']
     """
-    wanted = batch.wanted_users(users, owner="read_mdc")
-    files, records = find_tables([source] if isinstance(source, (str, os.PathLike)) else list(source))
-    if not files or (wanted is not None and not wanted):
-        raise ValueError("Nothing is to be read: 'source' or 'users' of read_mdc is an empty list.")
-    parse = partial(_parse, records=records, wanted=wanted)
-    contents = [(str(file), file.read_bytes) for file in files]
-    parts, skipped = batch.read_parts(contents, parse, errors=errors, owner="read_mdc", total=len(contents))
-    batch.check_some_read(parts, skipped)
-    batch.check_wanted(wanted, [part.user for part in parts if len(part.times)])
-    batch.warn_dropped_records(parts, skipped, owner="read_mdc")
-    unread = {file.name for file in skipped}
-    batch.warn_unended([str(file) for file in files if str(file) not in unread and not _is_ended(file)])
-    traces = batch.join(parts)
-    return traces if as_traces else traces.to_frame()
+    chosen = check_users(users, owner="read_mdc")
+    files, records = _find_tables(as_paths(source, owner="read_mdc"))
+    return batch.read_dataset(
+        [(str(file), file.read_bytes) for file in files],
+        partial(_parse, records=records, chosen=chosen),
+        users=chosen,
+        errors=errors,
+        owner="read_mdc",
+        as_traces=as_traces,
+        total=len(files),
+    )
 
 
-def _parse(name: str, content: bytes, *, records: Sequence[Path], wanted: set[str] | None) -> list[batch.Part]:
+def _find_tables(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the files with places, and the tables of records among the paths."""
+    found: list[Path] = []
+    for path in paths:
+        check_exists(path)
+        found += _in_folder(path) if path.is_dir() else [path]
+    twice = len(found) - len({path.resolve() for path in found})
+    if twice:
+        raise ValueError(f"{counted(twice, 'file')} would be read twice: the paths in 'source' overlap.")
+    inside = {file.resolve() for path in paths for file in files_inside(path, _is_gps) if file.is_file()}
+    below = len(inside - {path.resolve() for path in found})
+    if below:
+        warn(f"Not read: {counted(below, 'GPS file')} in folders below those in 'source'. Name these, too.")
+    records = [path for path in found if _is_records(path)]
+    files = [path for path in found if path not in records]
+    if records and not files:
+        raise FileNotFoundError(f"{str(records[0])!r} holds no places: they stand in gps.csv.")
+    return files, records
+
+
+def _is_table(file: Path) -> bool:
+    """Whether a file's name is one of a table, and not hidden."""
+    return file.name.lower().endswith(_ENDINGS) and not file.name.startswith(".")
+
+
+def _is_gps(file: Path) -> bool:
+    return "gps" in file.name.lower() and _is_table(file)
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """Return the files named after GPS, or else all that are no tables of records, or else these."""
+    files = sorted(file for file in folder.iterdir() if _is_table(file))
+    named = [file for file in files if _is_gps(file)]
+    others = [file for file in files if not _is_records(file)]
+    if not files:
+        raise FileNotFoundError(f"The folder {str(folder)!r} holds no file of MDC (gps.csv, or others, .csv too).")
+    _check_layouts(folder, others if len(others) < len(files) else [])
+    return named or others or files
+
+
+def _check_layouts(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse files of the challenge beside the tables of the campaign, which may hold the same records."""
+    firsts = {}
+    for file in files:
+        if file.is_file() and os.access(file, os.R_OK):  # else it is told when it is read
+            with file.open("rb") as lines:
+                firsts[file.name] = _fields(lines.readline(1 << 16))
+    challenge = [name for name, first in firsts.items() if not set(first).isdisjoint(_HEADER)]
+    campaign = [name for name, first in firsts.items() if len(first) == len(_GPS) and name not in challenge]
+    if challenge and campaign:
+        raise ValueError(
+            f"The folder {str(folder)!r} holds both layouts of MDC, which may hold the same records: with a header "
+            f"({challenge[0]!r}) and, beside a table of records, without one ({campaign[0]!r}). Name the files to read."
+        )
+
+
+def _fields(line: bytes) -> tuple[str, ...]:
+    """Return the fields of a line, between tabs."""
+    return tuple(line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").rstrip("\r\n").split("\t"))
+
+
+def _is_records(path: Path) -> bool:
+    """Whether a file's name is that of a table of records, which tells the users."""
+    return "record" in path.name.lower() and "gps" not in path.name.lower()
+
+
+def _parse(name: str, content: bytes, *, records: Sequence[Path], chosen: set[str] | None) -> list[batch.Part]:
     """Make the parts of one file, one a user."""
     content = content.removeprefix(b"\xef\xbb\xbf")
-    header = fields(content[: content.find(b"\n")] if b"\n" in content else content)
-    has_header = not set(header).isdisjoint(HEADER)
+    header = _fields(content[: content.find(b"\n")] if b"\n" in content else content)
+    has_header = not set(header).isdisjoint(_HEADER)
     if has_header:
         table = _read_challenge(name, content, header=header)
         codes, users = _as_codes(table.column("userid"))
     else:
-        table = _read(name, content, columns=GPS, take=GPS[:4])
+        table = _read(name, content, columns=_GPS, take=_GPS[:4])
         codes, users = _look_up(table.column("db_key"), records or _records_beside(name))
     if (codes == -1).all():
         raise ValueError(_complaint(name, f"none of its {counted(len(codes), 'record')} has a user"))
@@ -124,14 +198,8 @@ def _parse(name: str, content: bytes, *, records: Sequence[Path], wanted: set[st
     def where(row: int) -> str:
         return f"line {batch.line_of_row(content, row, skip=int(has_header)):,} of {name!r}"
 
-    return _split(rows, wanted=wanted, where=where)
-
-
-def _is_ended(path: Path) -> bool:
-    """Whether the last line of a file, if any, has an end."""
-    with path.open("rb") as file:
-        file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
-        return file.read() in (b"", b"\n", b"\r")
+    unended = "" if content.endswith((b"\n", b"\r")) else name
+    return _split(rows, chosen=chosen, where=where, unended=unended)
 
 
 def _complaint(name: str, reason: str) -> str:
@@ -184,7 +252,7 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 def _records_beside(name: str) -> list[Path]:
     folder = Path(name).parent
     usual = folder / "records.csv"
-    others = [file for file in sorted(folder.iterdir()) if is_records(file) and is_table(file)]
+    others = [file for file in sorted(folder.iterdir()) if _is_records(file) and _is_table(file)]
     if not usual.exists() and not others:
         raise ValueError(_complaint(name, "it has no header, and there is no records.csv beside it to tell the users"))
     return [usual] if usual.exists() else others
@@ -223,31 +291,31 @@ def _blocks(paths: Sequence[Path]) -> Iterator[tuple[Path, bytes, int]]:
             yield path, rest, lines
 
 
-def _split(rows: _Rows, *, wanted: set[str] | None, where: Callable[[int], str]) -> list[batch.Part]:
-    """Make a part of each user; what is left out is said with the first one."""
-    chosen = np.array([*(wanted is None or user in wanted for user in rows.users), wanted is None])[rows.codes]
+def _split(rows: _Rows, *, chosen: set[str] | None, where: Callable[[int], str], unended: str) -> list[batch.Part]:
+    """Return a part for each user; the first one has the dropped records."""
+    chosen = np.array([*(chosen is None or user in chosen for user in rows.users), chosen is None])[rows.codes]
     reasons = {
         "no user": rows.codes == -1,
         "no time, longitude or latitude": (rows.seconds == 0) | np.isnan(rows.longitude) | np.isnan(rows.latitude),
         **batch.impossible(rows.latitude, rows.longitude, rows.seconds),
     }
-    keep, left_out = batch.sort_out({reason: mask & chosen for reason, mask in reasons.items()}, where=where)
+    keep, dropped = batch.drop_invalid({reason: mask & chosen for reason, mask in reasons.items()}, where=where)
     kept = np.flatnonzero(keep & chosen)
     kept = kept[np.argsort(rows.codes[kept], kind="stable")]
     times, x, y = rows.seconds[kept] * 1_000_000_000, rows.longitude[kept], rows.latitude[kept]
     parts = []
     for number in np.unique(rows.codes[chosen & (rows.codes != -1)]):
         start, end = np.searchsorted(rows.codes[kept], [number, number + 1])
-        parts.append(batch.Part(rows.users[number], times[start:end], x[start:end], y[start:end], left_out))
-        left_out = []
+        parts.append(batch.Part(rows.users[number], times[start:end], x[start:end], y[start:end], dropped, unended))
+        dropped = []
     return parts
 
 
 def _is_mdc(head: Head, name: str) -> bool:
     """Return whether the first line names the columns of the challenge, or a line looks like one of gps.csv."""
-    lines = [fields(line) for line in head.content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
+    lines = [_fields(line) for line in head.content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
     return {"userid", "time", "longitude", "latitude"} <= set(lines[0]) or any(
-        len(line) == len(GPS) and line[0].isdigit() and line[1].isdigit() for line in lines
+        len(line) == len(_GPS) and line[0].isdigit() and line[1].isdigit() for line in lines
     )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ FORMATS = {
 READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in format.options(NO_HEAD)), "crs"]))
 """Names of the options of all readers."""
 
+_SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
 
@@ -130,21 +131,18 @@ def _format_of_folder(folder: Path) -> str:
     for format in FORMATS.values():
         if claimed := _claimed(format, files):
             found.append(format.name)
-            files = [file for file in files if file not in claimed]
+            files = sorted(set(files) - set(claimed))
     if len(found) == 1:
         return found[0]
     what = f"files of several formats ({', '.join(found)})" if found else "no file in a known format"
     raise ValueError(f"The folder {str(folder)!r} holds {what}. {_CURE}")
 
 
-def _claimed(format: Format, files: list[Path]) -> set[Path]:
-    """Return the files that a format claims by their names, and by the content of the first if names are not enough."""
+def _claimed(format: Format, files: Sequence[Path]) -> list[Path]:
+    """Return the files that a format claims by name; none if it needs to recognize one of the first and does not."""
     claimed = format.claim(files)
-    if claimed and not format.by_name:
-        first = claimed[0]
-        if not (first.is_file() and format.sniff(read_head(first), first.name)):
-            return set()
-    return set(claimed)
+    first = [] if format.by_name else [file for file in claimed[:_SNIFFED] if file.is_file()]
+    return claimed if format.by_name or any(format.sniff(read_head(file), file.name) for file in first) else []
 
 
 def _format_of_zip(path: Path) -> str:

@@ -36,14 +36,24 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     FileNotFoundError, ValueError
         If a path is not there, a folder or a pattern gives nothing, or a file is given twice.
     """
-    several = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    if not several:
-        raise ValueError(f"Nothing is to be read: 'source' of {owner} is an empty list.")
-    files = [file for one in several for file in _files_of(os.fspath(one), endings)]
+    files = [file for path in as_paths(source, owner=owner) for file in _files_of(os.fspath(path), endings)]
+    check_distinct(files)
+    return sorted(files)
+
+
+def as_paths(source: Source, *, owner: str) -> list[Path]:
+    """Return the paths of a source; raise ValueError if there is none."""
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if not paths:
+        raise ValueError(f"The 'source' parameter of {owner} must be a path or a list of paths. Got an empty list.")
+    return [Path(path) for path in paths]
+
+
+def check_distinct(files: Sequence[Path]) -> None:
+    """Raise ValueError if a file is given twice."""
     twice = len(files) - len({file.resolve() for file in files})
     if twice:
         raise ValueError(f"{counted(twice, 'file')} would be read twice: the paths in 'source' overlap.")
-    return sorted(files)
 
 
 def _files_of(path: str, endings: Sequence[str]) -> list[Path]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pandas.api.types import union_categoricals
 from pyproj import CRS
 
-from promesse_geo.io.batch import Bar, DroppedRecords, Part, Skipped, warn_dropped_records, warn_unended
+from promesse_geo.io.batch import DroppedRecords, Skipped, check_some_read, warn_dropped, warn_unended
 from promesse_geo.io.compressed import COMPRESSIONS, NO_HEAD, Head, read_head
 from promesse_geo.io.formats import Format
 from promesse_geo.io.geo_table import read_parquet_table
@@ -25,12 +25,13 @@ from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.io.sources import Source, check_is_file, find_files, name_users
 from promesse_geo.io.table_columns import BY_NAME, Columns, Wanted, as_integers
 from promesse_geo.io.text_table import read_text_table
-from promesse_geo.messages import counted, invalid, warn
+from promesse_geo.messages import counted, warn
+from promesse_geo.progress import progress_bar
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
 from promesse_geo.traces.space import choose_space
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_choice
+from promesse_geo.validation import check_errors, check_users, check_users_exist
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
 _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, Wanted], Columns], str]] = {
@@ -161,41 +162,22 @@ def read_table(
     >>> list(pg.read_table(file, user="driver").columns)
     ['driver', 'time', 'geometry']
     """
-    check_choice(errors, name="errors", owner="read_table", options=("raise", "skip"))
-    chosen = _wanted_users(users)
+    errors = check_errors(errors, owner="read_table")
+    chosen = check_users(users, owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat})
-    wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "skip")
+    wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop")
     paths = find_files(source, endings=ENDINGS, owner="read_table")
     by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if chosen is not None and by_name:
-        _check_found(chosen, by_name.values())
+        check_users_exist(chosen, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in chosen]
     files, skipped = _read_all(paths, lambda path: _read(path, wanted, user=by_name.get(path)), errors=errors)
     _raise_or_warn(files, skipped, errors=errors)
     traces = _join(files)
     if chosen is not None:
-        _check_found(chosen, traces.users)
+        check_users_exist(chosen, traces.users, owner="read_table")
         traces = traces.select(np.repeat([str(key) in chosen for key in traces.users], traces.counts))
     return traces if as_traces else traces.to_frame()
-
-
-def _wanted_users(users: Iterable[Any] | None) -> set[str] | None:
-    """The keys asked for as text, or None for all: keys that differ only by type never stand in one data set."""
-    if users is None:
-        return None
-    if isinstance(users, str) or not isinstance(users, Iterable):
-        raise TypeError(invalid("users", "read_table", "a list of users", users, cure="Put it into [ ]."))
-    keys = {str(user) for user in users}
-    if not keys:
-        raise ValueError("Nothing is to be read: 'users' of read_table is an empty list.")
-    return keys
-
-
-def _check_found(wanted: set[str], found: Iterable[Any]) -> None:
-    missing = len(wanted - {str(user) for user in found})
-    if missing:
-        are = "is" if missing == 1 else "are"
-        raise ValueError(f"{counted(missing, 'user')} asked for with 'users' {are} not in the data.")
 
 
 def _read_all(
@@ -213,11 +195,10 @@ def _read_all(
 
     with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
-        done = list(Bar(pool.map(work, paths), desc="reading", unit=" files", total=len(paths), delay=1, disable=None))
+        done = list(progress_bar(pool.map(work, paths), label="reading", unit="files", total=len(paths)))
     files = [one for one in done if isinstance(one, _File)]
     skipped = [one for one in done if isinstance(one, Skipped)]
-    if not files:
-        raise ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+    check_some_read(files, skipped)
     return files, skipped
 
 
@@ -274,9 +255,8 @@ def _raise_or_warn(files: Sequence[_File], skipped: Sequence[Skipped], *, errors
             f"{prefix}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
             "Fix them, or drop them with errors='skip' (--skip)."
         )
-    nothing = np.empty(0)
     dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
-    warn_dropped_records([Part("", nothing, nothing, nothing, dropped)], skipped, owner="read_table")
+    warn_dropped(dropped, skipped, owner="read_table")
     records.warn_dropped_columns(records.DroppedColumns((), any(file.columns.has_z for file in files)))
     notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
     if notes:

@@ -1,7 +1,6 @@
 """Maps of original and protected data. They return folium objects, and never show or save them."""
 
 import re
-from collections.abc import Iterable
 from datetime import date
 from typing import Any, Literal, TypeAlias
 
@@ -25,7 +24,7 @@ from promesse_geo.plot.pages import Call, FeatureGroup, Figure, LayerControl, Ma
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import align
 from promesse_geo.traces.traces import Traces, as_traces
-from promesse_geo.validation import check_flag, check_integer
+from promesse_geo.validation import check_flag, check_integer, check_users, check_users_exist
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
 
@@ -204,8 +203,9 @@ def _choose(
     after = None if protected is None else pair_by_user(before, as_traces(protected, user=user, time=time)).protected
     numbers = {str(user): number for number, user in enumerate(before.users.tolist())}
     both = [before, *([] if after is None else [after])]
-    if users is not None:
-        chosen = _check_users(users, numbers, owner=owner)
+    chosen = check_users(users, owner=owner)
+    if chosen is not None:
+        check_users_exist(chosen, numbers, owner=owner)
         both = [_of_users(traces, chosen) for traces in both]
     if period is not None:
         windows = _windows(period, before, owner=owner)
@@ -213,20 +213,8 @@ def _choose(
     return both[0], None if after is None else both[1], numbers
 
 
-def _check_users(users: Any, numbers: dict[str, int], *, owner: str) -> list[str]:
-    """Return users as text; raise if some are not in the original data."""
-    if isinstance(users, str) or not isinstance(users, Iterable):
-        users = [users]
-    chosen = {str(user) for user in users}
-    missing = len(chosen - set(numbers))
-    if missing:
-        count = f"{missing:,} of {counted(len(chosen), 'user')}"
-        raise ValueError(f"The 'users' parameter of {owner}: {count} not found in the original data.")
-    return list(chosen)
-
-
-def _of_users(traces: Traces, users: list[str]) -> Traces:
-    kept = np.isin([str(user) for user in traces.users.tolist()], users)
+def _of_users(traces: Traces, users: set[str]) -> Traces:
+    kept = [str(user) in users for user in traces.users.tolist()]
     return traces.select(np.repeat(kept, traces.counts))
 
 

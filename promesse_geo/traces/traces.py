@@ -13,7 +13,7 @@ from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Name, Names, TimeFormat, make_points
 from promesse_geo.traces.records import DroppedColumns, Records, as_offsets, warn_dropped_columns
 from promesse_geo.traces.space import Space
-from promesse_geo.validation import check_choice, check_zone
+from promesse_geo.validation import check_errors, check_zone
 
 _ARRAYS = ("points", "times", "offsets", "positions")
 
@@ -158,9 +158,9 @@ class Traces:
         >>> pg.Traces.from_frame(pg.make_city(users=2, days=2)).space.name
         'sphere'
         """
-        check_choice(errors, name="errors", owner="Traces.from_frame", options=("raise", "skip", "drop"))
+        drop = check_errors(errors, owner="Traces.from_frame") == "drop"
         records = Records.from_frame(frame, user=user, time=time)
-        traces = cls.from_records(records, space=space, drop=errors != "raise")
+        traces = cls.from_records(records, space=space, drop=drop)
         warn_dropped_columns(records.dropped)
         return traces
 

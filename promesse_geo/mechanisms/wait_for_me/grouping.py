@@ -6,20 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
 from promesse_geo import threads
 from promesse_geo.kernels import alignment, neighbours
+from promesse_geo.progress import progress_bar
 
 _TOTAL = 2**31 - 1  # totals up to here are kept in 32 bits
 _SHARE = 4  # the distances may take a quarter of the memory
 _BLOCKS = 200  # shares of the rows of a large matrix: each is one step of the progress bar
-
-
-class Bar(tqdm):
-    """A progress bar without the thread that watches bars: it would outlive the work, and be lost in a fork."""
-
-    monitor_interval = 0
 
 
 @dataclass(frozen=True)
@@ -86,8 +80,7 @@ class Tracks:
 
         work = self.counts[members] * len(members) // 16
         shares = np.unique(threads.fair(work, most=_BLOCKS))
-        hidden = None if bar else True  # the bar of chunks is there already; turns are taken so that Ctrl-C ends them
-        with Bar(desc="aligning", unit=" traces", total=len(shares) - 1, delay=1, disable=hidden) as progress:
+        with progress_bar(label="aligning", unit="traces", total=len(shares) - 1, hidden=not bar) as progress:
             threads.take_turns(fill, shares, told=progress.update)
         return out
 

@@ -13,10 +13,11 @@ import numpy as np
 from promesse_geo import threads
 from promesse_geo.kernels import alignment
 from promesse_geo.mechanisms.base import Mechanism
-from promesse_geo.mechanisms.wait_for_me.grouping import Bar, Clustering, Groups, Tracks, chunks, room
+from promesse_geo.mechanisms.wait_for_me.grouping import Clustering, Groups, Tracks, chunks, room
 from promesse_geo.mechanisms.wait_for_me.program import as_the_program_reads, c_rand, seed_of_c
 from promesse_geo.mechanisms.wait_for_me.publication import WaitForMeReport, publish
 from promesse_geo.messages import invalid
+from promesse_geo.progress import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import LocalPlane
 from promesse_geo.traces.traces import Data, Traces, map_traces
@@ -256,7 +257,7 @@ class WaitForMe(Mechanism):
         draws = self._draws()
         groups = []
         several = len(parts) > 1
-        progress = Bar(parts, desc="grouping", unit=" chunks", delay=1, disable=None if several else True)
+        progress = progress_bar(parts, label="grouping", unit="chunks", hidden=not several)
         for number, members in enumerate(progress):
             clustering = Clustering(
                 tracks,
