@@ -96,7 +96,7 @@ def test_the_removed_ends_are_marked_and_explained():
     assert len({line.get_markersize() for line in marks.values()}) == 2
     (legend,) = right.figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        "record (darker: many in one place)",
+        "record (opaque: many in one place)",
         "published point",
         "first point, removed",
         "last point, removed",

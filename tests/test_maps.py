@@ -600,6 +600,11 @@ def test_parameters_are_checked(city, safe):
                 draw(city, safe, tiles=tiles)
 
 
+def test_a_pair_needs_protected_data(city):
+    with pytest.raises(TypeError, match="'protected' parameter of map_pair"):
+        pg.draw_map_pair(city, None)
+
+
 def test_nothing_is_changed(city, safe):
     frame = city.copy(deep=True)
     city.promesse.map(safe)

@@ -24,6 +24,7 @@ from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
+Protected: TypeAlias = Data | Mapping[str, Data]
 
 _STYLES = ("-", "--", "-.", ":")
 _SHOWN = 0.99  # share of the widest distribution of errors that is drawn: the rest would compress all others
@@ -168,7 +169,7 @@ def _draw_overview(
     """Draw the records, the samples, and the samples without both ends."""
     left, middle, right = panels
     published = samples[1:-1]
-    label = "record (darker: many in one place)"
+    label = "record (opaque: many in one place)"
     _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=title, label=label)
     _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
     title = f"Ends removed: {len(published):,} points published"
@@ -213,12 +214,7 @@ def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray
 
 
 def spatial_error(
-    original: Data,
-    protected: Data | Mapping[str, Data],
-    *,
-    ax: Axes | None = None,
-    user: Name = ...,
-    time: Name = ...,
+    original: Data, protected: Protected, *, ax: Axes | None = None, user: Name = ..., time: Name = ...
 ) -> Axes:
     """Draw the distribution of the distances from protected records to the original path of their user.
 
@@ -272,14 +268,7 @@ def spatial_error(
     return axes
 
 
-def speeds(
-    original: Data,
-    protected: Data | Mapping[str, Data],
-    *,
-    ax: Axes | None = None,
-    user: Name = ...,
-    time: Name = ...,
-) -> Axes:
+def speeds(original: Data, protected: Protected, *, ax: Axes | None = None, user: Name = ..., time: Name = ...) -> Axes:
     """Draw the distributions of the speed between consecutive records, original and protected.
 
     Parameters
@@ -318,12 +307,7 @@ def speeds(
 
 
 def intervals(
-    original: Data,
-    protected: Data | Mapping[str, Data],
-    *,
-    ax: Axes | None = None,
-    user: Name = ...,
-    time: Name = ...,
+    original: Data, protected: Protected, *, ax: Axes | None = None, user: Name = ..., time: Name = ...
 ) -> Axes:
     """Draw the distributions of the time between consecutive records, original and protected.
 
@@ -360,7 +344,7 @@ def intervals(
 
 def space_time(
     original: Data,
-    protected: Data | Mapping[str, Data],
+    protected: Protected,
     *,
     trace: int | None = None,
     ax: Axes | None = None,
@@ -446,7 +430,7 @@ def _title(traces: Traces, trace: int) -> str:
     return number if traces.names.user is None else f"{number}: {shortened(traces.users[trace])}"
 
 
-def _named(protected: Data | Mapping[str, Data], *, owner: str, original: bool = False) -> Mapping[str, Data]:
+def _named(protected: Protected, *, owner: str, original: bool = False) -> Mapping[str, Data]:
     """Return protected data by name; with `original`, the figure draws the original data as well, under that name."""
     if isinstance(protected, (gpd.GeoDataFrame, Traces)):
         return {"protected": protected}
@@ -460,9 +444,7 @@ def _named(protected: Data | Mapping[str, Data], *, owner: str, original: bool =
     return protected
 
 
-def _all_versions(
-    original: Data, protected: Data | Mapping[str, Data], *, user: Name, time: Name, owner: str
-) -> dict[str, Traces]:
+def _all_versions(original: Data, protected: Protected, *, user: Name, time: Name, owner: str) -> dict[str, Traces]:
     data = {"original": original, **_named(protected, owner=owner, original=True)}
     return {name: as_traces(each, user=user, time=time) for name, each in data.items()}
 

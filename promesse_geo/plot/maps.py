@@ -2,7 +2,7 @@
 
 import re
 from datetime import date
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import geopandas as gpd
 import numpy as np
@@ -105,21 +105,17 @@ def draw_map(
     >>> type(pg.draw_map(city, city.promesse.smooth(200))).__name__
     'Map'
     """
-    _check_parameters(points, attack, offline, owner="map")
     slider = check_flag(slider, name="slider", owner="map")
-    before, after, numbers = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map")
+    data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map")
+    content = _content(*data, period=period, attack=attack, points=points, owner="map")
     if slider:
-        _check_few(before, after)
-    projection = Projection.of(before, after, numbers, most=points)
-    records = _record_layers(before, after, projection, most=points)
-    layers = records + _poi_layers(before, after, projection, attack)
-    corners, far = bounds_of(layers)
-    base = new_map(tiles=tiles, offline=offline, flat=projection.flat, owner="map")
-    times = _slider_remarks(before, after, records) if slider else _time_remarks(before)
-    remarks = [*_remarks(records, points, period, far=far, flat=projection.flat), *times, _WARNING]
-    groups = _add_layers(base, layers, corners, remarks)
+        _check_few(content)
+    base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map")
+    times = _slider_remarks(content) if slider else _time_remarks(content)
+    remarks = [*content.remarks, *times, _WARNING]
+    groups = _add_layers(base, content.records + content.pois, content.corners, remarks)
     if slider:
-        Call("slider", [base, groups[: len(records)]], map_zone(before)).add_to(base)
+        Call("slider", [base, groups[: len(content.records)]], content.zone).add_to(base)
     return base
 
 
@@ -160,37 +156,58 @@ def draw_map_pair(
     >>> type(pg.draw_map_pair(city, city.promesse.smooth(200))).__name__
     'Figure'
     """
-    _check_parameters(points, attack, offline, owner="map_pair")
-    before, after, numbers = _choose(
-        original, protected, users=users, period=period, user=user, time=time, owner="map_pair"
-    )
-    projection = Projection.of(before, after, numbers, most=points)
-    records = _record_layers(before, after, projection, most=points)
-    pois = _poi_layers(before, after, projection, attack)
-    corners, far = bounds_of(records + pois)
-    remarks = _remarks(records, points, period, far=far, flat=projection.flat)
+    if protected is None:
+        raise TypeError(invalid("protected", "map_pair", "a GeoDataFrame or Traces", protected))
+    data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map_pair")
+    content = _content(*data, period=period, attack=attack, points=points, owner="map_pair")
     figure = Figure()
     maps: list[Map] = []
-    for number, layers in enumerate(([records[0], *pois[:1]], [*records[1:], *pois[1:]])):
-        half = new_map(tiles=tiles, offline=offline, flat=projection.flat, owner="map_pair", figure=figure, half=number)
-        _add_layers(half, layers, corners, [*remarks, *([] if number else [*_time_remarks(before), _WARNING])])
-        maps.append(half)
+    remarks = [*content.remarks, *_time_remarks(content), _WARNING]
+    for half, layers in enumerate((content.records[:1] + content.pois[:1], content.records[1:] + content.pois[1:])):
+        flat = content.projection.flat
+        maps.append(new_map(tiles=tiles, offline=offline, flat=flat, owner="map_pair", figure=figure, half=half))
+        _add_layers(maps[half], layers, content.corners, content.remarks if half else remarks)
     Call("together", maps).add_to(figure)
     return figure
 
 
-def _check_parameters(points: Any, attack: Any, offline: Any, *, owner: str) -> None:
+class _Content(NamedTuple):
+    """What a map shows; `zone` is the name of the time zone."""
+
+    projection: Projection
+    records: list[Layer]
+    pois: list[Layer]
+    corners: np.ndarray | None
+    remarks: list[str]
+    zone: str
+    traces: int
+
+
+def _content(
+    before: Traces, after: Traces | None, numbers: dict[str, int], *, period: Any, attack: Any, points: Any, owner: str
+) -> _Content:
+    """Return the layers and the remarks of a map."""
     if attack is not None and not isinstance(attack, PoiRetrieval):
         raise TypeError(invalid("attack", owner, "None or an attack such as pg.PoiRetrieval()", attack))
-    check_integer(points, name="points", owner=owner, low=2)
-    check_flag(offline, name="offline", owner=owner)
+    most = check_integer(points, name="points", owner=owner, low=2)
+    projection = Projection.of(before, after, numbers, most=most)
+    versions = {"Original": before} if after is None else {"Original": before, "Protected": after}
+    records = [record_layer(traces, projection, most=most, kind=kind) for kind, traces in versions.items()]
+    if attack is None:
+        pois = []
+    elif after is None:
+        pois = [original_poi_layer(before, attack.index(before).content, projection)]
+    else:
+        pois = poi_layers(align(before, after), projection, attack=attack)
+    corners, far = bounds_of(records + pois)
+    remarks = _remarks(records, most, period, far=far, flat=projection.flat)
+    return _Content(projection, records, pois, corners, remarks, map_zone(before), max(map(len, versions.values())))
 
 
-def _check_few(before: Traces, after: Traces | None) -> None:
-    most = max(len(before), 0 if after is None else len(after))
-    if most > MOST_TRACES:
+def _check_few(content: _Content) -> None:
+    if content.traces > MOST_TRACES:
         raise ValueError(
-            f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {most:,}. "
+            f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {content.traces:,}. "
             "Choose some with users=[…]."
         )
 
@@ -269,21 +286,6 @@ def _nanoseconds(time: pd.Timestamp, traces: Traces, *, second: bool = False, ba
     return int(time.as_unit("ns").value)
 
 
-def _record_layers(before: Traces, after: Traces | None, projection: Projection, *, most: int) -> list[Layer]:
-    both = (("Original", before), ("Protected", after))
-    return [record_layer(traces, projection, most=most, kind=kind) for kind, traces in both if traces is not None]
-
-
-def _poi_layers(
-    before: Traces, after: Traces | None, projection: Projection, attack: PoiRetrieval | None
-) -> list[Layer]:
-    if attack is None:
-        return []
-    if after is None:
-        return [original_poi_layer(before, attack.index(before).content, projection)]
-    return poi_layers(align(before, after), projection, attack=attack)
-
-
 def _remarks(records: list[Layer], points: int, period: Any, *, far: bool, flat: bool) -> list[str]:
     """Return what a reader must know of the drawn records."""
     remarks = []
@@ -305,19 +307,17 @@ def _all_drawn(records: list[Layer]) -> bool:
     return all(layer.data["lines"] for layer in records)
 
 
-def _time_remarks(traces: Traces) -> list[str]:
-    zone = map_zone(traces)
-    return [f"Times are in {zone}."] if zone and traces.records else []
+def _time_remarks(content: _Content) -> list[str]:
+    return [f"Times are in {content.zone}."] if content.zone and len(content.records[0].places) else []
 
 
-def _slider_remarks(before: Traces, after: Traces | None, records: list[Layer]) -> list[str]:
+def _slider_remarks(content: _Content) -> list[str]:
     """Explain the dots that the slider moves, if there are any."""
-    if not any(len(layer.places) for layer in records):
+    if not any(len(layer.places) for layer in content.records):
         return []
-    zone = map_zone(before)
-    dots = f"Large dots: users at this time{f' ({zone})' if zone else ''}"
-    remarks = [f"{dots}." if after is None else f"{dots}; dashes connect original and protected."]
-    if not _all_drawn(records):
+    dots = f"Large dots: users at this time{f' ({content.zone})' if content.zone else ''}"
+    remarks = [f"{dots}." if len(content.records) == 1 else f"{dots}; dashes connect original and protected."]
+    if not _all_drawn(content.records):
         remarks.append("Dots move in straight lines between drawn records.")
     return remarks
 

@@ -14,6 +14,7 @@ from folium import FeatureGroup, LayerControl, Map, TileLayer
 from folium.template import Template
 
 from promesse_geo.messages import invalid
+from promesse_geo.validation import check_flag
 
 __all__ = ["Assets", "Call", "FeatureGroup", "Figure", "LayerControl", "Map", "literal", "new_map"]
 
@@ -115,7 +116,7 @@ def new_map(
         rule = "the name of a background in folium such as 'OpenStreetMap', a folium.TileLayer or a TileProvider"
         kind = ValueError if isinstance(tiles, str) else TypeError
         raise kind(invalid("tiles", owner, rule, tiles)) from None
-    if offline:
+    if check_flag(offline, name="offline", owner=owner):
         base.default_js, base.default_css = [], []
     page = figure or Figure()
     page.add_child(base)
