@@ -470,7 +470,7 @@ def test_a_mechanism_may_have_slots(city):
 
 
 def test_one_record_leaves_the_figures_of_other_metrics(city):
-    with pytest.warns(UserWarning, match=r"nobody is identified"):
+    with pytest.warns(UserWarning, match=r"no user is identified"):
         table = pg.evaluate(
             {"c": city.iloc[:1]}, [GeoIndistinguishability(0.01)], [Compression(), pg.Reidentification()]
         )

@@ -21,7 +21,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from promesse_geo import threads
 from promesse_geo.io.output import check_place, renamed_when_whole
 from promesse_geo.messages import invalid, listed
-from promesse_geo.metrics.base import in_words
+from promesse_geo.metrics.base import name_in_words
 from promesse_geo.traces.traces import Traces
 
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
@@ -183,7 +183,7 @@ def _with_new_columns(table: pd.DataFrame) -> pd.DataFrame:
         mechanism_name=names["mechanism"],
         parameters=table["mechanism"].map(_parameters_of),
         metric_name=names["metric"],
-        label=names["metric"].map(in_words),
+        label=names["metric"].map(name_in_words),
     )
 
 

@@ -1,4 +1,4 @@
-"""Metrics: one file each."""
+"""Metrics of privacy (attacks) and of utility."""
 
 from promesse_geo.metrics.attacks.adaptive_poi_retrieval import AdaptivePoiRetrieval
 from promesse_geo.metrics.attacks.poi_retrieval import PoiRetrieval, match_pois

@@ -82,7 +82,7 @@ class Metric(ABC):
         """Set the default label of a new metric."""
         super().__init_subclass__()
         if "label" not in vars(cls):
-            cls.label = in_words(cls.__name__)
+            cls.label = name_in_words(cls.__name__)
 
     def measure(
         self,
@@ -243,19 +243,19 @@ class Metric(ABC):
         return None
 
 
-def in_words(name: str) -> str:
+def name_in_words(name: str) -> str:
     """Return the name of a class in lower-case words; acronyms stay as they are."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z_]+", name)
     return " ".join(word if len(word) > 1 and word.isupper() else word.lower() for word in words)
 
 
-def _is_same_data(one: Traces, other: Traces) -> bool:
-    """Whether two Traces have the same records; those of one object cost nothing, for Traces do not change."""
-    return one is other or (
-        one.space == other.space
-        and np.array_equal(one.offsets, other.offsets)
-        and np.array_equal(one.times, other.times)
-        and np.array_equal(one.points, other.points)
+def _is_same_data(first: Traces, second: Traces) -> bool:
+    """Whether two Traces have the same records. The same object does, without comparison: Traces cannot change."""
+    return first is second or (
+        first.space == second.space
+        and np.array_equal(first.offsets, second.offsets)
+        and np.array_equal(first.times, second.times)
+        and np.array_equal(first.points, second.points)
     )
 
 

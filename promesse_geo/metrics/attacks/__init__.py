@@ -1,1 +1,1 @@
-"""What an attacker finds in protected data."""
+"""Attacks on protected data."""

@@ -1,4 +1,4 @@
-"""What an attacker finds who allows for the noise."""
+"""POI retrieval by an attacker who averages noise."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -17,35 +17,35 @@ from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_choice
 
 KINDS = ("geo-indistinguishability", "none", "promesse", "wait-for-me")
-"""Kinds of mechanism that an attacker may know to be used; only the first one adds noise."""
+"""Kinds of mechanism that the attacker may know of; only the first adds noise."""
 
-_AT_REST = 15  # second differences of which a median is taken: a quarter of an hour at one a minute
-_FEWEST, _MOST = 30, 200_000  # such medians that tell something, and that are looked at
-_LOW = 0.01, 0.05  # the quantiles of the medians and of the steps that are taken to be of users at rest
-_LAWS = 2.69, 0.649  # what they are for planar Laplace noise of ε = 1, a third and all of the users being at rest
-_NEGLIGIBLE = 0.1  # noise whose mean is below this part of the diameter does not hamper the paper's attack
-_DEVIATIONS = 3.0  # standard deviations of averaged noise along one axis by which the diameter is widened
+_AT_REST = 15  # second differences per median: a quarter of an hour with one record per minute
+_FEWEST, _MOST = 30, 200_000  # least number of medians for an estimate, and greatest number computed
+_LOW = 0.01, 0.05  # quantiles of medians and of steps that represent stationary users
+_LAWS = 2.69, 0.649  # their values for planar Laplace noise of ε = 1, with a third and with all of the data stationary
+_NEGLIGIBLE = 0.1  # noise with a mean below this share of the diameter does not affect the paper's attack
+_DEVIATIONS = 3.0  # standard deviations of averaged noise along one axis that are added to the diameter
 
 
 @dataclass(frozen=True)
 class AdaptivePoiRetrieval(PoiRetrieval):
-    """How many points of interest an attacker finds who knows the kind of mechanism and allows for its noise.
+    """POI retrieval by an attacker who knows the kind of mechanism and averages its noise.
 
-    The paper's attacker looks for stays of 200 m in whatever is published, and noise that scatters a stay over more
-    than that hides it. This one sees protected data only, too, but averages and looks for wider stays. Against
-    geo-indistinguishability, whose noise is drawn anew for each record:
+    The paper's attacker searches the protected data for stays of 200 m; noise that scatters a stay over more than that
+    hides it. This attacker also sees the protected data alone, but averages and searches for wider stays. Against
+    geo-indistinguishability, which draws independent noise for each record:
 
-    1. The mean noise is estimated from the protected data itself; see Notes. Below a tenth of `diameter` it does not
-       matter, and the attack is the paper's.
-    2. Each record is moved to the mean of its trace's records within a sixth of `duration` before and after it (5
-       minutes in all), and stays are searched among these means, with a diameter that is wider by three standard
-       deviations of the noise that is left in them.
-    3. A point of interest is the geometric median of the stay's published records, which for planar Laplace noise is
-       nearer to the truth than their mean.
+    1. Estimate the mean noise from the protected data; see Notes. If it is below a tenth of `diameter`, the attack is
+       that of the paper.
+    2. Move each record to the mean of the records of its trace within a sixth of `duration` before and after it (5
+       minutes in total). Search for stays among these means, with the diameter increased by three standard deviations
+       of the noise that remains in them.
+    3. A POI is the geometric median of the published records of a stay, which for planar Laplace noise is closer to
+       the true location than their mean.
 
-    The other kinds add no noise: Promesse moves nothing off the path, and Wait for Me publishes each cluster's pivot as
-    it was. There the attack is the paper's; see `Residue` for one on Promesse. Matching, detail and value are those
-    of `PoiRetrieval`.
+    The other kinds add no noise: Promesse moves no point off the path, and Wait for Me publishes the pivot of each
+    cluster unchanged. For these, the attack is that of the paper; see `Residue` for an attack on Promesse. Matching,
+    detail and value are those of `PoiRetrieval`.
 
     Parameters
     ----------
@@ -54,30 +54,30 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     duration : str, timedelta or number of seconds
         Least time from the first to the last record of a stay.
     threshold : float
-        Greatest distance in metres at which an original point of interest is retrieved.
+        Greatest distance in metres at which an original POI is retrieved.
     kind : {"geo-indistinguishability", "none", "promesse", "wait-for-me"}
-        What the attacker knows of the mechanism.
+        Kind of mechanism that the attacker knows of.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is not of its kind or out of its range.
+        If a parameter has the wrong type or is out of range.
 
     Notes
     -----
-    The noise is estimated from second differences p₁ − 2p₂ + p₃ of consecutive locations, no two of them more than an
-    eighth of `duration` apart in time: steady motion cancels out. The median of the lengths of 15 of them in a row is
-    small only where somebody rests. The 1 % quantile of these medians is set equal to what it is for planar Laplace
-    noise when a third of the data is at rest; with 15 or 100 % at rest the estimate errs by about 15 %. So that
-    data without noise is not taken for noisy where nobody is recorded at rest, the estimate is at most what the
-    5 % quantile of the steps between consecutive records allows: motion makes steps longer, not shorter. Too little
-    data for that has no estimate, and is attacked as in the paper; so is data rounded to a grid coarser than the
-    noise, where steps of 0 hide it: that is a limit of this attack, not a protection.
+    The noise is estimated from second differences p₁ − 2p₂ + p₃ of consecutive locations that are at most an eighth of
+    `duration` apart in time: steady motion cancels. The median of the lengths of 15 consecutive ones is small only if
+    the user is stationary. The 1 % quantile of these medians is compared with its value for planar Laplace noise if a
+    third of the data is stationary; if 15 or 100 % of it is, the estimate is off by about 15 %. The 5 % quantile of the
+    steps between consecutive records bounds the estimate, for motion makes steps longer, not shorter: data without
+    noise and without stationary records is not mistaken for noisy data. Without enough data for an estimate, the attack
+    is that of the paper. The same holds for data rounded to a grid coarser than the noise, where steps of 0 hide it:
+    this is a limit of the attack, not a protection.
 
     References
     ----------
     Andrés, Bordenabe, Chatzikokolakis, Palamidessi: Geo-Indistinguishability. CCS 2013 (the noise). Hariharan, Toyama:
-    Project Lachesis. GIScience 2004 (stays). The attack is ours.
+    Project Lachesis. GIScience 2004 (stays). The attack is specific to this implementation.
 
     Examples
     --------
@@ -85,8 +85,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     >>> city = pg.make_city(users=2, days=2)
     >>> noisy = city.promesse.geo_indistinguishability(0.01, seed=1)
     >>> adaptive = pg.AdaptivePoiRetrieval(kind="geo-indistinguishability")
-    >>> found, found_as_in_the_paper = (m.measure(city, noisy) for m in (adaptive, pg.PoiRetrieval()))
-    >>> found > 3 * found_as_in_the_paper
+    >>> adaptive.measure(city, noisy) > 3 * pg.PoiRetrieval().measure(city, noisy)
     True
     """
 
@@ -94,12 +93,12 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     label: ClassVar[str] = "adaptive attack, F-score"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
+        """Validate the parameters."""
         super().__post_init__()
         check_choice(self.kind, name="kind", owner="AdaptivePoiRetrieval", options=KINDS)
 
     def noise(self, protected: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> float:
-        """Estimate from protected data alone how far its records were moved.
+        """Estimate the mean noise from protected data alone.
 
         Parameters
         ----------
@@ -111,8 +110,8 @@ class AdaptivePoiRetrieval(PoiRetrieval):
         Returns
         -------
         float
-            Metres on average; for geo-indistinguishability 2/ε. 0 where the kind of mechanism adds no noise or there
-            is too little data to tell.
+            Mean displacement in metres: 2/ε for geo-indistinguishability. 0 if the kind of mechanism adds no noise or
+            the data is too small for an estimate.
 
         Raises
         ------
@@ -126,7 +125,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
         if noise < _NEGLIGIBLE * self.diameter:
             return super()._attack(protected)
         space, (metres, nanoseconds) = protected.space, self._stay()
-        means, left = _averaged(protected, half=nanoseconds // 6, short=nanoseconds // 8)
+        means, left = _average(protected, half=nanoseconds // 6, short=nanoseconds // 8)
         deviation = noise / 2 * math.sqrt(3 * left)  # planar Laplace noise: √3/ε along one axis
         wider = min(metres + _DEVIATIONS * deviation, 1e6)
         stays = find_pois(replace(protected, points=means), diameter=wider, duration=nanoseconds)
@@ -147,7 +146,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
             return 0.0
         points, numbers, scale = protected.points, protected.trace_numbers, protected.space.scale
         steps = np.linalg.norm(np.diff(points, axis=0), axis=1)[np.diff(numbers) == 0]
-        medians = _medians_in_a_row(protected, short=self._stay()[1] // 8)
+        medians = _medians_of_bends(protected, short=self._stay()[1] // 8)
         if len(medians) < _FEWEST:
             return 0.0
         rates = (
@@ -157,8 +156,8 @@ class AdaptivePoiRetrieval(PoiRetrieval):
         return 2 * scale * min(rates)
 
 
-def _medians_in_a_row(traces: Traces, *, short: int) -> np.ndarray:
-    """Medians of the lengths of second differences in a row, in kernel units, of records in quick succession."""
+def _medians_of_bends(traces: Traces, *, short: int) -> np.ndarray:
+    """Return medians of the lengths of consecutive second differences, in kernel units, of records close in time."""
     points, times, numbers = traces.points, traces.times, traces.trace_numbers
     lengths = np.linalg.norm(points[:-2] - 2 * points[1:-1] + points[2:], axis=1)
     quick = np.diff(times) <= short
@@ -168,8 +167,8 @@ def _medians_in_a_row(traces: Traces, *, short: int) -> np.ndarray:
     return np.median(rows[~np.isnan(rows).any(axis=1)], axis=1)
 
 
-def _averaged(traces: Traces, *, half: int, short: int) -> tuple[np.ndarray, float]:
-    """The mean of the records around each record, and the part of the variance of noise that is left, over time."""
+def _average(traces: Traces, *, half: int, short: int) -> tuple[np.ndarray, float]:
+    """Return the mean of the records around each record, and the share of the noise variance that remains over time."""
     means, counts = np.empty_like(traces.points), np.empty(traces.records, np.int64)
     threads.run(
         lambda first, last: averaging.average(

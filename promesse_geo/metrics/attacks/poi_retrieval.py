@@ -1,4 +1,4 @@
-"""What an attacker still finds: the points of interest of the original data in the protected one."""
+"""POIs of the original data that an attacker finds in the protected data."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,20 +22,20 @@ from promesse_geo.validation import check_number
 
 @dataclass(frozen=True)
 class PoiRetrieval(Metric):
-    """The paper's attack: how many of a user's points of interest are found in the protected data (section V-B).
+    """The paper's attack: POIs of a user that are found in the protected data (section V-B).
 
-    Points of interest are stays (see `promesse_geo.stays`), in the original and in the protected trace of each user.
-    Each protected one retrieves the nearest original one within `threshold`; what is retrieved twice counts once.
+    POIs are stays (see `pois`) in the original and in the protected trace of each user. Each protected POI retrieves
+    the nearest original one within `threshold`. An original POI that is retrieved twice counts once.
 
-    The detail has one row per original trace: how many points of interest the original and the protected trace have,
-    how many of the former are `matched`, `precision` = matched / protected, `recall` = matched / original (NaN
-    without any) and their harmonic mean `fscore`, 0 where nothing is matched. A trace that the mechanism dropped has
-    recall 0. The value is the mean of `fscore` in percent over the traces with at least one original point of
-    interest, as in Table II: 0 is best.
+    The detail has one row per original trace: the number of POIs of the original and of the protected trace
+    (`original_pois`, `protected_pois`), the number of original ones that are `matched`, `precision` = matched /
+    protected, `recall` = matched / original (NaN without any), and their harmonic mean `fscore`, 0 without matches. A
+    trace that the mechanism dropped has recall 0. The value is the mean of `fscore` in percent over the traces with at
+    least one original POI, as in Table II: 0 is best for privacy.
 
-    Promesse puts points exactly ε apart. Where the attack's diameter is that same ε, two such points are a stay or
-    none by the last digit of a float, also in the F-score, by some percent where traces are slow: compare at a
-    diameter on either side of ε as well.
+    Promesse publishes points exactly ε apart. If the diameter of the attack equals ε, rounding decides whether two such
+    points are a stay, which changes the value by some percent for slow traces. Compare with a diameter on either side
+    of ε as well.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class PoiRetrieval(Metric):
     duration : str, timedelta or number of seconds
         Least time from the first to the last record of a stay.
     threshold : float
-        Greatest distance in metres at which an original point of interest is retrieved.
+        Greatest distance in metres at which an original POI is retrieved.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is not of its kind or out of its range.
+        If a parameter has the wrong type or is out of range.
 
     References
     ----------
@@ -72,58 +72,59 @@ class PoiRetrieval(Metric):
     label: ClassVar[str] = "POI retrieval, F-score"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
-        settle_stay(self)
+        """Validate the parameters."""
+        coerce_stay(self)
         threshold = _threshold(self.threshold, owner=type(self).__name__)
         object.__setattr__(self, "threshold", threshold)
 
     def _index(self, original: Traces) -> Pois:
-        return stays_of(self, original)
+        return find_stays(self, original)
 
     def _detail(self, pairs: Pairs, index: Pois) -> pd.DataFrame:
         before = index.points, index.offsets(len(pairs.original))
-        return _compared(pairs, before, self._attack(pairs.protected), threshold=self.threshold)
+        return _compare(pairs, before, self._attack(pairs.protected), threshold=self.threshold)
 
     def _attack(self, protected: Traces) -> tuple[np.ndarray, np.ndarray]:
-        """What is found in protected data: points, and where those of each trace begin."""
-        found = stays_of(self, protected)
-        return found.points, found.offsets(len(protected))
+        """Find POIs in protected data: kernel coordinates, and the offsets of each trace."""
+        stays = find_stays(self, protected)
+        return stays.points, stays.offsets(len(protected))
 
     def match(self, pairs: Pairs) -> tuple[Pois, tuple[np.ndarray, np.ndarray], np.ndarray]:
-        """Return what is found in the original and in the protected data, and which retrieves which.
+        """Find POIs in original and protected data and match them.
 
         Parameters
         ----------
         pairs : Pairs
-            Protected traces beside the original ones.
+            Matched traces.
 
         Returns
         -------
         Pois
-            Points of interest of the original.
+            POIs of the original.
         tuple of numpy.ndarray
-            Points found in the protected data, in kernel coordinates, and where those of each trace begin.
+            POIs of the protected data in kernel coordinates, float64 of shape (points, 3) or (points, 2), and the
+            offsets of each trace, int64 of shape (traces + 1,).
         numpy.ndarray of int64, shape (points,)
-            For each of these points the number of the original one that it retrieves, −1 without any.
+            The number of the original POI that each protected one retrieves; −1 for none.
         """
         before, after = self._index(pairs.original), self._attack(pairs.protected)
         places = before.points, before.offsets(len(pairs.original))
         return before, after, _nearest(pairs, places, after, self.threshold)
 
     def value(self, detail: pd.DataFrame) -> float:
-        """Return the mean F-score in percent of the traces with original points of interest; NaN without any."""
+        """Return the mean F-score in percent of the traces with original POIs; NaN without any."""
         return 100 * float(detail.fscore[detail.original_pois > 0].mean())
 
 
-def settle_stay(metric: Any) -> None:
-    """Check the diameter and the duration of a frozen metric, and keep them as they are shown."""
+def coerce_stay(metric: Any) -> None:
+    """Validate diameter and duration of a frozen metric and store them as its repr shows them."""
     metres, nanoseconds = checked_stay(metric.diameter, metric.duration, owner=type(metric).__name__)
     object.__setattr__(metric, "diameter", metres)
     object.__setattr__(metric, "duration", in_words(nanoseconds))
 
 
-def stays_of(metric: Any, traces: Traces) -> Pois:
-    """Find the stays of a metric's diameter and duration."""
+def find_stays(metric: Any, traces: Traces) -> Pois:
+    """Find stays with the diameter and duration of a metric."""
     metres, nanoseconds = checked_stay(metric.diameter, metric.duration, owner=type(metric).__name__)
     return find_pois(traces, diameter=metres, duration=nanoseconds)
 
@@ -135,31 +136,30 @@ def match_pois(
     threshold: float = 100,
     user: Name = ...,
 ) -> pd.DataFrame:
-    """Compare points of interest that were found already, user by user.
+    """Compare POIs by user.
 
-    Within each user every protected one meets every original one: twice as many take four times as long, 40,000 of
-    one user's on both sides some seconds.
+    The time is proportional to the number of pairs of POIs of each user: some seconds for 40,000 of one user in each
+    frame.
 
     Parameters
     ----------
     original_pois, protected_pois : geopandas.GeoDataFrame
-        One row a point of interest, with its user; they may differ in CRS. Such frames come from
-        `promesse_geo.stays` or from elsewhere.
+        One row per POI, with its user, such as `pois` returns. They may differ in CRS.
     threshold : float
-        Greatest distance in metres at which an original point of interest is retrieved.
+        Greatest distance in metres at which an original POI is retrieved.
     user : column name, None or ...
-        Column of the user; None says that all are one user's.
+        Column of the user; None if all POIs belong to one user.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each user of either frame, as in the detail of `PoiRetrieval`; where the users of one frame are text
-        and those of the other integers, all are text if need be.
+        One row per user of either frame, as in the detail of `PoiRetrieval`. If the users of one frame are text and
+        those of the other integers, all are text where necessary.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If a frame has no points, no CRS or no column of the user, or a point has no place in the CRS of
+        If a frame has no points, no CRS or no column of the user, or a point has no coordinates in the CRS of
         `original_pois`.
 
     Examples
@@ -174,7 +174,7 @@ def match_pois(
     before = _as_traces(original_pois, user=user, name="original_pois")
     after = _as_traces(protected_pois, user=user, name="protected_pois")
     pairs = align(before, after)
-    table = _compared(
+    table = _compare(
         pairs, (before.points, before.offsets), (pairs.protected.points, pairs.protected.offsets), threshold=metres
     )
     alone = ~after.users.isin(pairs.protected.users)
@@ -192,60 +192,58 @@ def _threshold(value: Any, *, owner: str) -> float:
 
 
 def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
-    """Points of interest as traces without times, in the order in which they come."""
+    """Convert POIs to traces with equal times, in the order of the rows."""
     if not isinstance(pois, gpd.GeoDataFrame):
         rule = "a GeoDataFrame of points such as pg.pois(gdf) returns"
         raise TypeError(invalid(name, "match_pois", rule, pois))
     check_geometry(pois)
     columns = [column for column in pois.columns if column != pois.active_geometry_name]
-    at_once = np.zeros(len(pois), "M8[ns]")
-    frame = {"time": at_once}
+    frame = {"time": np.zeros(len(pois), "M8[ns]")}
     if user is not None:
-        found = find_column(columns, user, role="user", known=KNOWN_USERS)
-        frame["user"] = pois[found].array
+        frame["user"] = pois[find_column(columns, user, role="user", known=KNOWN_USERS)].array
     try:
         return Traces.from_frame(
             gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs),
             user=None if user is None else "user",
             time="time",
         )
-    except ValueError as error:  # whose cure is for records
+    except ValueError as error:  # the remedy in its message is for records
         words = str(error).replace("with pg.Traces.from_frame(gdf, errors='skip')", f"from {name}")
         raise ValueError(words) from None
 
 
-def _compared(
+def _compare(
     pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], *, threshold: float
 ) -> pd.DataFrame:
-    """Compare points of interest, given with where those of each original and each protected trace begin."""
-    (points, offsets), (_, found_offsets) = before, after
+    """Compare POIs, given with the offsets of each original and each protected trace."""
+    (points, offsets), (_, protected_offsets) = before, after
     nearest = _nearest(pairs, before, after, threshold)
     retrieved = np.zeros(len(points) + 1, np.int64)
     retrieved[1 + np.unique(nearest[nearest >= 0])] = 1
     matched = np.diff(np.cumsum(retrieved)[offsets])
     counts = np.zeros(len(offsets) - 1, np.int64)
-    counts[pairs.originals] = np.diff(found_offsets)
+    counts[pairs.originals] = np.diff(protected_offsets)
     return _scores(np.diff(offsets), counts, matched, users=pairs.original.users.rename("user"))
 
 
 def _nearest(
     pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], threshold: float
 ) -> np.ndarray:
-    """For each protected point of interest the number of the nearest original one within the threshold, or −1."""
-    (points, offsets), (found, found_offsets) = before, after
-    nearest = np.empty(len(found), np.int64)
+    """Return the number of the nearest original POI within the threshold of each protected one; −1 for none."""
+    (points, offsets), (candidates, protected_offsets) = before, after
+    nearest = np.empty(len(candidates), np.int64)
     limit = pairs.original.space.chord(threshold) ** 2
     threads.run(
         lambda first, last: matching.retrieve(
-            points, offsets, found, found_offsets, pairs.originals, limit, first, last, nearest
+            points, offsets, candidates, protected_offsets, pairs.originals, limit, first, last, nearest
         ),
-        threads.fair(np.diff(found_offsets)),
+        threads.fair(np.diff(protected_offsets)),
     )
     return nearest
 
 
 def _scores(original: np.ndarray, protected: np.ndarray, matched: np.ndarray, *, users: pd.Index) -> pd.DataFrame:
-    """Precision, recall and F-score: 2pr/(p + r) is 2 · matched / (original + protected)."""
+    """Return precision, recall and F-score: 2pr/(p + r) = 2 · matched / (original + protected)."""
     precision, recall = np.full((2, len(users)), np.nan)
     np.divide(matched, protected, out=precision, where=protected > 0)
     np.divide(matched, original, out=recall, where=original > 0)

@@ -1,4 +1,4 @@
-"""Whom an attacker recognises who knows where users used to stay."""
+"""Re-identification of users by their POIs."""
 
 import re
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import poi_sets
 from promesse_geo.messages import counted, warn
-from promesse_geo.metrics.attacks.poi_retrieval import settle_stay, stays_of
+from promesse_geo.metrics.attacks.poi_retrieval import coerce_stay, find_stays
 from promesse_geo.metrics.base import Metric
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.stays import Pois
@@ -21,29 +21,29 @@ from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_duration
 
-_PART = re.compile(r"-[0-9]{5}$")  # how `split` ends the names of parts
-_CELLS = 4_000_000  # distances kept at a time
+_PART = re.compile(r"-[0-9]{5}$")  # the suffix of parts that `split` makes
+_CELLS = 4_000_000  # distances in memory at a time
 
 
 @dataclass(frozen=True)
 class Reidentification(Metric):
-    """How many users are recognised by their points of interest (Primault et al., MOST 2014).
+    """Users that an attacker identifies by their POIs (Primault et al., MOST 2014).
 
-    The attacker knows where users stayed in the first half of the data set's period, and is given the second half,
-    protected and under other names. The distance of two users is the median over {each point of interest's distance
-    to the nearest of the other user, in both directions}; each protected user is taken for the nearest known one.
+    The attacker knows where users stayed in the first half of the period of the data set and receives the second half,
+    protected and with other names. The distance between two users is the median of the distances from each POI of one
+    to the nearest POI of the other, in both directions. Each protected user is identified with the nearest known user.
 
-    `split` makes the two halves. Its input is one trace a user, before gaps are cut: of several days, for which
-    `collapse_empty_days` and `first_days` bring users to one calendar first. Protect the second half, keeping the
-    names of its parts, and hand `detail` the first half and the protected second one. Names are led back only to
-    score: the user is what stands before a name's last hyphen.
+    `split` makes the two halves from data with one trace per user, before it is split at gaps. If the data has several
+    days, first bring users to a common calendar with `collapse_empty_days` and `first_days`. Protect the second half,
+    keep the names of its parts, and pass the first half and the protected second half to `detail`. The names serve for
+    scoring alone: the user is the part of a name before its last hyphen.
 
-    The detail has one row per user of the first half: the points of interest known (`reference_pois`) and found in
-    protected data (`protected_pois`), the metres to the nearest known user, how many users are equally near
-    (`nearest`), and `identified`: 1 / nearest where the true user is one of them, else 0. Who lacks points of interest
-    in either half is not identified, has no distance (NaN) and nearest 0. Users of the second half alone have no row,
-    for the attacker does not know them. The value is the percentage of identified users among those with points of
-    interest in the first half: 0 is best, and guessing has 100 / their number.
+    The detail has one row per user of the first half: the number of POIs in it (`reference_pois`) and in the protected
+    data (`protected_pois`), the `distance` in metres to the nearest known user, the number of users at this distance
+    (`nearest`), and `identified`: 1 / nearest if the true user is one of them, else 0. A user without POIs in one of
+    the halves is not identified and has no distance (NaN) and nearest 0. Users of the second half alone have no row,
+    because the attacker does not know them. The value is the percentage of identified users among those with POIs in
+    the first half: 0 is best for privacy, and random guesses identify 100 / their number.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ class Reidentification(Metric):
     duration : str, timedelta or number of seconds
         Least time from the first to the last record of a stay.
     gap : str, timedelta or number of seconds
-        Shortest pause that cuts the traces of the second half.
+        Shortest gap at which the traces of the second half are split.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is not of its kind or out of its range.
+        If a parameter has the wrong type or is out of range.
 
     References
     ----------
@@ -79,32 +79,32 @@ class Reidentification(Metric):
     label: ClassVar[str] = "re-identification"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
-        settle_stay(self)
+        """Validate the parameters."""
+        coerce_stay(self)
         nanoseconds = check_duration(self.gap, name="gap", owner="Reidentification")
         object.__setattr__(self, "gap", in_words(nanoseconds))
 
     def split(self, original: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, Data]:
-        """Cut a data set at the midpoint of its period.
+        """Split a data set at the midpoint of its period.
 
         Parameters
         ----------
         original : geopandas.GeoDataFrame or Traces
-            One trace a user, gaps not yet cut.
+            One trace per user, not split at gaps.
         user, time : column name, None or ...
             Columns of the frame; see `Traces.from_frame`.
 
         Returns
         -------
         reference : geopandas.GeoDataFrame or Traces
-            The kind that came, with the records before the midpoint: what the attacker knows.
+            The type of `original`, with the records before the midpoint: what the attacker knows.
         to_protect : geopandas.GeoDataFrame or Traces
-            The records from the midpoint on, cut at gaps into parts named `<user>-00000`, `<user>-00001`, …
+            The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …
 
         Raises
         ------
         TypeError, ValueError, KeyError
-            If the data cannot be read, or a user falls into more than 100,000 parts.
+            If the data cannot be read, or a user has more than 100,000 parts.
         """
         reference = map_traces(original, lambda traces: _half(traces, first=True), user=user, time=time, selects=True)
         second = map_traces(
@@ -117,40 +117,40 @@ class Reidentification(Metric):
         return reference, second
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
-        """Lead names of parts back to users; those of the second half alone are nobody that the attacker knows."""
+        """Match parts with the users of the first half, without those that the attacker does not know."""
         users = [text.rpartition("-")[0] if "-" in text else text for text in map(str, protected.users)]
         pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))
         if len(protected) and not len(pairs.protected):
-            nobody = f"None of the {counted(len(protected), 'protected trace')} is of a user of the first half"
+            reason = f"None of the {counted(len(protected), 'protected trace')} belongs to a user of the first half"
             if len(original) and not any(_PART.search(str(user)) for user in protected.users):
                 raise ValueError(
-                    f"{nobody}. Protect what metric.split(gdf) returns as its second part, keeping the names of its "
-                    "users, and compare that with the first part."
+                    f"{reason}. Protect the second part of metric.split(gdf), keep the names of its users, and compare "
+                    "it with the first part."
                 )
-            warn(f"{nobody}, the only ones whom the attacker knows: nobody is identified.")
+            warn(f"{reason}, so no user is identified.")
         return pairs
 
     def _index(self, original: Traces) -> Pois:
-        return stays_of(self, original)
+        return find_stays(self, original)
 
     def _detail(self, pairs: Pairs, index: Pois) -> pd.DataFrame:
         users = len(pairs.original)
-        found = stays_of(self, pairs.protected)
-        owners = pairs.originals[found.traces]
+        stays = find_stays(self, pairs.protected)
+        owners = pairs.originals[stays.traces]
         known, protected = index.offsets(users), as_offsets(np.bincount(owners, minlength=users))
-        points = found.points[np.argsort(owners, kind="stable")]
-        least, nearest, own = _recognised(pairs, index.points, known, points, protected)
+        points = stays.points[np.argsort(owners, kind="stable")]
+        least, nearest, is_true = _identify(pairs, index.points, known, points, protected)
         columns = {
             "reference_pois": np.diff(known),
             "protected_pois": np.diff(protected),
             "distance": np.where(np.isfinite(least), least * pairs.original.space.scale, np.nan),
             "nearest": nearest,
-            "identified": own / np.maximum(nearest, 1),
+            "identified": is_true / np.maximum(nearest, 1),
         }
         return pd.DataFrame(columns, index=pairs.original.users.rename("user"))
 
     def value(self, detail: pd.DataFrame) -> float:
-        """Return the percentage of users with known points of interest that are identified; NaN without any."""
+        """Return the percentage of identified users among those with known POIs; NaN without any."""
         return 100 * float(detail.identified[detail.reference_pois > 0].mean())
 
 
@@ -162,19 +162,18 @@ def _half(traces: Traces, *, first: bool) -> Traces:
     return traces.select(before if first else ~before)
 
 
-def _recognised(
+def _identify(
     pairs: Pairs, known: np.ndarray, known_offsets: np.ndarray, found: np.ndarray, found_offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Recognise users: the least distance, in kernel units, how many are so near, and whether the true one is.
+    """Return the least distance in kernel units, the number of users at it, and whether the true user is one of them.
 
-    They are infinite, 0 and False for users without any points of interest, who have no row and no column; rows are
-    made in blocks.
+    They are infinite, 0 and False for users without POIs. Rows of the matrix of distances are computed in blocks.
     """
     users = len(pairs.original)
-    least, nearest, own = np.full(users, np.inf), np.zeros(users, np.int64), np.zeros(users, bool)
+    least, nearest, is_true = np.full(users, np.inf), np.zeros(users, np.int64), np.zeros(users, bool)
     columns, rows = (np.flatnonzero(np.diff(offsets)) for offsets in (known_offsets, found_offsets))
     if not len(columns):
-        return least, nearest, own
+        return least, nearest, is_true
     place = np.full(users, -1)
     place[columns] = np.arange(len(columns))
     starts, curvature = np.append(known_offsets[columns], len(known)), pairs.original.space.curvature
@@ -185,14 +184,14 @@ def _recognised(
         least[block] = distances.min(axis=1)
         equal = distances == least[block, None]
         nearest[block] = equal.sum(axis=1)
-        own[block] = (place[block] >= 0) & equal[np.arange(len(block)), place[block]]
-    return least, nearest, own
+        is_true[block] = (place[block] >= 0) & equal[np.arange(len(block)), place[block]]
+    return least, nearest, is_true
 
 
 def _distances(
     known: np.ndarray, starts: np.ndarray, found: np.ndarray, begins: np.ndarray, curvature: float
 ) -> np.ndarray:
-    """The distance from each set of found points to each set of known ones, in kernel units."""
+    """Return the distance from each set of protected POIs to each set of known ones, in kernel units."""
     distances = np.empty((len(begins) - 1, len(starts) - 1))
     threads.run(
         lambda first, last: poi_sets.compare(known, starts, found, begins, curvature, first, last, distances),

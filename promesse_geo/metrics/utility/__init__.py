@@ -1,1 +1,1 @@
-"""What an analyst loses by the protection."""
+"""Metrics of the utility of protected data."""

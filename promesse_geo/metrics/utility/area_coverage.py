@@ -1,4 +1,4 @@
-"""How well the areas that users visited survive."""
+"""Overlap of the areas that users visit."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,17 +14,17 @@ from promesse_geo.validation import check_number
 
 @dataclass(frozen=True)
 class AreaCoverage(Metric):
-    """How much the cells that a trace visits are those that the original visits.
+    """Overlap of the cells that original and protected traces visit.
 
-    On the globe cells stand in rows of `cell` metres of latitude, from the equator, and each row is divided into
-    round(2πR·cos φ / cell) equal cells from the meridian of Greenwich, φ being the row's middle; so all cells have
-    about the same area. In a plane they are squares from 0. A record visits the cell that it lies in; what lies
-    between two records does not count.
+    On the globe, rows of cells are `cell` metres of latitude high, from the equator. Each row is divided into
+    round(2πR·cos φ / cell) equal cells from the meridian of Greenwich, with φ the latitude of the row's middle, so all
+    cells have about the same area. In a plane, cells are squares. A record visits the cell that contains it; the path
+    between records does not count.
 
-    The detail has one row per original trace: how many cells the original and the protected trace visit, how many
-    are `shared`, `precision` = shared / protected (NaN without any), `recall` = shared / original and their harmonic
-    mean `fscore`; 0 for a trace that the mechanism dropped. The value is the mean of `fscore` in percent: 100 is best
-    for an analyst.
+    The detail has one row per original trace: the number of cells that the original and the protected trace visit
+    (`original_cells`, `protected_cells`), the number of `shared` ones, `precision` = shared / protected (NaN without
+    any), `recall` = shared / original, and their harmonic mean `fscore`, 0 for a trace that the mechanism dropped. The
+    value is the mean of `fscore` in percent: 100 is best for utility.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class AreaCoverage(Metric):
     Raises
     ------
     TypeError, ValueError
-        If the parameter is no number or out of its range.
+        If the parameter is not a number or is out of range.
 
     References
     ----------
     Primault, Maouche, Boutet, Ben Mokhtar, Bouchenak, Brunie: ACCIO: How to Make Location Privacy Experimentation Open
-    and Easy. ICDCS 2018 (area coverage). The cells of equal area are ours.
+    and Easy. ICDCS 2018 (area coverage). The equal-area cells are specific to this implementation.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class AreaCoverage(Metric):
     label: ClassVar[str] = "area coverage, F-score"
 
     def __post_init__(self) -> None:
-        """Check the parameter."""
+        """Validate the parameter."""
         cell = check_number(self.cell, name="cell", owner="AreaCoverage", unit="metres", low=1, high=1e6)
         object.__setattr__(self, "cell", cell)
 
@@ -84,10 +84,10 @@ class AreaCoverage(Metric):
         return 100 * float(detail.fscore.mean())
 
     def _visited(self, traces: Traces, numbers: np.ndarray) -> pd.DataFrame:
-        """The distinct cells of each trace, the numbers of whose records' traces are given."""
+        """Return the distinct cells of each trace, given the trace number of each record."""
         return pd.DataFrame({"trace": numbers, "cell": self._cells(traces)}).drop_duplicates(ignore_index=True)
 
     def _cells(self, traces: Traces) -> np.ndarray:
-        """One number for the cell of each record: row and column in 32 bits each."""
+        """Return the cell of each record as one integer: row and column in 32 bits each."""
         columns, rows = traces.space.cells(traces.points, self.cell)
         return (rows << 32) + columns

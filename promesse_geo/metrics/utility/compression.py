@@ -1,4 +1,4 @@
-"""How much data there is after protection, compared with before."""
+"""Records of protected data per record of the original."""
 
 import math
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from promesse_geo.traces.pairs import Pairs
 
 @dataclass(frozen=True)
 class Compression(Metric):
-    """Records in the protected data for each record in the original (paper, section V-D, Table VI).
+    """Records of the protected data per record of the original (paper, section V-D, Table VI).
 
-    The detail has one row per original trace: how many records it has in the original and in the protected data (0
-    where the mechanism dropped it), and their ratio. The value is that of the whole data set, in percent.
+    The detail has one row per original trace: the number of `original` and `protected` records (0 if the mechanism
+    dropped the trace), and their ratio `compression`. The value is the ratio of the data sets, in percent.
 
     Examples
     --------
@@ -39,6 +39,6 @@ class Compression(Metric):
         )
 
     def value(self, detail: pd.DataFrame) -> float:
-        """Return the protected records as a percentage of the original ones; NaN where there are none."""
+        """Return the protected records as a percentage of the original ones; NaN without any."""
         original = int(detail.original.sum())
         return 100 * int(detail.protected.sum()) / original if original else math.nan

@@ -1,4 +1,4 @@
-"""What an analyst loses who counts users in areas and time windows."""
+"""Error of the counts of users in areas and time windows."""
 
 import hashlib
 import math
@@ -24,22 +24,22 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_integer, check_seed
 
 HALF_DIAGONALS = 500.0, 5_000.0
-"""Metres, between which half of a drawn square's diagonal lies."""
+"""Least and greatest half diagonal of a drawn square, in metres."""
 
 _HOUR = 3_600_000_000_000
 LENGTHS = 2 * _HOUR, 8 * _HOUR
-"""Nanoseconds, between which the length of a drawn window lies."""
+"""Least and greatest length of a drawn time window, in nanoseconds."""
 
 MOST_QUERIES = 10_000_000
-"""So many queries are drawn at most."""
+"""Greatest number of drawn queries."""
 
 _COLUMNS = ("half_side", "start", "end")
 _OWNER = "RangeQueryDistortion"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OwnQueries:
-    """A user's own queries, checked: a frame of centres with half_side in metres, start and end."""
+class FrameQueries:
+    """Validated queries of the caller: a frame of centres with half_side in metres, start and end."""
 
     frame: gpd.GeoDataFrame
     half_sides: np.ndarray
@@ -47,7 +47,7 @@ class OwnQueries:
     zoned: bool
 
     def __repr__(self) -> str:
-        """Say how many there are, not where, and what tells them from others."""
+        """Return the number of queries and a fingerprint, no locations."""
         digest = hashlib.blake2b(CRS(self.frame.crs).to_wkt().encode(), digest_size=4, person=b"own queries")
         for values in (self.frame.geometry.x, self.frame.geometry.y, self.half_sides, self.windows):
             digest.update(np.ascontiguousarray(values).tobytes())
@@ -55,7 +55,7 @@ class OwnQueries:
 
 
 class QueryIndex(NamedTuple):
-    """Queries as a table with the original counts, and as the kernel wants them."""
+    """Queries as a table with the original counts, and as the arguments of the kernel."""
 
     table: gpd.GeoDataFrame
     boxes: np.ndarray
@@ -66,31 +66,31 @@ class QueryIndex(NamedTuple):
 class RangeQueryDistortion(Metric):
     """Relative error of the number of users that cross an area during a time window (paper, section V-C, Table IV).
 
-    A query is a square with sides north-south and east-west around a centre, and a window of time; borders belong to
-    both. Its answer is the number of users with at least one record inside, its distortion `|Q(D) − Q(D′)| / Q(D)`.
+    A query is a square with sides north-south and east-west around a centre, and a time window, borders included. Its
+    answer is the number of users with at least one record inside, its distortion `|Q(D) − Q(D′)| / Q(D)`.
 
-    The detail has one row per query: geometry (centre), half_side in metres, start, end, the two answers `original`
-    and `protected`, and `distortion`. The centres are true locations: the detail is not for publication. The value is
-    the mean distortion in percent.
+    The detail has one row per query: geometry (centre), half_side in metres, start, end, the answers `original` and
+    `protected`, and `distortion`. The centres are true locations: do not publish the detail. The value is the mean
+    distortion in percent.
 
     Parameters
     ----------
     queries : int or geopandas.GeoDataFrame
-        How many queries to draw, at most 10 million: each around a record drawn from the original data, with half a
-        diagonal of 500 to 5,000 m and a window of 2 to 8 hours, in the middle of which the record's time lies. Or the
-        queries themselves: points, with the columns half_side (metres), start and end (times, as the data has them).
+        Number of queries to draw, at most 10 million. Each is centred on a random record of the original data in space
+        and time, with a half diagonal of 500 to 5,000 m and a window of 2 to 8 hours. Or the queries: points with the
+        columns half_side (metres), start and end (times with or without a zone, as in the data).
     seed : int or str, optional
-        Makes the draw repeatable.
+        Seed of the draw.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If a parameter is not of its kind or out of its range, or queries lack a column.
+        If a parameter has the wrong type or is out of range, or the queries lack a column.
 
     Notes
     -----
-    A query of your own that nobody of the original answers has distortion 0 where nobody of the protected data does
-    either, else NaN: such queries are left out of the mean, with a warning that counts them.
+    A query that no original user matches has distortion 0 if no protected user matches it, and an undefined distortion
+    (NaN) otherwise. A warning counts undefined distortions, which are excluded from the mean.
 
     Examples
     --------
@@ -101,62 +101,62 @@ class RangeQueryDistortion(Metric):
     0.0
     """
 
-    queries: "int | gpd.GeoDataFrame | OwnQueries" = 1000
+    queries: "int | gpd.GeoDataFrame | FrameQueries" = 1000
     seed: int | str | None = field(default=None, repr=False)
     unit: ClassVar[str] = "%"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
+        """Validate the parameters."""
         if isinstance(self.queries, gpd.GeoDataFrame):
-            object.__setattr__(self, "queries", _checked(self.queries))
-        elif not isinstance(self.queries, OwnQueries):
+            object.__setattr__(self, "queries", _check_queries(self.queries))
+        elif not isinstance(self.queries, FrameQueries):
             object.__setattr__(
                 self, "queries", check_integer(self.queries, name="queries", owner=_OWNER, high=MOST_QUERIES)
             )
         object.__setattr__(self, "seed", check_seed(self.seed, owner=_OWNER))
 
     def _index(self, original: Traces) -> QueryIndex:
-        if isinstance(self.queries, OwnQueries):
-            table, centres = _brought(self.queries, original)
+        if isinstance(self.queries, FrameQueries):
+            table, centres = _project(self.queries, original)
             windows = self.queries.windows
         else:
-            table, centres, windows = _drawn(original, int(self.queries), self.seed)
-        boxes = _boxes(original.space, centres, table.half_side.to_numpy(np.float64))
-        return QueryIndex(table.assign(original=_answers(original, boxes, windows)), boxes, windows)
+            table, centres, windows = _draw(original, int(self.queries), self.seed)
+        boxes = _to_boxes(original.space, centres, table.half_side.to_numpy(np.float64))
+        return QueryIndex(table.assign(original=_answer(original, boxes, windows)), boxes, windows)
 
     def _detail(self, pairs: Pairs, index: QueryIndex) -> gpd.GeoDataFrame:
         before = index.table.original.to_numpy()
-        after = _answers(pairs.protected, index.boxes, index.windows)
+        after = _answer(pairs.protected, index.boxes, index.windows)
         distortion = np.where(after > 0, math.nan, 0.0)
         np.divide(np.abs(before - after), before, out=distortion, where=before > 0)
         return index.table.assign(protected=after, distortion=distortion)
 
     def value(self, detail: pd.DataFrame) -> float:
-        """Return the mean distortion in percent; queries without one are left out, and counted in a warning."""
+        """Return the mean distortion in percent; warn of undefined distortions and exclude them."""
         missing = int(detail.distortion.isna().sum())
         if missing:
-            noun = counted(missing, "query has", "queries have")
-            warn(f"{noun} no distortion, for no original user answers: left out of the mean of {len(detail):,}.")
+            noun = counted(missing, "query has an undefined distortion", "queries have an undefined distortion")
+            warn(f"{noun} (no original user matches), excluded from the mean of {len(detail):,}.")
         return 100 * float(detail.distortion.mean())
 
 
-def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
-    """Read a user's own queries."""
+def _check_queries(frame: gpd.GeoDataFrame) -> FrameQueries:
+    """Validate the queries of the caller."""
     check_geometry(frame)
     missing = [name for name in _COLUMNS if name not in frame.columns]
     if missing:
         raise KeyError(
-            f"The queries of {_OWNER} lack {listed(missing)}. They are points with the columns {listed(_COLUMNS)}."
+            f"The queries of {_OWNER} lack {listed(missing)}. Pass points with the columns {listed(_COLUMNS)}."
         )
-    several = [name for name in (*_COLUMNS, frame.active_geometry_name) if list(frame.columns).count(name) > 1]
-    if several:
-        raise ValueError(f"The queries of {_OWNER} have several columns named {listed(several)}. Keep one of each.")
+    repeated = [name for name in (*_COLUMNS, frame.active_geometry_name) if list(frame.columns).count(name) > 1]
+    if repeated:
+        raise ValueError(f"The queries of {_OWNER} have several columns named {listed(repeated)}. Keep one of each.")
     if frame.crs is None:
-        raise ValueError(f"The queries of {_OWNER} have no CRS. Say which one it is, for example frame.set_crs(4326).")
+        raise ValueError(f"The queries of {_OWNER} have no CRS. Set it, for example with frame.set_crs(4326).")
     try:
         choose_space(frame.crs, np.empty(0), np.empty(0))
     except ValueError as error:
-        raise ValueError(f"The queries of {_OWNER} cannot be used. {error}") from None
+        raise ValueError(f"The queries of {_OWNER} are invalid. {error}") from None
     kind = frame.half_side.dtype
     if not is_numeric_dtype(kind) or is_bool_dtype(kind) or is_complex_dtype(kind):
         raise TypeError(f"The half_side of the queries of {_OWNER} must be numbers of metres. Got the type {kind}.")
@@ -166,50 +166,50 @@ def _checked(frame: gpd.GeoDataFrame) -> OwnQueries:
         raise ValueError(f"The start and the end of the queries of {_OWNER} must both have a time zone, or neither.")
     half_sides = frame.half_side.to_numpy(np.float64, na_value=np.nan)
     points = (frame.geom_type == "Point").to_numpy() & ~frame.is_empty.to_numpy()
-    _refuse_any(~points, "a geometry that is not a point")
-    _refuse_any(~((half_sides > 0) & np.isfinite(half_sides)), "a half_side that is not a finite number above zero")
-    _refuse_any(no_start | no_end, "no start or no end")
-    _refuse_any(starts > ends, "an end before the start")
+    _raise_if_any(~points, "a geometry that is not a point")
+    _raise_if_any(~((half_sides > 0) & np.isfinite(half_sides)), "a half_side that is not a finite number above zero")
+    _raise_if_any(no_start | no_end, "no start or no end")
+    _raise_if_any(starts > ends, "an end before the start")
     columns = {"geometry": frame.geometry.array, **{name: frame[name] for name in _COLUMNS}}
     table = gpd.GeoDataFrame(columns, geometry="geometry", index=frame.index)
-    return OwnQueries(table, half_sides, np.column_stack((starts, ends)), start_format.zone is not None)
+    return FrameQueries(table, half_sides, np.column_stack((starts, ends)), start_format.zone is not None)
 
 
-def _refuse_any(bad: np.ndarray, what: str) -> None:
+def _raise_if_any(bad: np.ndarray, what: str) -> None:
     if bad.any():
         raise ValueError(
-            f"{counted(int(bad.sum()), 'query', 'queries')} of {len(bad):,} of {_OWNER} cannot be used: {what}, "
-            f"first in row {int(bad.argmax()):,} (counted from 0). Mend them or leave them out."
+            f"{counted(int(bad.sum()), 'query', 'queries')} of {len(bad):,} of {_OWNER} are invalid: {what}, "
+            f"first in row {int(bad.argmax()):,}, counted from 0. Fix or drop them."
         )
 
 
-def _brought(own: OwnQueries, original: Traces) -> tuple[gpd.GeoDataFrame, np.ndarray]:
-    """A user's own queries with their centres in the space of the original."""
-    if own.zoned != (original.time_format.zone is not None) and original.records:
-        having, lacking = ("queries", "data") if own.zoned else ("data", "queries")
+def _project(queries: FrameQueries, original: Traces) -> tuple[gpd.GeoDataFrame, np.ndarray]:
+    """Return the queries of the caller and their centres in the space of the original."""
+    if queries.zoned != (original.time_format.zone is not None) and original.records:
+        having, lacking = ("queries", "data") if queries.zoned else ("data", "queries")
         raise ValueError(
-            f"The times of the {having} have a time zone and those of the {lacking} have none, so they cannot be "
-            "compared. Bring both to one kind with dt.tz_localize."
+            f"The times of the {having} have a time zone and those of the {lacking} have none. Localize one of them "
+            "with dt.tz_localize."
         )
-    space, frame = original.space, own.frame
+    space, frame = original.space, queries.frame
     x, y = frame.geometry.x.to_numpy(), frame.geometry.y.to_numpy()
     if CRS(frame.crs) != space.crs:
         try:
             x, y = Transformer.from_crs(frame.crs, space.crs, always_xy=True).transform(x, y)
         except ProjError:
             raise ValueError(
-                "There is no way from the CRS of the queries to that of the data. Give the queries in the data's CRS."
+                "The CRS of the queries cannot be transformed to that of the data. Pass queries in the CRS of the data."
             ) from None
     centres = np.full((len(x), space.dimension), np.nan)
     placed = np.isfinite(x) & np.isfinite(y)
     placed[placed] = ~space.misplaced(x[placed], y[placed])[0]
-    _refuse_any(~placed, "a centre that has no place in the CRS of the data")
+    _raise_if_any(~placed, "a centre without coordinates in the CRS of the data")
     centres[:] = space.points(x, y)
     return frame, centres
 
 
-def _drawn(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
-    """Queries around records of the original, each from three random numbers of its own; none without records."""
+def _draw(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
+    """Draw queries around records of the original, each from three random numbers; none without records."""
     key = secrets.token_bytes(32) if seed is None else str(seed).encode()
     entropy = int.from_bytes(hashlib.blake2b(key, digest_size=32, person=b"queries").digest(), "little")
     draws = np.random.default_rng(entropy).random((queries if original.records else 0, 3))
@@ -231,11 +231,11 @@ def _as_index(original: Traces, times: np.ndarray) -> pd.DatetimeIndex:
     return index if zone is None else index.tz_localize("UTC").tz_convert(zone)
 
 
-def _boxes(space: Space, centres: np.ndarray, half_sides: np.ndarray) -> np.ndarray:
-    """What the kernel compares with: centre and half-side in the plane; cosines and sines on the sphere.
+def _to_boxes(space: Space, centres: np.ndarray, half_sides: np.ndarray) -> np.ndarray:
+    """Return the boxes of the kernel: centre and half side in the plane; cosines and sines of angles on the sphere.
 
-    There: of the centre's longitude, of half the width, of the southern and of the northern border. All longitudes
-    where half the width reaches 180° or at a pole; nothing beyond the pole.
+    The angles are the centre's longitude, half the width, and the latitudes of the southern and northern borders. A box
+    holds all longitudes if half its width reaches 180° or it reaches a pole. It never extends beyond a pole.
     """
     if not space.curvature:
         return np.column_stack((centres, half_sides))
@@ -253,8 +253,8 @@ def _boxes(space: Space, centres: np.ndarray, half_sides: np.ndarray) -> np.ndar
     return boxes
 
 
-def _answers(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """The number of traces with a record inside, for each query."""
+def _answer(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Return the number of traces with a record inside each query."""
     counts = np.zeros(len(boxes), np.int64)
     if len(traces) == 0:
         return counts

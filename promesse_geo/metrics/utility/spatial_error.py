@@ -1,4 +1,4 @@
-"""How far protected records lie from where their user has been."""
+"""Distance of protected records from the original path."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -16,11 +16,11 @@ from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
 
-_BLOCK = 4096  # points searched at a time at least, by whichever thread is free: a costly trace is shared
+_BLOCK = 4096  # least number of points per block; idle threads take the next block
 
 
 class PolylineIndex(NamedTuple):
-    """Short arcs of each trace by eight, and boxes over them by eight; see `promesse_geo.kernels.polyline_index`."""
+    """Short arcs of each trace in groups of eight, and boxes over them; see `promesse_geo.kernels.polyline_index`."""
 
     leaves: np.ndarray
     groups: np.ndarray
@@ -35,11 +35,11 @@ class PolylineIndex(NamedTuple):
 class SpatialError(Metric):
     """Distance from each protected record to the nearest point of its user's original path (paper, section V-C).
 
-    The path is the whole polyline of the trace: all segments, whatever the times. The detail has the metres of each
-    protected record; the value is their mean, as in Table III.
+    The path is the polyline of the trace, all segments regardless of time. The detail is the distance of each
+    protected record in metres. The value is their mean, as in Table III.
 
-    Points are searched fast on any path but one: many segments that leave one place in all directions take time with
-    the square of their number for the points that are nearest to just that place.
+    The search takes quadratic time in one case: many segments that leave the same location in all directions, for
+    points nearest to that location.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class SpatialError(Metric):
         Returns
         -------
         geopandas.GeoSeries
-            The nearest points of the path, in the CRS and with the index of the protected data. They are true
-            locations, not for publication.
+            Nearest points of the path, in the CRS and with the index of the protected data. They are true locations:
+            do not publish them.
 
         Raises
         ------
@@ -129,16 +129,16 @@ class SpatialError(Metric):
         return pd.Series(_search(pairs, index, np.empty((0, pairs.original.space.dimension))), name="spatial_error")
 
     def value(self, detail: pd.Series) -> float:
-        """Return the mean of the metres; NaN where there are none."""
+        """Return the mean distance in metres; NaN without records."""
         return float(detail.mean())
 
 
 def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
-    """Metres from each protected record to its polyline; `feet` takes the nearest points where it has room."""
+    """Return the metres from each protected record to its path; store the nearest points unless `feet` is empty."""
     original, protected = pairs.original, pairs.protected
     metres = np.empty(protected.records)
     longest = int(protected.counts.max(initial=0))
-    block = max(_BLOCK, longest // (4 * threads.number()))  # few of a long trace: each may make frames of its own
+    block = max(_BLOCK, longest // (4 * threads.number()))  # few for a long trace: each may build an index
     threads.take_turns(
         lambda first, last: polyline.search(
             original.points,
