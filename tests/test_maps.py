@@ -1,4 +1,4 @@
-"""Maps by what they hold: layers, places, words, and nothing that asks the network."""
+"""Contents of maps: layers, coordinates, remarks, and no requests to the network."""
 
 import json
 import re
@@ -44,8 +44,8 @@ def safe(city):
 
 
 def calls_in(drawn, function: str) -> list[Call]:
-    own = [drawn, *drawn._children.values()]
-    children = [child for element in own for child in element._children.values()]
+    elements = [drawn, *drawn._children.values()]
+    children = [child for element in elements for child in element._children.values()]
     found = {id(child): child for child in children if isinstance(child, Call) and child.function == function}
     return list(found.values())
 
@@ -74,7 +74,7 @@ def page(drawn) -> str:
     return drawn.get_root().render()
 
 
-def asked_of_the_network(html: str) -> list[str]:
+def loaded_from_the_network(html: str) -> list[str]:
     """Addresses that a browser would load; links to click and namespaces are none."""
     marks = re.sub(r"(?s)<script>.*?</script>", "", html)
     return re.findall(r"(?i)(?:src|<link[^>]*href)\s*=|@import|url\((?!data:|#)[^)]*\)", marks) + re.findall(
@@ -100,7 +100,7 @@ def test_layers_are_named_and_counted(city, safe):
     assert control.options["collapsed"] is False
 
 
-def test_records_stand_where_and_when_they_were_recorded(city, safe):
+def test_records_are_drawn_at_their_coordinates_and_times(city, safe):
     original, protected = calls_in(city.promesse.map(safe), "records")
     for call, frame in ((original, city), (protected, safe)):
         ordered = frame.sort_values(["user", "time"], kind="stable")
@@ -111,7 +111,7 @@ def test_records_stand_where_and_when_they_were_recorded(city, safe):
         assert sum(call.data["counts"]) == len(frame)
 
 
-def test_with_itself_every_poi_is_hit_and_with_nothing_missed():
+def test_data_compared_with_itself_has_only_hits():
     frame = stroll()
     assert names(frame.promesse.map(frame))[2:] == [
         "POIs found in the original: 2",
@@ -127,7 +127,7 @@ def test_with_itself_every_poi_is_hit_and_with_nothing_missed():
     ]
 
 
-def test_pois_stand_where_the_attack_finds_them():
+def test_pois_are_drawn_where_the_attack_finds_them():
     frame = stroll()
     before, hit, missed, false = calls_in(frame.promesse.map(walk(4.8404 + np.zeros(40), np.full(40, 45.76))), "pois")
     stays = frame.promesse.pois()
@@ -135,8 +135,8 @@ def test_pois_stand_where_the_attack_finds_them():
     assert places(hit) == pytest.approx(np.array([[4.8404, 45.76]]), abs=2e-6)
     assert places(missed) == pytest.approx(stays.get_coordinates().to_numpy()[1:], abs=2e-6)
     assert len(places(false)) == 0
-    wanted = pd.DatetimeIndex(stays["departure"]).as_unit("s").asi8
-    assert np.cumsum(before.data["ends"]).tolist() == wanted.tolist()
+    expected = pd.DatetimeIndex(stays["departure"]).as_unit("s").asi8
+    assert np.cumsum(before.data["ends"]).tolist() == expected.tolist()
 
 
 def test_the_attack_can_be_another_or_none(city, safe):
@@ -159,17 +159,17 @@ def test_the_original_can_be_drawn_alone(city):
     assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Original", "POIs found in the original"]
 
 
-def test_users_and_period_look_closer(city, safe):
+def test_users_and_period_select_records(city, safe):
     drawn = city.promesse.map(safe, users=["user-001"], period="2024-03-04")
     days = city[(city.user == "user-001") & (city.time.dt.date == pd.Timestamp("2024-03-04").date())]
     original, protected = calls_in(drawn, "records")
     assert names(drawn)[0] == f"Original: {len(days):,} records"
     assert original.data["users"] == protected.data["users"] == ["user-001"]
     first, last = pd.Timestamp("2024-03-04 09:00", tz="UTC"), pd.Timestamp("2024-03-04 13:00", tz="Europe/Paris")
-    assert "Only records of this period are drawn: 2024-03-04." in call_in(drawn, "furnish").data["remarks"]
+    assert "Only records of this period are drawn: 2024-03-04." in call_in(drawn, "addControls").data["remarks"]
     later = city.promesse.map(users="user-001", period=("2024-03-04 09:00", last))
-    said = f"Only records of this period are drawn: 2024-03-04 09:00 to {last}."
-    assert said in call_in(later, "furnish").data["remarks"]
+    remark = f"Only records of this period are drawn: 2024-03-04 09:00 to {last}."
+    assert remark in call_in(later, "addControls").data["remarks"]
     assert (
         names(city.promesse.map(period="2024-03-04T09"))[0]
         == names(city.promesse.map(period=("2024-03-04T09:00", np.datetime64("2024-03-04T09:59:59.999999999"))))[0]
@@ -178,7 +178,7 @@ def test_users_and_period_look_closer(city, safe):
     assert names(later)[0] == f"Original: {len(inside):,} records"
 
 
-def test_a_day_has_its_last_nanosecond():
+def test_a_day_includes_its_last_nanosecond():
     frame = walk([0, 0.001], [0, 0], start="2024-03-04 23:59:59.999999999", freq="1ns")
     assert names(frame.promesse.map(period="2024-03-04"))[0] == "Original: 1 record"
 
@@ -195,7 +195,7 @@ def test_a_day_has_its_last_nanosecond():
         ("2024-03-10 02", []),
     ],
 )
-def test_as_clocks_go_back_what_they_show_twice_is_drawn_twice(period, minutes):
+def test_a_local_hour_that_occurs_twice_is_drawn_twice(period, minutes):
     zone = "America/New_York"
     days = (walk([0.0] * 1600, [0.0] * 1600, start=day, tz=zone) for day in ("2024-03-10", "2024-11-03"))
     call = call_in(pd.concat(days).promesse.map(period=period, attack=None), "records")
@@ -208,7 +208,7 @@ def test_user_keys_that_are_numbers_can_be_named():
     assert names(frame.promesse.map(users=7))[0] == names(frame.promesse.map(users=["7"]))[0] == "Original: 90 records"
 
 
-def test_an_unknown_user_or_period_is_an_error_that_names_nobody(city, safe):
+def test_an_unknown_user_or_invalid_period_is_an_error_without_names(city, safe):
     with pytest.raises(ValueError, match="1 of 2 users not found") as caught:
         city.promesse.map(safe, users=["user-001", "nobody"])
     assert "nobody" not in str(caught.value)
@@ -229,13 +229,13 @@ def test_an_unknown_user_or_period_is_an_error_that_names_nobody(city, safe):
         stroll(user="stranger").promesse.map(safe)
 
 
-def test_a_map_is_thinned_and_says_so(city, safe):
+def test_a_map_is_thinned_with_a_remark(city, safe):
     drawn = city.promesse.map(safe, points=100)
     original, protected = calls_in(drawn, "records")
     assert (len(places(original)), len(places(protected))) == (100, 100)
     assert names(drawn)[0] == f"Original: {len(city):,} records (100 drawn)"
     assert not original.data["lines"]
-    assert call_in(drawn, "furnish").data["remarks"] == [
+    assert call_in(drawn, "addControls").data["remarks"] == [
         "Layers of more than 100 records are thinned evenly and have no lines.",
         "Times are in UTC.",
         "Shows true locations: do not publish.",
@@ -244,7 +244,7 @@ def test_a_map_is_thinned_and_says_so(city, safe):
 
 
 @pytest.mark.parametrize(("count", "most"), [(0, 5), (1, 5), (5, 5), (6, 5), (1000, 7), (4_000_000, 20_000)])
-def test_thinning_takes_each_once_and_both_ends(count, most):
+def test_thinning_keeps_both_ends_and_repeats_nothing(count, most):
     taken = thinned(count, most)
     assert len(taken) == min(count, most)
     assert len(np.unique(taken)) == len(taken)
@@ -277,36 +277,36 @@ def test_points_of_interest_are_thinned_as_well():
     assert (len(places(before)), len(places(hit)), len(places(missed))) == (MOST_POIS, MOST_POIS, 0)
 
 
-def test_nothing_is_asked_of_the_network_by_default(city, safe):
+def test_maps_send_no_requests_by_default(city, safe):
     for drawn in (city.promesse.map(safe), city.promesse.map_pair(safe)):
         html = page(drawn)
-        assert asked_of_the_network(html) == []
+        assert loaded_from_the_network(html) == []
         assert "Leaflet 1.9.4" in html
         assert "Redistributions in binary form must reproduce the above copyright" in html
         assert "sourceMappingURL" not in html
 
 
-def test_tiles_and_foliums_own_code_come_only_when_asked_for(city, safe):
+def test_tiles_and_foliums_code_are_loaded_only_on_request(city, safe):
     tiles = page(city.promesse.map(safe, tiles="OpenStreetMap"))
     assert "tile.openstreetmap.org" in tiles
-    assert asked_of_the_network(tiles) == []
+    assert loaded_from_the_network(tiles) == []
     online = page(city.promesse.map(safe, offline=False))
-    assert any("leaflet" in mark for mark in asked_of_the_network(online))
+    assert any("leaflet" in mark for mark in loaded_from_the_network(online))
     assert "Redistributions in binary form" not in online
-    own = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="ours")
-    assert "http://localhost/" in page(city.promesse.map(safe, tiles=own))
+    tiles = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="ours")
+    assert "http://localhost/" in page(city.promesse.map(safe, tiles=tiles))
 
 
-def test_one_background_can_stand_on_many_maps(city, safe):
-    own = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="ours")
-    one, other = city.promesse.map(safe, tiles=own), city.promesse.map(tiles=own)
-    pair = city.promesse.map_pair(safe, tiles=own)
+def test_one_background_can_be_used_on_many_maps(city, safe):
+    tiles = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="ours")
+    one, other = city.promesse.map(safe, tiles=tiles), city.promesse.map(tiles=tiles)
+    pair = city.promesse.map_pair(safe, tiles=tiles)
     halves = [child for child in pair._children.values() if isinstance(child, folium.Map)]
     for maps, html in (([one], page(one)), ([other], page(other)), (halves, page(pair))):
         added = re.findall(r"(\w*element_\w+)\.addTo\((\w+)\)", html)
         assert [name for _, name in added] == [each.get_name() for each in maps]
         assert len({layer for layer, _ in added}) == len(maps)
-    assert own._parent is None
+    assert tiles._parent is None
 
 
 @pytest.mark.filterwarnings("ignore:Promesse")
@@ -323,7 +323,7 @@ def test_names_can_neither_end_a_script_nor_be_a_template():
 @pytest.mark.parametrize(
     "data", [HOSTILE, [HOSTILE, 1], {"a": {"b": [[]]}}, "é\\\"'\n\u2029 \U0001f600", "\ud800 \udc00"]
 )
-def test_a_literal_is_read_back_and_holds_no_dangerous_sign(data):
+def test_a_literal_is_read_back_and_has_no_dangerous_character(data):
     text = literal(data)
     assert not set("<>&'{}%#\u2028\u2029\n") & set(text)
     assert text.encode()
@@ -331,25 +331,25 @@ def test_a_literal_is_read_back_and_holds_no_dangerous_sign(data):
     assert json.loads(json.loads(inner[1])) == data
 
 
-def test_letters_of_any_language_take_the_room_that_they_need():
+def test_letters_of_any_language_are_not_escaped():
     assert len(literal(["\U0001f600" * 60]).encode()) < 4 * 60 + 50
 
 
-def test_nothing_at_all_is_a_map_that_says_so():
+def test_data_without_records_gives_an_empty_map():
     nothing = stroll().iloc[:0]
     drawn = nothing.promesse.map(nothing)
     assert names(drawn)[:2] == ["Original: 0 records", "Protected: 0 records"]
-    assert call_in(drawn, "furnish").data["corners"] is None
+    assert call_in(drawn, "addControls").data["corners"] is None
     nothing.promesse.map_pair(nothing)
     empty = stroll().promesse.map(period="1999-01-01", slider=True)
     assert names(empty)[0] == "Original: 0 records"
     period = "Only records of this period are drawn: 1999-01-01."
-    assert call_in(empty, "furnish").data["remarks"] == [period, "Shows true locations: do not publish."]
+    assert call_in(empty, "addControls").data["remarks"] == [period, "Shows true locations: do not publish."]
 
 
-def test_one_point_is_looked_at_from_near_by():
+def test_one_record_gives_a_view():
     drawn = stroll().iloc[:1].promesse.map()
-    assert np.array(call_in(drawn, "furnish").data["corners"]) == pytest.approx(np.array([[45.76, 4.84]] * 2))
+    assert np.array(call_in(drawn, "addControls").data["corners"]) == pytest.approx(np.array([[45.76, 4.84]] * 2))
 
 
 @pytest.mark.parametrize("crs", [4326, 3857, 3832])
@@ -358,7 +358,7 @@ def test_data_across_the_antimeridian_stays_together(crs):
     drawn = frame.promesse.map()
     x = places(call_in(drawn, "records"))[:, 0]
     assert np.diff(x) == pytest.approx(np.full(199, 0.001), abs=2e-6)
-    (south, west), (north, east) = call_in(drawn, "furnish").data["corners"]
+    (south, west), (north, east) = call_in(drawn, "addControls").data["corners"]
     assert (east - west, north - south) == pytest.approx((0.199, 0), abs=1e-5)
 
 
@@ -371,7 +371,7 @@ def wrapped(x) -> np.ndarray:
     return (np.asarray(x) + 180) % 360 - 180
 
 
-def assert_pois_stand_on_records(drawn) -> None:
+def assert_pois_are_on_records(drawn) -> None:
     """Every POI, and there are some, has a drawn record of its data beside it."""
     original, protected = (places(call) for call in calls_in(drawn, "records"))
     before, hit, missed, false = (places(call) for call in calls_in(drawn, "pois"))
@@ -383,7 +383,7 @@ def assert_pois_stand_on_records(drawn) -> None:
 
 @pytest.mark.filterwarnings("ignore:1 of 2 traces could not be protected")
 @pytest.mark.parametrize("crs", [4326, 3857])
-def test_a_flight_over_the_meridian_opposite_all_else_stays_with_what_became_of_it(crs):
+def test_a_flight_across_the_opposite_meridian_stays_with_its_protected_trace(crs):
     beijing = walk(np.full(3000, 116.4), np.full(3000, 39.9), user="b")
     flight = walk(np.linspace(-70, -0.1, 400), np.linspace(42.36, 51.5, 400), user="f")
     frame = pd.concat([beijing, flight]).to_crs(crs)
@@ -417,7 +417,7 @@ def test_a_flight_over_the_meridian_opposite_all_else_stays_with_what_became_of_
         with_stays(wrapped(np.linspace(178, 182, 400))),
     ],
 )
-def test_pois_stand_on_the_records_they_are_made_of(x, other):
+def test_pois_are_drawn_on_their_records(x, other):
     beijing = walk(np.full(3000, 116.4), np.full(3000, 39.9), user="b")
     frame = pd.concat([beijing, walk(x, np.linspace(20, 30, len(x)).round(), user="f")])
     if other == "itself":
@@ -426,7 +426,7 @@ def test_pois_stand_on_the_records_they_are_made_of(x, other):
         after = frame.promesse.smooth(500)
     else:
         after = frame.set_geometry(frame.translate(0, -1))
-    assert_pois_stand_on_records(frame.promesse.map(after))
+    assert_pois_are_on_records(frame.promesse.map(after))
 
 
 def test_a_trip_goes_on_around_the_world_rather_than_back():
@@ -436,7 +436,7 @@ def test_a_trip_goes_on_around_the_world_rather_than_back():
 
 
 @pytest.mark.parametrize(("x", "latitude"), [(np.arange(0, 720, 5.0), 0.0), (np.linspace(0, 1080, 300), 89.999)])
-def test_who_goes_around_the_world_or_a_pole_again_and_again_stays_in_view(x, latitude):
+def test_a_trace_several_times_around_the_world_or_a_pole_stays_in_view(x, latitude):
     frame = walk(wrapped(x), np.full(len(x), latitude))
     original, protected = calls_in(frame.promesse.map(frame, attack=None), "records")
     drawn = places(original)[:, 0]
@@ -445,7 +445,7 @@ def test_who_goes_around_the_world_or_a_pole_again_and_again_stays_in_view(x, la
     assert places(protected) == pytest.approx(places(original))
 
 
-def test_what_is_published_of_a_time_without_original_stays_together():
+def test_protected_records_without_original_ones_stay_together():
     frame = walk([179.9, 179.95], [-17.0] * 2)
     later = walk(wrapped(179.9 + np.arange(100) * 0.01), np.full(100, -17.0), start="2024-03-05")
     x = places(calls_in(frame.promesse.map(later, period="2024-03-05"), "records")[1])[:, 0]
@@ -460,12 +460,12 @@ def test_any_crs_is_drawn_at_its_longitude_and_latitude(crs):
         assert places(call) == pytest.approx(frame.get_coordinates().to_numpy(), abs=2e-6)
 
 
-def test_streets_are_not_laid_under_a_plane_without_a_globe():
+def test_a_plane_without_a_globe_takes_no_named_background():
     frame = walk(np.arange(90) * 10.0, np.zeros(90), crs=HALL)
     with pytest.raises(ValueError, match="'tiles' parameter of map must be None"):
         frame.promesse.map(tiles="OpenStreetMap")
-    own = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="the plan of the hall")
-    assert "http://localhost/" in page(frame.promesse.map(tiles=own))
+    tiles = folium.TileLayer("http://localhost/{z}/{x}/{y}.png", attr="the plan of the hall")
+    assert "http://localhost/" in page(frame.promesse.map(tiles=tiles))
 
 
 def test_a_plane_without_a_globe_is_drawn_in_metres():
@@ -479,9 +479,9 @@ def test_a_few_records_far_away_do_not_make_the_rest_a_dot():
     x = np.full(1000, 4.84) + np.arange(1000) * 1e-5
     frame = walk(np.append(x, 0.0), np.append(np.full(1000, 45.76), 0.0))
     drawn = frame.promesse.map()
-    (south, _), _ = call_in(drawn, "furnish").data["corners"]
+    (south, _), _ = call_in(drawn, "addControls").data["corners"]
     assert south == pytest.approx(45.76)
-    assert "A few records are far outside this view." in call_in(drawn, "furnish").data["remarks"]
+    assert "A few records are far outside this view." in call_in(drawn, "addControls").data["remarks"]
     assert bounds_of([]) == (None, False)
 
 
@@ -499,13 +499,13 @@ def test_the_slider_is_for_a_few(city, safe):
         many.promesse.map(slider=1)
 
 
-def test_before_and_after_stand_side_by_side(city, safe):
+def test_a_pair_of_maps_is_side_by_side(city, safe):
     figure = city.promesse.map_pair(safe)
     left, right = (child for child in figure._children.values() if isinstance(child, folium.Map))
     assert [name.partition(":")[0] for name in names(left)] == ["Original", "POIs found in the original"]
     assert next(iter(names(right))).partition(":")[0] == "Protected"
     assert len(names(right)) == 4
-    assert call_in(left, "furnish").data["corners"] == call_in(right, "furnish").data["corners"]
+    assert call_in(left, "addControls").data["corners"] == call_in(right, "addControls").data["corners"]
     assert next(each for each in figure._children.values() if isinstance(each, Call)).elements == [left, right]
     assert page(figure).count("Volodymyr Agafonkin") == 1
     assert (left.width, right.left) == ((50.0, "%"), (50.0, "%"))
@@ -535,7 +535,7 @@ def test_columns_can_be_named_and_there_may_be_no_user():
     ("zone", "name"),
     [
         ("Europe/Paris", "Europe/Paris"),
-        ("dateutil/Europe/Paris", "Europe/Paris"),  # which has no name of its own but a path of this machine
+        ("dateutil/Europe/Paris", "Europe/Paris"),  # its repr is a path of this machine
         ("UTC", "UTC"),
         (None, ""),
         ("+02:00", "+02:00"),
@@ -545,25 +545,25 @@ def test_columns_can_be_named_and_there_may_be_no_user():
         (timezone(timedelta(hours=2), "/home/me"), "+02:00"),
     ],
 )
-def test_times_are_told_in_the_zone_of_the_data(zone, name):
+def test_times_are_in_the_zone_of_the_data(zone, name):
     frame = stroll(tz=zone)
     drawn = frame.promesse.map()
     assert calls_in(drawn, "records")[0].data["zone"] == name
     remarks = [f"Times are in {name}."] if name else []
     secret = "Shows true locations: do not publish."
-    assert call_in(drawn, "furnish").data["remarks"] == [*remarks, secret]
+    assert call_in(drawn, "addControls").data["remarks"] == [*remarks, secret]
     left, right = (each for each in frame.promesse.map_pair(frame)._children.values() if isinstance(each, folium.Map))
-    assert call_in(left, "furnish").data["remarks"] == [*remarks, secret]
-    assert call_in(right, "furnish").data["remarks"] == []
+    assert call_in(left, "addControls").data["remarks"] == [*remarks, secret]
+    assert call_in(right, "addControls").data["remarks"] == []
     moving = frame.promesse.map(slider=True)
     assert call_in(moving, "slider").data == name
     dots = f"Large dots: users at this time ({name})." if name else "Large dots: users at this time."
-    assert call_in(moving, "furnish").data["remarks"] == [dots, secret]
+    assert call_in(moving, "addControls").data["remarks"] == [dots, secret]
 
 
-def test_a_slider_says_what_it_does_between_records_that_are_not_drawn(city, safe):
+def test_a_slider_explains_its_dots(city, safe):
     drawn = city.promesse.map(safe, slider=True, points=100)
-    assert call_in(drawn, "furnish").data["remarks"][1:3] == [
+    assert call_in(drawn, "addControls").data["remarks"][1:3] == [
         "Large dots: users at this time (UTC); dashes connect original and protected.",
         "Dots move in straight lines between drawn records.",
     ]
@@ -572,13 +572,13 @@ def test_a_slider_says_what_it_does_between_records_that_are_not_drawn(city, saf
 def test_records_beyond_the_edge_of_the_map_are_counted():
     frame = walk(np.zeros(90), np.linspace(84, 89, 90))
     beyond = int((frame.geometry.y > 85.0512).sum())
-    said = f"{beyond} records beyond latitude 85.05° are drawn at the edge of the map."
-    assert said in call_in(frame.promesse.map(attack=None), "furnish").data["remarks"]
+    remark = f"{beyond} records beyond latitude 85.05° are drawn at the edge of the map."
+    assert remark in call_in(frame.promesse.map(attack=None), "addControls").data["remarks"]
     pair = frame.promesse.map_pair(frame.iloc[:1], attack=None)
     halves = [child for child in pair._children.values() if isinstance(child, folium.Map)]
-    assert [said in call_in(half, "furnish").data["remarks"] for half in halves] == [True, True]
+    assert [remark in call_in(half, "addControls").data["remarks"] for half in halves] == [True, True]
     near = walk(np.zeros(90), np.linspace(-84, -85.05, 90)).promesse.map(attack=None)
-    assert not any("edge" in remark for remark in call_in(near, "furnish").data["remarks"])
+    assert not any("edge" in remark for remark in call_in(near, "addControls").data["remarks"])
 
 
 @pytest.mark.parametrize("crs", ["IAU_2015:49900", "+proj=longlat +R=1737400 +type=crs"])
@@ -605,13 +605,13 @@ def test_a_pair_needs_protected_data(city):
         pg.draw_map_pair(city, None)
 
 
-def test_nothing_is_changed(city, safe):
+def test_the_data_is_not_changed(city, safe):
     frame = city.copy(deep=True)
     city.promesse.map(safe)
     pd.testing.assert_frame_equal(frame, city)
 
 
-def test_folium_is_loaded_when_a_map_is_drawn_and_not_before():
+def test_folium_is_imported_on_first_use():
     code = "import sys, promesse_geo; sys.exit('folium' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert isinstance(pg.draw_map, types.FunctionType)

@@ -286,7 +286,7 @@ def test_the_slider_shows_users_where_they_are_at_that_time(look):
 def test_the_slider_connects_no_users_whose_long_names_begin_alike(look):
     steps = 4.84 + np.arange(90) * 0.0005
     crowd = pd.concat([walk(steps, np.full(90, 45.76 + n / 100), user=f"{'u' * 70}{n}") for n in range(3)])
-    apart = "document.querySelectorAll('path.promesse-apart').length"
+    apart = "document.querySelectorAll('path.promesse-link').length"
     moving = "document.querySelectorAll('path.promesse-moving').length"
     browser = look(crowd.promesse.map(attack=None, slider=True))
     assert (browser.run(moving), browser.run(apart)) == (3, 0)
@@ -295,7 +295,7 @@ def test_the_slider_connects_no_users_whose_long_names_begin_alike(look):
     )
     assert (browser.run(moving), browser.run(apart)) == (4, 2)
     lengths = browser.run(
-        f"(() => {{ const map = {MAP}, all = []; map.eachLayer(each => each.options.className == 'promesse-apart' && "
+        f"(() => {{ const map = {MAP}, all = []; map.eachLayer(each => each.options.className == 'promesse-link' && "
         "all.push(map.distance(...each.getLatLngs()))); return all; })()"
     )
     assert lengths == pytest.approx([0, 0], abs=0.5)
@@ -392,7 +392,7 @@ def test_no_line_crosses_the_whole_world_but_some_a_hall(look, x, moved, crs, pi
         "(() => { const range = document.querySelector('.promesse-slider input'), all = [];"
         "for (let moment = Number(range.min); moment <= Number(range.max); moment += 30) {"
         f"range.value = moment; range.dispatchEvent(new Event('input')); {MAP}.eachLayer(each => {{"
-        "if (each.options.className != 'promesse-apart') return; const [from, to] = each.getLatLngs();"
+        "if (each.options.className != 'promesse-link') return; const [from, to] = each.getLatLngs();"
         "all.push(to.lng - from.lng); }); } return all; })()"
     )
     assert dashes == pytest.approx([3] * (2 * 143 + 1), abs=1e-5)

@@ -1,6 +1,6 @@
-"""The pictures in docs/pictures, of the made-up city alone: `python tools/pictures.py` makes them anew.
+"""Draw the pictures in docs/pictures from the synthetic city: `python tools/pictures.py`.
 
-It needs a browser and JupyterLab. Each picture is small enough to be looked at wherever the project is.
+Needs a browser and JupyterLab.
 """
 
 import io
@@ -36,7 +36,7 @@ h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: 6px; }
 
 
 def write(name: str, drawn: bytes) -> None:
-    """Write a picture, with fewer colours where it is too large."""
+    """Write a picture, with fewer colours if it is too large."""
     file = PICTURES / f"{name}.png"
     with Image.open(io.BytesIO(drawn)) as picture:
         picture.convert("RGB").save(file, optimize=True)
@@ -46,7 +46,7 @@ def write(name: str, drawn: bytes) -> None:
 
 
 def write_maps(browser: Browser, folder: Path) -> None:
-    """One map of each kind, and one on a dark page."""
+    """Write a map of each kind, and one on a dark page."""
     city = pg.make_city(users=5, days=1)
     safe = city.promesse.smooth(200)
     few = city.user.unique()[:3]
@@ -64,14 +64,14 @@ def write_maps(browser: Browser, folder: Path) -> None:
 
 
 def write_figures() -> None:
-    """The overview, the trade-off, and two figures of the data before and after."""
+    """Write the overview, the trade-off, and two figures of original and protected data."""
     parts = pg.prepare(pg.make_city(users=12, days=4, as_traces=True), tz="Europe/Paris", keep_user=True)
     noise = [pg.GeoIndistinguishability.from_level(level, radius=200, seed=0) for level in (10, 6, 4, 2)]
     smoothing = [pg.Promesse(epsilon) for epsilon in (50, 100, 150, 200, 300, 500)]
     safe = {"Promesse, 200 m": smoothing[3].protect(parts), "Geo-I, ln(4)/200": noise[2].protect(parts)}
     figures = {
         "overview": overview(parts, epsilon=200, trace=12),
-        "trade_off": trade_off(pg.evaluate({"made-up city": parts}, [*smoothing, *noise])).figure,
+        "trade_off": trade_off(pg.evaluate({"synthetic city": parts}, [*smoothing, *noise])).figure,
         "spatial_error": spatial_error(parts, safe).figure,
         "space_time": space_time(parts, safe["Promesse, 200 m"]).figure,
     }
@@ -82,7 +82,7 @@ def write_figures() -> None:
 
 
 def write_readme(browser: Browser, folder: Path) -> None:
-    """The picture of the README, which the demo draws, and its first screen."""
+    """Write the picture of the README, which the demo draws, and the first screen of the README."""
     run_demo(folder / "demo")
     write("before_after", (folder / "demo" / "overview.png").read_bytes())
     page = mistune.create_markdown(escape=False, plugins=["table"])(README.read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ def write_readme(browser: Browser, folder: Path) -> None:
 
 
 def write_screens(browser: Browser, folder: Path) -> None:
-    """JupyterLab with a map, and what a reader sees first of two notebooks."""
+    """Write JupyterLab with a map, and the first screens of two notebooks."""
     (folder / "notebooks").mkdir()
     nbformat.write(small_notebook(), folder / "notebooks" / "small.ipynb")
     for name in ("01_overview", "09_your_own_data"):
@@ -109,7 +109,7 @@ def write_screens(browser: Browser, folder: Path) -> None:
 
 
 def main() -> None:
-    """Make all pictures anew."""
+    """Write all pictures."""
     warnings.filterwarnings("ignore", ".*could not be protected")
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:

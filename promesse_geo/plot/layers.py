@@ -219,13 +219,13 @@ def _glyph(drawing: str) -> str:
 def _stroke(path: str, colour: str) -> str:
     """Return an open path with an outline that separates it from what lies below."""
     return (
-        f'<path class="promesse-edge" d="{path}" fill="none" stroke-width="4.5" stroke-linecap="round"/>'
+        f'<path class="promesse-outline" d="{path}" fill="none" stroke-width="4.5" stroke-linecap="round"/>'
         f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.5" stroke-linecap="round"/>'
     )
 
 
 def _fill(path: str, colour: str) -> str:
-    return f'<path class="promesse-edge" d="{path}" fill="{colour}" stroke-width="1"/>'
+    return f'<path class="promesse-outline" d="{path}" fill="{colour}" stroke-width="1"/>'
 
 
 class _Symbol(NamedTuple):
@@ -309,7 +309,7 @@ def _drawn(total: int, drawn: int) -> str:
 
 
 def bounds_of(layers: Iterable[Layer]) -> tuple[np.ndarray | None, bool]:
-    """Return the lower and upper corner of the view, shape (2, 2), and whether a few records lie far outside of it.
+    """Return the lower and upper corner of the view, shape (2, 2), and whether a few records are far outside of it.
 
     If a few records are far from all others, the view is that of the central 99 %.
     """

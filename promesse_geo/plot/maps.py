@@ -167,7 +167,7 @@ def draw_map_pair(
         flat = content.projection.flat
         maps.append(new_map(tiles=tiles, offline=offline, flat=flat, owner="map_pair", figure=figure, half=half))
         _add_layers(maps[half], layers, content.corners, content.remarks if half else remarks)
-    Call("together", maps).add_to(figure)
+    Call("moveTogether", maps).add_to(figure)
     return figure
 
 
@@ -332,7 +332,7 @@ def _add_layers(base: Map, layers: list[Layer], corners: np.ndarray | None, rema
     legend.add_to(base)
     view = None if corners is None else corners[:, ::-1].tolist()
     closest = 1 if base.crs == "Simple" else 17
-    Call("furnish", [base, legend], {"corners": view, "closest": closest, "remarks": remarks}).add_to(base)
+    Call("addControls", [base, legend], {"corners": view, "closest": closest, "remarks": remarks}).add_to(base)
     if layers[0].name.startswith("Original"):
-        Call("below", [base, groups[0]]).add_to(base)
+        Call("keepBelow", [base, groups[0]]).add_to(base)
     return groups

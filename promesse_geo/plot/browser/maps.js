@@ -101,12 +101,12 @@ const promesse = (() => {
   };
 
   /* Keep the original records below the protected ones when layers are hidden and shown again. */
-  const below = (map, group) =>
+  const keepBelow = (map, group) =>
     map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
 
   /* Add scale and remarks, and show the corners (south-west, north-east) where neither legend nor remarks cover them.
      A legend that would cover the zoom buttons opens on hover. */
-  const furnish = (map, control, { corners, closest, remarks }) => {
+  const addControls = (map, control, { corners, closest, remarks }) => {
     const container = map.getContainer();
     L.control.scale({ imperial: false }).addTo(map);
     const note = L.control({ position: "bottomright" });
@@ -132,7 +132,7 @@ const promesse = (() => {
         const { x, y } = map.getSize().subtract(taken);
         return Math.min(x, y) < 60 ? -Infinity : map.getBoundsZoom(corners, false, taken);
       };
-      const layouts = [besideLegend, belowLegend].sort((one, other) => zoom(other) - zoom(one));
+      const layouts = [besideLegend, belowLegend].sort((first, second) => zoom(second) - zoom(first));
       map.fitBounds(corners, { maxZoom: closest, ...[...layouts, padding].find((each) => zoom(each) > -Infinity) });
     } else {
       const empty = container.appendChild(document.createElement("div"));
@@ -162,9 +162,9 @@ const promesse = (() => {
     if (!moments.length) return;
     const [first, last] = [Math.min(...moments), Math.max(...moments)];
     const shown = all[all.length - 1];
-    const pane = map.createPane("promesse-now");
+    const pane = map.createPane("promesse-dots");
     pane.style.zIndex = 640;
-    const renderer = L.svg({ pane: "promesse-now", padding: 1 });
+    const renderer = L.svg({ pane: "promesse-dots", padding: 1 });
     const now = L.layerGroup().addTo(map);
     const draw = (moment) => {
       now.clearLayers();
@@ -174,7 +174,7 @@ const promesse = (() => {
         if (!place) continue;
         if (places.has(user)) {
           const line = [places.get(user), nearest(places.get(user), place, track.period)];
-          L.polyline(line, { renderer, className: "promesse-apart", weight: 2, dashArray: "4 5" }).addTo(now);
+          L.polyline(line, { renderer, className: "promesse-link", weight: 2, dashArray: "4 5" }).addTo(now);
         }
         places.set(user, place);
         const style = { renderer, className: "promesse-moving", color: "#fff", weight: 2, fillColor: colour, fillOpacity: 1 };
@@ -221,7 +221,7 @@ const promesse = (() => {
     control.addTo(map);
   };
 
-  const together = (one, other) => {
+  const moveTogether = (left, right) => {
     let busy = false;
     const follow = (leader, follower) =>
       leader.on("move", () => {
@@ -230,12 +230,12 @@ const promesse = (() => {
         follower.setView(leader.getCenter(), leader.getZoom(), { animate: false });
         busy = false;
       });
-    follow(one, other);
-    follow(other, one);
-    const [wide, near] = one.getZoom() <= other.getZoom() ? [one, other] : [other, one];
+    follow(left, right);
+    follow(right, left);
+    const [wide, near] = left.getZoom() <= right.getZoom() ? [left, right] : [right, left];
     near.setView(wide.getCenter(), wide.getZoom(), { reset: true }); // without reset Leaflet pans by whole pixels
-    other.getContainer().classList.add("promesse-pair");
+    right.getContainer().classList.add("promesse-pair");
   };
 
-  return { records, pois, below, furnish, slider, together };
+  return { records, pois, keepBelow, addControls, slider, moveTogether };
 })();
