@@ -208,20 +208,21 @@ def _check_last_points(comparison: Comparison, epsilon: float | None) -> Finding
 
 
 def _check_times(comparison: Comparison) -> Finding:
-    matches, near = comparison.time_matches
-    same = np.flatnonzero(matches >= 0)
+    """Check that published times are not original ones."""
+    same, expected = comparison.same_times
+    count = int(same.sum())
     whose = " of their user" if comparison.by_user else ""
-    counts = f"{len(same):,} of {len(matches):,} published timestamps are original ones{whose}"
-    if _beyond_chance(len(same), comparison.time_matches_by_chance()):
+    counts = f"{count:,} of {len(same):,} published timestamps are original ones{whose}"
+    if _beyond_chance(count, expected):
         if comparison.by_user:
-            median = np.median(comparison.distances(matches[same], same))
-            counts += f", who was, in the median, {median:,.2f} m from the published location"
+            distances = comparison.distances(comparison.time_matches[0][same], np.flatnonzero(same))
+            counts += f", who was, in the median, {np.median(distances):,.2f} m from the published location"
         return Finding(_TIMES, REVIEW, counts)
-    close = int((near >= 2).sum())
-    if comparison.by_user and 2 * close > len(matches) and close > _FEW:
-        reason = f"{close:,} of {len(matches):,} published timestamps are next to original ones{whose}"
+    close = np.count_nonzero(comparison.time_matches[1] >= 2) if comparison.by_user else 0
+    if 2 * close > len(same) and close > _FEW:
+        reason = f"{close:,} of {len(same):,} published timestamps are next to original ones{whose}"
         return Finding(_TIMES, REVIEW, reason)
-    if len(same):
+    if count:
         return Finding(_TIMES, PASSED, f"{counts}, no more than by chance")
     return Finding(_TIMES, PASSED, f"no published timestamp is an original one{whose}")
 
@@ -235,21 +236,21 @@ def _beyond_chance(same: int, expected: float) -> bool:
 
 
 def _check_locations(comparison: Comparison) -> Finding:
-    protected = comparison.pairs.protected if comparison.by_user else comparison.protected
+    """Check that published locations are not original ones; without common users by a sample of each trace."""
+    chosen, offsets = comparison.compared
     matches = comparison.location_matches
     same, near = (int((matches >= least).sum()) for least in (2, 1))
-    expected = by_chance(same, near)
-    disclosed = _count_disclosed(protected.offsets, matches == 2, same=same, near=near)
+    total = len(matches)
+    disclosed = _count_disclosed(offsets, matches == 2, same=same, near=near)
     if disclosed:
         would = f"{counted(disclosed, 'trace')} would be published as recorded, entirely or for the most part"
         return Finding(_LOCATIONS, FAILED, would)
-    whose = " of their user" if comparison.by_user else ""
-    counts = f"{same:,} of {protected.records:,} published locations are original ones{whose}"
+    kind, whose = ("published", " of their user") if comparison.by_user else ("sampled", "")
+    counts, expected = f"{same:,} of {total:,} {kind} locations are original ones{whose}", by_chance(same, near)
     if _beyond_chance(same, expected):
         return Finding(_LOCATIONS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
-    fine = np.count_nonzero(comparison.paired[comparison.fine])
-    if 2 * near > protected.records and 2 * fine > protected.records:  # coarse digits bring all near
-        reason = f"{near:,} of {protected.records:,} published locations are next to original ones{whose}"
+    if 2 * near > total and 2 * np.count_nonzero(comparison.fine[chosen]) > total:  # coarse digits bring all near
+        reason = f"{near:,} of {total:,} {kind} locations are next to original ones{whose}"
         return Finding(_LOCATIONS, REVIEW, reason)
     moved, median = _count_barely_moved(comparison) if comparison.by_user else (0, 0.0)
     if moved:
@@ -257,7 +258,7 @@ def _check_locations(comparison: Comparison) -> Finding:
         return Finding(_LOCATIONS, REVIEW, reason)
     if same:
         return Finding(_LOCATIONS, PASSED, f"{counts}, no more than by chance")
-    return Finding(_LOCATIONS, PASSED, f"no published location is an original one{whose}")
+    return Finding(_LOCATIONS, PASSED, f"no {kind} location is an original one{whose}")
 
 
 def _count_barely_moved(comparison: Comparison) -> tuple[int, float]:
@@ -319,7 +320,7 @@ def _count(offsets: np.ndarray, records: np.ndarray) -> np.ndarray:
 def _check_stays(comparison: Comparison) -> Finding:
     """Report how many stays the paper's attack retrieves."""
     test, attack = "stays are hidden", PoiRetrieval()
-    detail = attack.detail(comparison.original, comparison.pairs.protected)
+    detail = attack.compare(comparison.pairs)
     stays, retrieved = int(detail.original_pois.sum()), int(detail.matched.sum())
     if not stays:
         return Finding(test, PASSED, "the original has no stays")

@@ -66,11 +66,17 @@ class Comparison:
         return len(self.pairs.originals) > 0
 
     @cached_property
-    def paired(self) -> np.ndarray:
-        """Whether each protected record is one of `pairs`, shape (records,)."""
+    def compared(self) -> tuple[np.ndarray | slice, np.ndarray]:
+        """Numbers of the protected records whose locations are compared, and their offsets by trace.
+
+        These are the records of `pairs`, or without a common user a sample of each trace.
+        """
         if not self.by_user:
-            return np.ones(self.protected.records, bool)
-        return np.repeat(self.protected.users.isin(self.pairs.protected.users), self.protected.counts)
+            return sample(self.protected.counts)
+        pairs = self.pairs.protected
+        if len(pairs) == len(self.protected):
+            return slice(None), pairs.offsets
+        return np.flatnonzero(np.repeat(self.protected.users.isin(pairs.users), self.protected.counts)), pairs.offsets
 
     @cached_property
     def decimals(self) -> np.ndarray:
@@ -86,8 +92,8 @@ class Comparison:
 
     @cached_property
     def fine(self) -> np.ndarray:
-        """Numbers of the protected records with digits below `FINE`, int64."""
-        return np.flatnonzero(self.decimals > _decimals_of(self.protected.space, FINE))
+        """Whether each protected record has digits below `FINE`, shape (records,)."""
+        return self.decimals > _decimals_of(self.protected.space, FINE)
 
     def distances(self, originals: np.ndarray, protected: np.ndarray) -> np.ndarray:
         """Return the metres between original records and records of `pairs.protected`, given by their numbers."""
@@ -133,69 +139,72 @@ class Comparison:
 
         Original times count as rounded, up or down, to what the protected ones are in: whole hours, minutes, seconds,
         milli- or microseconds, trace by trace. Near (1) is what lies within `WIDER` times that, and 2 more where far
-        nearer than the original times are to each other. Without a common user all original records are compared, and
-        the numbers are those in order of time. Both have the shape (records,).
+        nearer than the original times are to each other. Both have the shape (records,).
         """
-        return self._match_times(0)
-
-    def time_matches_by_chance(self) -> float:
-        """Return how many times of records would match by chance."""
-        if self.by_user:
-            matches, near = self.time_matches
-            return by_chance(int((matches >= 0).sum()), int((near & 1).sum()))
-        return float(max((self._match_times(shift)[0] >= 0).sum() for shift in (-_HOUR, _HOUR)))
-
-    def _match_times(self, shift: int) -> tuple[np.ndarray, np.ndarray]:
-        """Match times that are shifted by some nanoseconds."""
-        if self.by_user:
-            original, protected, partners = self.original, self.pairs.protected, self.pairs.originals
-            times, offsets, work = original.times, original.offsets, original.counts[partners]
-        else:
-            protected, times = self.moved, self._by_time[1]
-            offsets, partners, work = np.array([0, len(times)]), np.zeros(len(protected), np.int64), 0
+        original, protected, partners = self.original, self.pairs.protected, self.pairs.originals
         matches, near = np.empty(protected.records, np.int64), np.empty(protected.records, np.int8)
-        published = protected.times + shift if shift else protected.times
         threads.run(
             lambda first, last: sharing.same_times(
-                times, offsets, published, protected.offsets, partners, WIDER, first, last, matches, near
-            ),
-            threads.fair(protected.counts + work),
-        )
-        return matches, near
-
-    @cached_property
-    def location_matches(self) -> np.ndarray:
-        """Whether each record of `pairs` lies at an original location of its user (2), near one (1) or neither (0).
-
-        At it is what lies within about a millimetre, or, where its published coordinates are rounded more coarsely,
-        within what rounding can do; near it what lies within `WIDER` times that. Without a common user the locations of
-        all users are compared. The shape is (records,).
-        """
-        levels, reaches = self._rounding
-        if self.by_user:
-            protected, partners, levels = self.pairs.protected, self.pairs.originals, levels[self.paired]
-            offsets, starts = self.original.offsets, protected.offsets
-        else:
-            protected, partners = self.moved, np.zeros(1, np.int64)
-            offsets, starts = (np.array([0, traces.records]) for traces in (self.original, protected))
-        matches = np.zeros(protected.records, np.int8)
-        threads.run(
-            lambda first, last: sharing.nearness(
-                self.original.points,
-                offsets,
-                protected.points,
-                starts,
+                original.times,
+                original.offsets,
+                protected.times,
+                protected.offsets,
                 partners,
-                levels,
-                self.original.space.scale / reaches,
                 WIDER,
                 first,
                 last,
                 matches,
+                near,
             ),
-            threads.fair(np.diff(starts) + np.diff(offsets)[partners]),
+            threads.fair(protected.counts + original.counts[partners]),
         )
-        return matches
+        return matches, near
+
+    @cached_property
+    def same_times(self) -> tuple[np.ndarray, float]:
+        """Whether each record of `pairs` has an original time of its user, and how many would have by chance.
+
+        Without a common user the times of all protected records are compared with those of all users, and by chance
+        with those an hour earlier or later. The shape is (records,).
+        """
+        if not self.by_user:
+            return self._are_times(0), float(max(self._are_times(shift).sum() for shift in (-_HOUR, _HOUR)))
+        matches, near = self.time_matches
+        same = matches >= 0
+        return same, by_chance(int(same.sum()), int((near & 1).sum()))
+
+    def _are_times(self, shift: int) -> np.ndarray:
+        """Whether protected times, moved by some nanoseconds, are those of any original record."""
+        middles, units = self._rounded_times
+        order, times = np.argsort(middles), np.append(self._by_time[1], np.iinfo(np.int64).max)
+        middles, units = middles[order] + shift, units[order]
+        same = np.empty(len(order), bool)
+        same[order] = times[np.searchsorted(times, middles - units, side="right")] < middles + units
+        return same
+
+    @cached_property
+    def location_matches(self) -> np.ndarray:
+        """Whether each of the `compared` records lies at an original location of its user (2), near one (1) or not (0).
+
+        At it is what lies within about a millimetre, or, where its published coordinates are rounded more coarsely,
+        within what rounding can do; near it what lies within `WIDER` times that. Without a common user the locations of
+        all users are compared. The shape is (compared,).
+        """
+        levels, reaches = self._rounding
+        chosen, scales, original = self.compared[0], self.original.space.scale / reaches, self.original
+        levels = levels[chosen]
+        if self.by_user:
+            protected, partners = self.pairs.protected, self.pairs.originals
+            return _match_locations(
+                original.points, original.offsets, protected.points, protected.offsets, partners, levels, scales
+            )
+        points = self.moved.points[chosen]
+        ends, shares = np.array([0, len(points)]), threads.even(original.records)
+        widest = scales[levels].min(keepdims=True) / 3  # so that the cells of both searches overlap
+        partners, same_level = np.zeros(len(shares) - 1, np.int64), np.zeros(original.records, np.int8)
+        near = _match_locations(points, ends, original.points, shares, partners, same_level, widest)
+        candidates = original.points[near > 0]
+        return _match_locations(candidates, np.array([0, len(candidates)]), points, ends, partners[:1], levels, scales)
 
     @cached_property
     def record_matches(self) -> np.ndarray:
@@ -313,6 +322,26 @@ def _decimal_range(space: Space) -> tuple[int, int]:
     return _decimals_of(space, COARSE), _decimals_of(space, SAME_PLACE)
 
 
+def _match_locations(
+    original: np.ndarray,
+    offsets: np.ndarray,
+    published: np.ndarray,
+    starts: np.ndarray,
+    partners: np.ndarray,
+    levels: np.ndarray,
+    scales: np.ndarray,
+) -> np.ndarray:
+    """Match locations of traces with those of their partners; see `sharing.nearness`."""
+    matches = np.zeros(len(published), np.int8)
+    threads.run(
+        lambda first, last: sharing.nearness(
+            original, offsets, published, starts, partners, levels, scales, WIDER, first, last, matches
+        ),
+        threads.fair(np.diff(starts) + (offsets[partners + 1] - offsets[partners])),
+    )
+    return matches
+
+
 def _match_crowded(
     original: np.ndarray,
     times: np.ndarray,
@@ -323,27 +352,11 @@ def _match_crowded(
     scales: np.ndarray,
 ) -> np.ndarray:
     """Match records in order of time, unit and level: those that share all three are looked up together."""
-    matches = np.zeros(len(published), np.int8)
     new = np.ones(len(published) + 1, bool)
     new[1:-1] = (np.diff(middles) != 0) | (np.diff(units) != 0) | (np.diff(levels) != 0)
     starts = np.flatnonzero(new)
     heads = starts[:-1]
     begins = np.searchsorted(times, middles[heads] - units[heads], side="right")
     ends = np.searchsorted(times, middles[heads] + units[heads], side="left")
-    threads.run(
-        lambda first, last: sharing.nearness(
-            original,
-            np.column_stack((begins, ends)).ravel(),
-            published,
-            starts,
-            2 * np.arange(len(heads)),
-            levels,
-            scales,
-            WIDER,
-            first,
-            last,
-            matches,
-        ),
-        threads.fair(np.diff(starts) + ends - begins),
-    )
-    return matches
+    ranges = np.column_stack((begins, ends)).ravel()
+    return _match_locations(original, ranges, published, starts, 2 * np.arange(len(heads)), levels, scales)

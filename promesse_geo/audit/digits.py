@@ -19,14 +19,14 @@ def check_digits(comparison: Comparison) -> Finding:
     2012), so each noisy record should lie on a grid. Points that were computed for new times, as Promesse's, belong to
     no single original record: their digits reveal no more than the path.
     """
-    test, fine, protected = "no needless digits", comparison.fine, comparison.protected
+    test, fine, protected = "no needless digits", np.flatnonzero(comparison.fine), comparison.protected
     if not len(fine):
         return Finding(test, PASSED, "no point is finer than a centimetre")
     some = fine[:: len(fine) // _SAMPLE + 1]
     if _is_grid(protected, some, least=0) and _is_grid(protected, fine, least=_PAIRS):
         return Finding(test, PASSED, "the points lie on a grid no finer than a centimetre")
-    matches = comparison.time_matches[0]
-    if 2 * np.count_nonzero(matches >= 0) <= len(matches):
+    same_times = comparison.same_times[0]
+    if 2 * np.count_nonzero(same_times) <= len(same_times):
         return Finding(test, PASSED, "points are finer than a centimetre, but not those of original times")
     reason = (
         f"{counted(len(fine), 'point')} of {protected.records:,} are finer than a centimetre and most have original "

@@ -442,7 +442,8 @@ def bare_crs(crs: CRS) -> CRS:
 def has_words(crs: CRS) -> bool:
     """Return whether a CRS has a name, remarks or usages that files would carry and that no registry knows."""
     content, bare = crs.to_json_dict(), bare_crs(crs).to_json_dict()
-    return content["name"] not in ("unknown", bare["name"]) or bool(_texts(content) - _texts(bare))
+    has_name = content["name"] not in ("unknown", bare["name"])
+    return content != bare and (has_name or bool(_texts(content) - _texts(bare)))
 
 
 def _without_texts(content: Any) -> Any:
