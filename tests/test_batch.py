@@ -252,9 +252,7 @@ class TestSkippingInCabspotting:
         path.write_bytes(path.read_bytes()[:1540])
         with pytest.raises(ValueError, match="is cut or damaged"):
             pg.read_cabspotting(path)
-        with pytest.warns(
-            UserWarning, match=r"dropped 1 file \(first: The archive '.*' is cut or damaged\. Fetch it again\)"
-        ):
+        with pytest.warns(UserWarning, match=r"dropped 1 file \(first: The archive '.*' is cut or damaged"):
             assert pg.read_cabspotting(path, errors="skip")["user"].tolist() == ["a"]
 
     def test_a_folder_named_like_a_cab_does_not_name_the_cab(self, tmp_path):

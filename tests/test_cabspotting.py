@@ -22,7 +22,7 @@ CABS = {
     "udwadla": ["37.6 -122.4 1 1211000060", "37.61 -122.41 1 1211000000"],
 }
 RECORDS = [(cab, *map(float, line.split())) for cab in CABS for line in reversed(CABS[cab])]
-RULE = r"line {} is not four numbers: latitude, longitude, occupancy \(0 or 1\), unix seconds, separated by one blank"
+RULE = "line {} is not four numbers: latitude, longitude, occupancy"
 
 
 def content_of(lines, *, end="\n") -> bytes:
@@ -195,11 +195,11 @@ class TestWhatIsWrong:
 
     def test_a_folder_without_cabs(self, tmp_path):
         (tmp_path / "README").write_text("nothing here")
-        with pytest.raises(FileNotFoundError, match=r"holds no file of Cabspotting \(new_<cab>\.txt\)"):
+        with pytest.raises(FileNotFoundError, match=r"has no file of Cabspotting \(new_<cab>\.txt\)"):
             pg.read_cabspotting(tmp_path)
 
     def test_an_archive_without_cabs(self, tmp_path):
-        with pytest.raises(ValueError, match=r"c\.tar\.gz' holds no file of Cabspotting"):
+        with pytest.raises(ValueError, match=r"c\.tar\.gz' has no file of Cabspotting"):
             pg.read_cabspotting(write_archive(tmp_path / "c.tar.gz", cabs={}))
 
     @pytest.mark.parametrize(("name", "mode"), [("c.tar.gz", "w:gz"), ("c.tar", "w"), ("c.tar.xz", "w:xz")])
@@ -209,9 +209,7 @@ class TestWhatIsWrong:
         content = path.read_bytes()
         for end in range(0, len(content), 512 if mode == "w" else 23):
             path.write_bytes(content[:end])
-            assert re.search(
-                rf"^100 records$|{name}' (is cut or damaged\. Fetch it again|is neither an archive)", outcome_of(path)
-            )
+            assert re.search(rf"^100 records$|{name}' (is cut or damaged|is neither an archive)", outcome_of(path))
 
     @pytest.mark.parametrize("mode", ["w:gz", "w"])
     def test_a_damaged_archive(self, tmp_path, mode):
@@ -220,7 +218,7 @@ class TestWhatIsWrong:
         damaged = len(content) - 6 if mode == "w:gz" else content.index(b"new_udwadla") + 20
         content[damaged] ^= 255
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"c\.tar' is cut or damaged\. Fetch it again"):
+        with pytest.raises(ValueError, match=r"c\.tar' is cut or damaged"):
             pg.read_cabspotting(path)
 
     def test_a_zip(self, tmp_path):
@@ -232,14 +230,14 @@ class TestWhatIsWrong:
     @pytest.mark.parametrize("content", [b"", b"hello\n", bytes(2000)])
     def test_something_else(self, tmp_path, content):
         (tmp_path / "c.tar.gz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"c\.tar\.gz' (is neither an archive nor|holds no file of)"):
+        with pytest.raises(ValueError, match=r"c\.tar\.gz' (is neither an archive nor|has no file of)"):
             pg.read_cabspotting(tmp_path / "c.tar.gz")
 
     @pytest.mark.parametrize("end", range(1, 10))
     def test_a_time_that_is_cut(self, tmp_path, end):
         path = write_cab(tmp_path)
         path.write_bytes(content_of(CABS["abboip"])[: -1 - end])
-        with pytest.raises(ValueError, match=r"abboip\.txt' is not .*the file is cut, for its last line has no end"):
+        with pytest.raises(ValueError, match=r"abboip\.txt' is not .*the file is cut"):
             pg.read_cabspotting(path)
 
     def test_a_hard_link_in_an_archive_is_read(self, tmp_path):
@@ -255,8 +253,8 @@ class TestWhatIsWrong:
     @pytest.mark.parametrize(
         ("kind", "target", "words"),
         [
-            (tarfile.SYMTYPE, "new_abboip.txt", "is a link or no file at all. Unpack the archive"),
-            (tarfile.FIFOTYPE, "", "is a link or no file at all. Unpack the archive"),
+            (tarfile.SYMTYPE, "new_abboip.txt", "is a link or no file"),
+            (tarfile.FIFOTYPE, "", "is a link or no file"),
             (tarfile.LNKTYPE, "new_nobody.txt", "is a link to a file that the archive does not hold"),
         ],
     )

@@ -448,8 +448,8 @@ def test_a_pattern_and_a_list_are_sources(tmp_path):
     ("source", "kind", "words"),
     [
         ("nowhere.gpx", FileNotFoundError, "does not exist"),
-        ("nothing*.gpx", FileNotFoundError, "There is no file that fits the pattern"),
-        ("empty", FileNotFoundError, r"holds no file that ends with \.gpx or \.gpx\.gz"),
+        ("nothing*.gpx", FileNotFoundError, "No file matches the pattern"),
+        ("empty", FileNotFoundError, r"has no file that ends with \.gpx or \.gpx\.gz"),
     ],
 )
 def test_a_source_without_files_is_an_error(source, kind, words, tmp_path):

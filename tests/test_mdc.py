@@ -76,7 +76,7 @@ class TestWhatIsRead:
         folder = write_challenge(tmp_path / "mdc")
         for name in ("more", ".kept"):
             write_challenge(folder / name, [("099", *RECORDS[0][1:])], name="GPS_99.CSV")
-        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in folders below those in 'source'\. Name these"):
+        with pytest.warns(UserWarning, match=r"Not read: 1 GPS file in subfolders"):
             check_all(read_mdc(folder))
         assert len(set(read_mdc([folder, folder / "more"])["user"])) > len(set(read_mdc(folder / "gps.csv")["user"]))
 
@@ -196,6 +196,16 @@ class TestWhatIsLeftOut:
         with pytest.warns(UserWarning, match=r"dropped 1 record \(no user; first at line 3 of '.*gps\.csv'\)\.$"):
             check_all(read_mdc(folder), IN_ORDER[1:])
 
+    @pytest.mark.parametrize("missing", ["", r"\N"])
+    def test_a_record_without_a_key_is_of_no_user(self, tmp_path, missing):
+        folder = write_campaign(tmp_path / "mdc", [*RECORDS, ("042", 1255109160, "6.6", "46.5")])
+        for name in ("gps.csv", "records.csv"):
+            lines = (folder / name).read_text().splitlines(keepends=True)
+            without_key = [missing + line[2:] if line.startswith("46\t") else line for line in lines]
+            (folder / name).write_text("".join(without_key))
+        with pytest.warns(UserWarning, match=r"dropped 1 record \(no user; first at line 5 of '.*gps\.csv'\)"):
+            check_all(read_mdc(folder))
+
     @LAYOUTS
     def test_a_user_of_whom_nothing_is_left(self, tmp_path, write):
         folder = write(tmp_path / "mdc", [*RECORDS, ("099", 1255109147, "", "")])
@@ -206,13 +216,13 @@ class TestWhatIsLeftOut:
 
 
 LINE = challenge_line(*RECORDS[0])
-FIELDS = "16 fields separated by tabs, with numbers for keys, times and places"
+FIELDS = "16 fields separated by tabs, with numbers for keys, times and coordinates"
 # Odd files of the challenge, and what is said of them after "is not in the format of MDC: ".
 ODD = {
     "empty": (b"", "it is empty"),
     "blank": (b"\n\r\n", "it is empty"),
-    "header alone": (content_of([]), "it holds no record"),
-    "header alone, cut": (content_of([])[:-1], "it holds no record"),
+    "header alone": (content_of([]), "it has no record"),
+    "header alone, cut": (content_of([])[:-1], "it has no record"),
     "cut in the header": (content_of([])[:40], "its header does not name 'longitude' and 'latitude' once"),
     "cut in a record": (content_of([LINE, LINE])[:-20], f"line 3 is not {FIELDS}"),
     "no column of users": (content_of([LINE], header=["id", *HEADER[1:]]), "its header does not name 'userid' once"),
@@ -231,7 +241,7 @@ ODD = {
     "gzip": (b"\x1f\x8b\x08" + bytes(range(256)), r"it is compressed \(gzip\); decompress it"),
     "a zip": (b"PK\x03\x04" + bytes(range(256)), "it is a zip archive; extract it"),
     "a dump with a column too few": (b"1\t1255109147\t6.5\t46.5\n", "line 1 is not 12 fields"),
-    "a dump alone": (b"1\t1255109147\t6.5\t46.5" + b"\t" * 8 + b"\n", "it has no header, and there is no records.csv"),
+    "a dump alone": (b"1\t1255109147\t6.5\t46.5" + b"\t" * 8 + b"\n", "it has no header, and records"),
 }
 
 
@@ -274,21 +284,21 @@ class TestWhatIsWrong:
         folder = write_campaign(tmp_path / "mdc")
         records = folder / "records.csv"
         records.write_bytes(content + (records.read_bytes() if content else b""))
-        with pytest.raises(ValueError, match=r"gives two users to one db_key|none of its 4 records has a user"):
+        with pytest.raises(ValueError, match=r"two users for one db_key|none of its 4 records has a user"):
             read_mdc(folder)
 
     def test_records_alone(self, tmp_path):
         folder = write_campaign(tmp_path / "mdc")
         (folder / "gps.csv").unlink()
         for source in (folder, folder / "records.csv"):
-            with pytest.raises(FileNotFoundError, match=r"records\.csv' holds no places: they stand in gps\.csv"):
+            with pytest.raises(FileNotFoundError, match=r"records\.csv' has no locations"):
                 read_mdc(source)
 
     def test_nothing_there(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="nowhere' does not exist"):
             read_mdc(tmp_path / "nowhere")
         (tmp_path / "README").write_text("not read")
-        with pytest.raises(FileNotFoundError, match=r"holds no file of MDC \(gps\.csv"):
+        with pytest.raises(FileNotFoundError, match=r"has no file of MDC"):
             read_mdc(tmp_path)
 
     def test_an_empty_source(self):
@@ -312,7 +322,7 @@ class TestWhatIsWrong:
 def test_both_layouts_in_a_folder_are_told(tmp_path):
     write_campaign(tmp_path)
     write_challenge(tmp_path, name="users.csv")
-    words = r"holds both layouts of MDC.*\('users\.csv'\).*\('gps\.csv'\)\. Name the files to read"
+    words = r"has both layouts of MDC.*\('users\.csv'\).*\('gps\.csv'\)"
     with pytest.raises(ValueError, match=words):
         read_mdc(tmp_path)
     check_all(read_mdc([tmp_path / "gps.csv", tmp_path / "records.csv"]))

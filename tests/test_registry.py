@@ -113,7 +113,7 @@ def test_the_tables_of_mdc_are_recognized_without_a_header(tmp_path):
 NOTHING_FITS = {
     "nothing": (b"", "is empty"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(99), "neither in a known format nor text"),
-    "another zip": (zipped({"photo.jpg": b"\xff\xd8"}), "zip archive .* holds no file of"),
+    "another zip": (zipped({"photo.jpg": b"\xff\xd8"}), "zip archive .* has no file of"),
     "a zip that is cut": (zipped({"a.plt": PLT})[:-30], "zip archive .* is cut or damaged"),
     "a web page": (b"<html><body>Not found</body></html>", "is XML"),
     "an empty folder": ({"README": b""}, "no file in a known format"),

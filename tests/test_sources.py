@@ -53,7 +53,7 @@ def test_a_folder_that_cannot_be_entered_is_told(tmp_path, lock):
 def test_a_folder_named_like_a_file_is_told_or_holds_files(tmp_path):
     folder_of(tmp_path, "a.csv")
     (tmp_path / "b.csv").mkdir()
-    assert_told(tmp_path, r"b\.csv' is a folder\. Name a file")
+    assert_told(tmp_path, r"b\.csv' is a folder\. Pass a file")
     (tmp_path / "b.csv" / "part-0.csv").write_text(TEXT)
     assert found(tmp_path) == ["a.csv", "part-0.csv"]
 

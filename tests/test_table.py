@@ -448,7 +448,7 @@ def test_a_geopackage_has_one_layer_with_a_geometry(tmp_path):
 
 
 def test_a_folder_without_tables_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="holds no file that ends with"):
+    with pytest.raises(FileNotFoundError, match="has no file that ends with"):
         pg.read_table(tmp_path)
 
 

@@ -1,5 +1,6 @@
 """Cabspotting: taxis of San Francisco, 2008 (CRAWDAD epfl/mobility)."""
 
+import lzma
 import os
 import re
 import tarfile
@@ -47,15 +48,14 @@ def read_cabspotting(
     Parameters
     ----------
     source : path or several paths
-        `cabspottingdata.tar.gz`, a folder that holds `new_<cab>.txt` files at any depth, one such file, or
-        several.
+        `cabspottingdata.tar.gz`, a folder with `new_<cab>.txt` files at any depth, one such file, or several.
     users : iterable of str, optional
-        The cabs to read (`<cab>` of the file names); all by default.
+        The cabs to read (`<cab>` in the file names); all by default.
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
     errors : {"raise", "skip"}
-        What becomes of a file that cannot be read: an error, or a counted warning. Of an archive that is cut or
-        damaged, "skip" keeps the files before that place.
+        Whether a file that cannot be read raises an error, or is skipped with one counted warning. Of an archive that
+        is cut or damaged, "skip" keeps the files before that place.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def read_cabspotting(
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or none of the cabs asked for.
+        If a file does not exist, or a folder has none.
     ValueError
-        If a file is not what the format says; the message names the file and the line.
+        If a file is not in the format (the message names the file and the line), or a cab does not exist.
 
     References
     ----------
@@ -96,84 +96,80 @@ def read_cabspotting(
 
 
 def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Content]:
-    """Yield the files of the cabs; `None` stands for all of them."""
+    """Yield the files of some cabs, or of all (None)."""
     for path in paths:
         check_exists(path)
         if path.is_dir():
             yield from _in_folder(path, cabs)
         elif not _NAME.fullmatch(path.name):
-            yield from _members(path, cabs)
+            yield from _in_archive(path, cabs)
         elif _is_of(path.name, cabs):
             yield str(path), partial(read_stored, path)
 
 
 def _in_folder(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
-    """Yield the files in a folder, at any depth, and folders that cannot be read."""
+    """Yield the cabs' files in a folder, at any depth, and folders that cannot be read."""
     files = sorted(files_inside(path, lambda file: _NAME.fullmatch(file.name) is not None))
     if not files:
-        raise FileNotFoundError(f"The folder {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+        raise FileNotFoundError(f"The folder {str(path)!r} has no file of Cabspotting (new_<cab>.txt).")
     for file in files:
         if not _NAME.fullmatch(file.name) or _is_of(file.name, cabs):
             yield str(file), partial(read_stored, file)
 
 
+def _in_archive(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
+    """Yield the cabs' files in an archive; if it is invalid, yield a reader that raises the error."""
+    try:
+        yield from _members(path, cabs)
+    except ValueError as error:
+        yield str(path), partial(_raise, error)
+
+
+def _raise(error: Exception) -> bytes:
+    raise error
+
+
 def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
-    found = False
-    packed, unpacked = path.stat().st_size, 0
+    has_cabs = False
+    size, limit = 0, size_limit(path.stat().st_size)
     sizes: dict[str, int] = {}
     try:
         with tarfile.open(path, "r:*") as archive:
             for member in archive:
                 name = os.path.basename(member.name)
-                found = found or bool(_NAME.fullmatch(name))
+                has_cabs = has_cabs or bool(_NAME.fullmatch(name))
                 sizes[member.name] = sizes.get(member.linkname, 0) if member.islnk() else member.size
-                unpacked += sizes[member.name]
-                if unpacked > size_limit(packed):
-                    yield str(path), _failing(too_large(f"The archive {str(path)!r}", packed))
-                    return
+                size += sizes[member.name]
+                if size > limit:
+                    raise ValueError(too_large(f"The archive {str(path)!r}", path.stat().st_size))
                 if not member.isdir() and _is_of(name, cabs):
-                    yield f"{path}:{name}", _content_of(f"{path}:{name}", member, archive)
+                    yield f"{path}:{name}", _reader_of(f"{path}:{name}", member, archive)
             _check_end(archive)
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:
-            yield str(path), _failing(f"{str(path)!r} cannot be read: {error.strerror}.", cause=error)
-            return
-        if found:
-            yield str(path), _failing(f"The archive {str(path)!r} is cut or damaged. Fetch it again.", cause=error)
-            return
-        reason = "is neither an archive nor a file of Cabspotting (cabspottingdata.tar.gz or new_<cab>.txt)."
-        yield str(path), _failing(f"{str(path)!r} {reason}", cause=error)
-        return
-    if not found:
-        yield str(path), _failing(f"The archive {str(path)!r} holds no file of Cabspotting (new_<cab>.txt).")
+            raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+        if has_cabs:
+            raise ValueError(f"The archive {str(path)!r} is cut or damaged. Download it again.") from error
+        raise ValueError(
+            f"{str(path)!r} is neither an archive nor a file of Cabspotting (cabspottingdata.tar.gz or new_<cab>.txt)."
+        ) from error
+    if not has_cabs:
+        raise ValueError(f"The archive {str(path)!r} has no file of Cabspotting (new_<cab>.txt).")
 
 
-def _content_of(name: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> Callable[[], bytes]:
-    """Return what gives a member's content, also where it is a hard link to another member."""
+def _reader_of(name: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> Callable[[], bytes]:
+    """Return a reader of a member, whose content is read now: a stream cannot go back."""
     if not (member.isfile() or member.islnk()):
-        return _failing(f"{name!r} is a link or no file at all. Unpack the archive, and read its folder.")
+        return partial(_raise, ValueError(f"{name!r} is a link or no file. Extract the archive and read its folder."))
     try:
         stream = archive.extractfile(member)
     except KeyError:
-        return _failing(f"{name!r} is a link to a file that the archive does not hold.")
-    return _ready(stream.read() if stream else b"")
-
-
-def _ready(content: bytes) -> Callable[[], bytes]:
-    return lambda: content
-
-
-def _failing(message: str, *, cause: Exception | None = None) -> Callable[[], bytes]:
-    """Return a reader that fails, so that a bad archive is skipped like a bad file."""
-
-    def fail() -> bytes:
-        raise ValueError(message) from cause
-
-    return fail
+        return partial(_raise, ValueError(f"{name!r} is a link to a file that the archive does not hold."))
+    return partial(bytes, stream.read() if stream else b"")
 
 
 def _check_end(archive: tarfile.TarFile) -> None:
-    """Read on to the end: tarfile takes a cut or damaged header for the end, and leaves the checksum unread."""
+    """Read to the end, because tarfile ends at a damaged header and does not read the checksum."""
     assert archive.fileobj is not None
     archive.fileobj.seek(archive.offset)
     if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
@@ -188,7 +184,7 @@ def _is_of(name: str, cabs: set[str] | None) -> bool:
 
 
 def _cab_of(name: str) -> str:
-    """Return the cab of a file or of an archive's member; nothing for the archive itself."""
+    """Return the cab of a file or of a member of an archive; empty for the archive."""
     match = _NAME.fullmatch(re.split(r"[/\\]|:(?=new_)", name)[-1])
     return match[1] if match else ""
 
@@ -198,7 +194,7 @@ def _table(content: bytes) -> pa.Table:
 
 
 def _parse(name: str, content: bytes) -> list[batch.Part]:
-    """Make the part of one cab."""
+    """Return the records of one cab."""
     try:
         table = _table(content)
     except pa.ArrowInvalid:
@@ -217,13 +213,15 @@ def _parse(name: str, content: bytes) -> list[batch.Part]:
     if wrong.any():
         raise ValueError(_complaint(name, "", line=batch.line_of_row(content, int(wrong.argmax()))))
     if not content.endswith((b"\n", b"\r")) and seconds[-1] < _TEN_DIGITS and (seconds[:-1] >= _TEN_DIGITS).all():
-        raise ValueError(_complaint(name, "the file is cut, for its last line has no end and too short a time", line=0))
+        raise ValueError(
+            _complaint(name, "the file is cut (its last line has no newline and too short a time)", line=0)
+        )
     return [batch.Part(_cab_of(name), seconds * 1_000_000_000, longitude, latitude)]
 
 
 def _complaint(name: str, reason: str, *, line: int) -> str:
     where = f"{reason}; each line should be" if reason else f"line {line:,} is not"
-    return f"{name!r} is not in the format of Cabspotting: {where} {_RULE}, separated by one blank."
+    return f"{name!r} is not in the format of Cabspotting: {where} {_RULE}, separated by single spaces."
 
 
 def _check_distinct(parts: Sequence[batch.Part]) -> None:

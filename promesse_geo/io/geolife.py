@@ -23,7 +23,7 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
 
 _NAME = r"[/\\][^./\\][^/\\]*\.plt"
-_PLACES = (  # what lies above a user's folder, and its name: any one with Trajectory in it, else one of digits
+_PATHS = (  # the path above a user's folder, and its name: a folder with Trajectory in it, or one of digits
     re.compile(rf"(.*?)([^/\\]+)[/\\]Trajectory{_NAME}", re.DOTALL | re.IGNORECASE),
     re.compile(rf"(.*?[/\\])(\d+)(?:[/\\]Trajectory(?:[/\\].*)?)?{_NAME}", re.DOTALL | re.IGNORECASE),
 )
@@ -62,21 +62,22 @@ def read_geolife(
 ) -> gpd.GeoDataFrame | Traces:
     """Read Geolife: the zip as it is, its folder, or the folder of one user.
 
-    Times are those of the date and time columns (GMT): the column of days is rounded. Records out of the range of
-    degrees are left out and counted (the original holds one). Duplicates stay; `labels.txt` is not read.
+    Times are those of the date and time columns (GMT), because the column of days is rounded. Records outside the range
+    of degrees are dropped with one counted warning (the original has one). Duplicates are kept; `labels.txt` is not
+    read.
 
     Parameters
     ----------
     source : path
-        The zip, the folder that it unpacks to, its `Data`, the folder of one user such as `Data/000`, or one file. All
-        files of its kind below are read. The user is the folder above `Trajectory`, or without that the folder of
-        digits that the file lies in; another file cannot be read, for its user is unknown.
+        The zip, its extracted folder, its `Data`, the folder of one user such as `Data/000`, or one file. All `.plt`
+        files below are read. The user is the folder above `Trajectory`, or else the folder of the file if its name has
+        only digits; other files cannot be read, because their user is unknown.
     users : iterable of str, optional
-        The users to read, by the names of their folders, such as "000"; all by default.
+        The users to read (names of their folders, such as "000"); all by default.
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
     errors : {"raise", "skip"}
-        What becomes of a file that cannot be read: an error, or a counted warning.
+        Whether a file that cannot be read raises an error, or is skipped with one counted warning.
 
     Returns
     -------
@@ -86,9 +87,9 @@ def read_geolife(
     Raises
     ------
     FileNotFoundError
-        If there is no such file or folder, or not all of the users asked for.
+        If the file or folder does not exist, or has no file of Geolife.
     ValueError
-        If a file is not what the format says; the message names the file and the line.
+        If a file is not in the format (the message names the file and the line), or a user does not exist.
 
     References
     ----------
@@ -128,24 +129,24 @@ def read_geolife(
 
 
 def _files(path: Path) -> list[batch.Content]:
-    """Return the files of a folder at any depth, or the file itself, in the order of their paths."""
+    """Return the files of a folder at any depth, or a single file, in the order of their paths."""
     files = [path] if path.is_file() else sorted(files_inside(path, lambda file: file.suffix.lower() == _ENDING))
     return [_content(str(file), partial(read_stored, file)) for file in files]
 
 
 def _content(name: str, read: Callable[[], bytes]) -> batch.Content:
-    """The file, which fails to be read where its place does not tell the user; or a folder that cannot be read."""
-    told = _place(name) is not None or not name.lower().endswith(_ENDING)
-    return name, read if told else partial(_refuse_place, name)
+    """Return a file, or a folder that cannot be read; reading a file with an unknown user raises an error."""
+    is_known = _split_path(name) is not None or not name.lower().endswith(_ENDING)
+    return name, read if is_known else partial(_raise_unknown_user, name)
 
 
-def _refuse_place(name: str) -> bytes:
-    raise ValueError(f"The user of {name!r} is unknown, for its place is not {_WHERE}.")
+def _raise_unknown_user(name: str) -> bytes:
+    raise ValueError(f"The user of {name!r} is unknown: its path does not end with {_WHERE}.")
 
 
-def _place(name: str) -> tuple[str, str] | None:
-    """Return the path above the user's folder, and the user; None where they cannot be told."""
-    match = _PLACES[0].fullmatch(name) or _PLACES[1].fullmatch(name)
+def _split_path(name: str) -> tuple[str, str] | None:
+    """Return the path above the user's folder, and the user; None if they are unknown."""
+    match = _PATHS[0].fullmatch(name) or _PATHS[1].fullmatch(name)
     return (match[1], match[2]) if match else None
 
 
@@ -155,12 +156,14 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     except zipfile.BadZipFile as error:
         with path.open("rb") as file:
             is_cut = file.read(4) == b"PK\3\4"
-        what = "is cut or damaged. Fetch it again." if is_cut else "is neither a zip nor a folder of Geolife."
+        what = (
+            "is cut or damaged. Download it again." if is_cut else "is neither a zip archive nor a folder of Geolife."
+        )
         raise ValueError(f"{str(path)!r} {what}") from error
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
-    """Return the files of a zip, in the order of their paths."""
+    """Return the files of a zip archive, in the order of their paths."""
     members = sorted((info for info in archive.infolist() if not info.is_dir()), key=lambda info: info.filename)
     packed = path.stat().st_size
     if sum(info.file_size for info in members) > size_limit(packed):
@@ -175,34 +178,36 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     name = f"{archive.filename}/{info.filename}"
     if info.flag_bits & 1:
-        raise ValueError(f"{name!r} is encrypted. Unpack the zip with its password, and read the folder.")
+        raise ValueError(f"{name!r} is encrypted. Extract the zip archive with its password and read the folder.")
     try:
         return archive.read(info)
     except NotImplementedError as error:
-        raise ValueError(f"{name!r} is compressed in a way that Python cannot undo. Unpack the zip.") from error
+        raise ValueError(
+            f"{name!r} is compressed with a method that Python does not support. Extract the zip archive."
+        ) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise ValueError(f"{name!r} is damaged. Fetch the zip again.") from error
+        raise ValueError(f"{name!r} is damaged. Download the zip archive again.") from error
 
 
 def _user_of(name: str) -> str:
-    """Return the user, or nothing where it is unknown."""
-    place = _place(name)
-    return place[1] if place else ""
+    """Return the user, or an empty text if it is unknown."""
+    split = _split_path(name)
+    return split[1] if split else ""
 
 
 def _check_users(path: Path, contents: Sequence[batch.Content], chosen: set[str] | None) -> None:
     """Raise an error if there is no file, a chosen user does not exist or two folders are of one user."""
     if not contents:
-        raise FileNotFoundError(f"{str(path)!r} holds no file of Geolife ({_WHERE}).")
-    places = {place for name, _ in contents if (place := _place(name))}
-    users = {user for _, user in places}
+        raise FileNotFoundError(f"{str(path)!r} has no file of Geolife ({_WHERE}).")
+    folders = {folder for name, _ in contents if (folder := _split_path(name))}
+    users = {user for _, user in folders}
     check_users_exist(chosen, users, owner="read_geolife")
-    if len(users) < len(places):
-        raise ValueError(f"Two folders in {str(path)!r} hold the same user. Read one of them.")
+    if len(users) < len(folders):
+        raise ValueError(f"Two folders in {str(path)!r} are of the same user. Read one of them.")
 
 
 def _parse_together(files: Sequence[tuple[str, bytes]]) -> list[batch.Part]:
-    """Make one part of files of one user, or raise where anything is wrong with one of them."""
+    """Return the records of several files of one user; raise ValueError if one has any fault."""
     bodies = [_body(name, content) for name, content in files]
     lines = b"".join(body if body.endswith(b"\n") else body + b"\n" for body in bodies)
     try:
@@ -215,7 +220,7 @@ def _parse_together(files: Sequence[tuple[str, bytes]]) -> list[batch.Part]:
 
 
 def _parse(name: str, content: bytes) -> list[batch.Part]:
-    """Make the part of one file."""
+    """Return the records of one file."""
     body = _body(name, content)
     try:
         latitude, longitude, seconds = _columns(body)
@@ -231,21 +236,21 @@ def _parse(name: str, content: bytes) -> list[batch.Part]:
 
 
 def _body(name: str, content: bytes) -> bytes:
-    """Return what stands below the header, after a look at the header's last line: a record there would be lost."""
+    """Return the lines below the header; raise ValueError if a record is in the header, or the last line is cut."""
     start = last = 0
     for _ in range(_HEADER):
         last, start = start, content.find(b"\n", start) + 1
         if not start:
             raise ValueError(
-                _complaint(name, batch.why_no_text(content) or "it ends within the six lines of its header")
+                _complaint(name, batch.why_no_text(content) or "it ends within the six lines of the header")
             )
     if b"," in content[last:start]:
-        raise ValueError(_complaint(name, "line 6 should be the last one of the header, and looks like a record"))
+        raise ValueError(_complaint(name, "line 6, the last of the header, looks like a record"))
     if _SHORT_TIME.search(content, max(start, len(content) - 10)):
-        raise ValueError(_complaint(name, "the file is cut, for its last line has no end and no seconds"))
+        raise ValueError(_complaint(name, "the file is cut (its last line has no newline and no seconds)"))
     body = content[start:]
     if not body.strip():
-        reason = batch.why_no_text(content) or "it holds no record below the six lines of its header"
+        reason = batch.why_no_text(content) or "it has no record below the six lines of the header"
         raise ValueError(_complaint(name, reason))
     return body
 
@@ -259,7 +264,7 @@ def _table(lines: bytes) -> pa.Table:
 
 
 def _columns(lines: bytes) -> tuple[Any, Any, Any]:
-    """Return latitudes, longitudes and unix seconds."""
+    """Return latitudes, longitudes and seconds since 1970."""
     latitude, longitude, date, time = _table(lines).columns
     days, seconds = (column.cast(pa.int32()).to_numpy().astype(np.int64) for column in (date, time))
     return latitude.to_numpy(), longitude.to_numpy(), days * 86_400 + seconds

@@ -14,7 +14,7 @@ from pyarrow import csv
 from promesse_geo.io import batch
 from promesse_geo.io.compressed import Head
 from promesse_geo.io.formats import Format
-from promesse_geo.io.sources import as_paths, check_exists, files_inside
+from promesse_geo.io.sources import as_paths, check_distinct, check_exists, files_inside
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users
@@ -41,7 +41,7 @@ _BLOCK = 1 << 26  # bytes of records.csv in memory
 
 
 class _Rows(NamedTuple):
-    """Rows of a file: the number of each user in `users`, -1 where unknown, and NaN or 0 where a number is missing."""
+    """Rows of a file: the number of each row's user in `users` (-1 if unknown); missing numbers are NaN or 0."""
 
     users: list[str]
     codes: np.ndarray
@@ -59,21 +59,21 @@ def read_mdc(
 ) -> gpd.GeoDataFrame | Traces:
     r"""Read MDC: files of the challenge, or the tables gps.csv and records.csv of the full campaign.
 
-    Files of the challenge begin with a header; `userid`, `time`, `longitude` and `latitude` are taken from it. The
-    tables have none: each row of gps.csv gets its user from records.csv, by db_key. Records without a user, a time, a
-    longitude or a latitude (`\N` or nothing), or with impossible ones, are left out and counted.
+    Files of the challenge have a header with the columns `userid`, `time`, `longitude` and `latitude`. The tables of
+    the campaign have none; db_key joins gps.csv to the users in records.csv. Records without a user, time, longitude or
+    latitude (`\N` or empty), or with impossible values, are dropped with one counted warning.
 
     Parameters
     ----------
     source : path or several paths
-        A file, a folder, or several. Of a folder, without the folders in it, the files with "gps" in their names are
-        read, or where there is none all .csv, .tsv and .txt. records.csv lies beside gps.csv, or is one of the paths.
+        A file, a folder, or several. A folder stands for the files directly in it with "gps" in their names, or if
+        there is none for all `.csv`, `.tsv` and `.txt` files. records.csv must be beside gps.csv or one of the paths.
     users : iterable of str, optional
-        The users to read, as written in the files, such as "017"; all by default.
+        The users to read, as in the files, such as "017"; all by default.
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
     errors : {"raise", "skip"}
-        What becomes of a file that cannot be read: an error, or a counted warning.
+        Whether a file that cannot be read raises an error, or is skipped with one counted warning.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def read_mdc(
     Raises
     ------
     FileNotFoundError
-        If there is no such file or folder, or not all of the users asked for.
+        If a file or folder does not exist, or a folder has no file of MDC.
     ValueError
-        If a file is not what the format says; the message names the file and the line.
+        If a file is not in the format (the message names the file and the line), or a user does not exist.
 
     References
     ----------
@@ -115,27 +115,25 @@ def read_mdc(
 
 
 def _find_tables(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the files with places, and the tables of records among the paths."""
-    found: list[Path] = []
+    """Return the files with locations, and the tables of records."""
+    tables: list[Path] = []
     for path in paths:
         check_exists(path)
-        found += _in_folder(path) if path.is_dir() else [path]
-    twice = len(found) - len({path.resolve() for path in found})
-    if twice:
-        raise ValueError(f"{counted(twice, 'file')} would be read twice: the paths in 'source' overlap.")
+        tables += _in_folder(path) if path.is_dir() else [path]
+    check_distinct(tables)
     inside = {file.resolve() for path in paths for file in files_inside(path, _is_gps) if file.is_file()}
-    below = len(inside - {path.resolve() for path in found})
+    below = len(inside - {path.resolve() for path in tables})
     if below:
-        warn(f"Not read: {counted(below, 'GPS file')} in folders below those in 'source'. Name these, too.")
-    records = [path for path in found if _is_records(path)]
-    files = [path for path in found if path not in records]
+        warn(f"Not read: {counted(below, 'GPS file')} in subfolders of 'source'. Pass these folders too.")
+    records = [path for path in tables if _is_records(path)]
+    files = [path for path in tables if path not in records]
     if records and not files:
-        raise FileNotFoundError(f"{str(records[0])!r} holds no places: they stand in gps.csv.")
+        raise FileNotFoundError(f"{str(records[0])!r} has no locations: pass gps.csv too.")
     return files, records
 
 
 def _is_table(file: Path) -> bool:
-    """Whether a file's name is one of a table, and not hidden."""
+    """Return whether a file has the extension of a table and is not hidden."""
     return file.name.lower().endswith(_ENDINGS) and not file.name.startswith(".")
 
 
@@ -144,44 +142,44 @@ def _is_gps(file: Path) -> bool:
 
 
 def _in_folder(folder: Path) -> list[Path]:
-    """Return the files named after GPS, or else all that are no tables of records, or else these."""
+    """Return the files with "gps" in their names, or else all but tables of records, or else these."""
     files = sorted(file for file in folder.iterdir() if _is_table(file))
     named = [file for file in files if _is_gps(file)]
     others = [file for file in files if not _is_records(file)]
     if not files:
-        raise FileNotFoundError(f"The folder {str(folder)!r} holds no file of MDC (gps.csv, or others, .csv too).")
+        raise FileNotFoundError(f"The folder {str(folder)!r} has no file of MDC (.csv, .tsv or .txt).")
     _check_layouts(folder, others if len(others) < len(files) else [])
     return named or others or files
 
 
 def _check_layouts(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse files of the challenge beside the tables of the campaign, which may hold the same records."""
+    """Raise ValueError if files of the challenge are beside tables of the campaign, which may hold the same records."""
     firsts = {}
     for file in files:
-        if file.is_file() and os.access(file, os.R_OK):  # else it is told when it is read
+        if file.is_file() and os.access(file, os.R_OK):  # else reading it raises the error
             with file.open("rb") as lines:
                 firsts[file.name] = _fields(lines.readline(1 << 16))
     challenge = [name for name, first in firsts.items() if not set(first).isdisjoint(_HEADER)]
     campaign = [name for name, first in firsts.items() if len(first) == len(_GPS) and name not in challenge]
     if challenge and campaign:
         raise ValueError(
-            f"The folder {str(folder)!r} holds both layouts of MDC, which may hold the same records: with a header "
-            f"({challenge[0]!r}) and, beside a table of records, without one ({campaign[0]!r}). Name the files to read."
+            f"The folder {str(folder)!r} has both layouts of MDC, which may hold the same records: with a header "
+            f"({challenge[0]!r}) and, beside a table of records, without one ({campaign[0]!r}). Pass the files to read."
         )
 
 
 def _fields(line: bytes) -> tuple[str, ...]:
-    """Return the fields of a line, between tabs."""
+    """Return the fields of a line, separated by tabs."""
     return tuple(line.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").rstrip("\r\n").split("\t"))
 
 
 def _is_records(path: Path) -> bool:
-    """Whether a file's name is that of a table of records, which tells the users."""
+    """Return whether a file's name is that of a table of records, which holds the users."""
     return "record" in path.name.lower() and "gps" not in path.name.lower()
 
 
 def _parse(name: str, content: bytes, *, records: Sequence[Path], chosen: set[str] | None) -> list[batch.Part]:
-    """Make the parts of one file, one a user."""
+    """Return the records of one file, one part per user."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     header = _fields(content[: content.find(b"\n")] if b"\n" in content else content)
     has_header = not set(header).isdisjoint(_HEADER)
@@ -216,7 +214,7 @@ def _read_challenge(name: str, content: bytes, *, header: tuple[str, ...]) -> pa
 
 
 def _read(name: str, content: bytes, *, columns: Sequence[str], take: Sequence[str], lines_before: int = 0) -> pa.Table:
-    """Return some columns, or say which line is wrong."""
+    """Return some columns; raise ValueError with the first invalid line."""
     convert = csv.ConvertOptions(
         column_types={column: _TYPES[column] for column in take},
         include_columns=list(take),
@@ -230,17 +228,18 @@ def _read(name: str, content: bytes, *, columns: Sequence[str], take: Sequence[s
         return csv.read_csv(pa.BufferReader(lines), read_options=read, parse_options=form, convert_options=convert)
 
     if not content.strip(b"\r\n"):
-        raise ValueError(_complaint(name, "it holds no record" if lines_before else "it is empty"))
+        raise ValueError(_complaint(name, "it has no record" if lines_before else "it is empty"))
     try:
         return parse(content)
     except pa.ArrowInvalid:
         line = lines_before + batch.first_bad_line(content, parse)
-        rule = f"line {line:,} is not {len(columns)} fields separated by tabs, with numbers for keys, times and places"
+        fields = f"{len(columns)} fields separated by tabs, with numbers for keys, times and coordinates"
+        rule = f"line {line:,} is not {fields}"
         raise ValueError(_complaint(name, batch.why_no_text(content) or rule)) from None
 
 
 def _as_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
-    """Number the users of a column; -1 where there is none."""
+    """Return the number of each row's user (-1 if missing), and the users."""
     keys = column.combine_chunks().dictionary_encode()
     return keys.indices.fill_null(-1).to_numpy(zero_copy_only=False), keys.dictionary.to_pylist()
 
@@ -254,57 +253,57 @@ def _records_beside(name: str) -> list[Path]:
     usual = folder / "records.csv"
     others = [file for file in sorted(folder.iterdir()) if _is_records(file) and _is_table(file)]
     if not usual.exists() and not others:
-        raise ValueError(_complaint(name, "it has no header, and there is no records.csv beside it to tell the users"))
+        raise ValueError(_complaint(name, "it has no header, and records.csv, which holds the users, is not beside it"))
     return [usual] if usual.exists() else others
 
 
 def _look_up(db_keys: pa.ChunkedArray, records: Sequence[Path]) -> tuple[np.ndarray, list[str]]:
-    """Number the users that tables of records give to keys; -1 where they give none."""
+    """Return the number of the user of each key in the tables of records (-1 if it has none), and the users."""
     keys, places = np.unique(db_keys.fill_null(-1).to_numpy(), return_inverse=True)
     codes = np.full(len(keys), -1)
     numbers: dict[str, int] = {}
     for path, block, lines_before in _blocks(records):
         table = _read(str(path), block, columns=_RECORDS, take=_RECORDS[:2], lines_before=lines_before)
-        own, users = _as_codes(table.column("userid"))
-        known = np.array([*(numbers.setdefault(user, len(numbers)) for user in users), -1])[own]
+        user_codes, users = _as_codes(table.column("userid"))
+        new = np.array([*(numbers.setdefault(user, len(numbers)) for user in users), -1])[user_codes]
         rows = table.column("db_key").fill_null(-1).to_numpy()
         at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-        hit = (keys[at] == rows) & (rows != -1) & (known != -1)
-        at, known = at[hit], known[hit]
-        before, codes[at] = codes[at], known
-        if ((before != -1) & (before != known)).any() or (codes[at] != known).any():
-            raise ValueError(f"{str(path)!r} gives two users to one db_key.")
+        matches = (keys[at] == rows) & (rows != -1) & (new != -1)
+        at, new = at[matches], new[matches]
+        before, codes[at] = codes[at], new
+        if ((before != -1) & (before != new)).any() or (codes[at] != new).any():
+            raise ValueError(f"{str(path)!r} has two users for one db_key.")
     return codes[places], list(numbers)
 
 
 def _blocks(paths: Sequence[Path]) -> Iterator[tuple[Path, bytes, int]]:
-    """Yield pieces of files, cut at line ends, and the number of lines before each: these tables hold all sensors."""
+    """Yield blocks of whole lines and the number of lines before each; the tables hold all sensors and may be large."""
     for path in paths:
         lines, rest = 0, b""
         with path.open("rb") as file:
             while piece := file.read(_BLOCK):
-                whole, end, rest = (rest + piece).rpartition(b"\n")
-                if whole.strip():
-                    yield path, whole + end, lines
-                lines += whole.count(b"\n") + len(end)
+                block, end, rest = (rest + piece).rpartition(b"\n")
+                if block.strip():
+                    yield path, block + end, lines
+                lines += block.count(b"\n") + len(end)
         if rest.strip():
             yield path, rest, lines
 
 
 def _split(rows: _Rows, *, chosen: set[str] | None, where: Callable[[int], str], unended: str) -> list[batch.Part]:
     """Return a part for each user; the first one has the dropped records."""
-    chosen = np.array([*(chosen is None or user in chosen for user in rows.users), chosen is None])[rows.codes]
+    wanted = np.array([*(chosen is None or user in chosen for user in rows.users), chosen is None])[rows.codes]
     reasons = {
         "no user": rows.codes == -1,
         "no time, longitude or latitude": (rows.seconds == 0) | np.isnan(rows.longitude) | np.isnan(rows.latitude),
         **batch.impossible(rows.latitude, rows.longitude, rows.seconds),
     }
-    keep, dropped = batch.drop_invalid({reason: mask & chosen for reason, mask in reasons.items()}, where=where)
-    kept = np.flatnonzero(keep & chosen)
+    keep, dropped = batch.drop_invalid({reason: mask & wanted for reason, mask in reasons.items()}, where=where)
+    kept = np.flatnonzero(keep & wanted)
     kept = kept[np.argsort(rows.codes[kept], kind="stable")]
     times, x, y = rows.seconds[kept] * 1_000_000_000, rows.longitude[kept], rows.latitude[kept]
     parts = []
-    for number in np.unique(rows.codes[chosen & (rows.codes != -1)]):
+    for number in np.unique(rows.codes[wanted & (rows.codes != -1)]):
         start, end = np.searchsorted(rows.codes[kept], [number, number + 1])
         parts.append(batch.Part(rows.users[number], times[start:end], x[start:end], y[start:end], dropped, unended))
         dropped = []

@@ -135,7 +135,7 @@ def _format_of_folder(folder: Path) -> str:
     if len(found) == 1:
         return found[0]
     what = f"files of several formats ({', '.join(found)})" if found else "no file in a known format"
-    raise ValueError(f"The folder {str(folder)!r} holds {what}. {_CURE}")
+    raise ValueError(f"The folder {str(folder)!r} has {what}. {_CURE}")
 
 
 def _claimed(format: Format, files: Sequence[Path]) -> list[Path]:
@@ -157,6 +157,6 @@ def _format_of_zip(path: Path) -> str:
         if any(format.claims(name) for name in names):
             return format.name
     raise ValueError(
-        f"The zip archive {str(path)!r} holds no file of {listed([format.name for format in zipped])}, the only format "
-        f"that is read from zip archives. Extract it. {_CURE}"
+        f"The zip archive {str(path)!r} has no file of {listed([format.name for format in zipped])}; other zip "
+        f"archives are not read. Extract it. {_CURE}"
     )

@@ -18,23 +18,23 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     Parameters
     ----------
     source : path, glob pattern, or several of these
-        A folder gives the files in it, at any depth, whose names end with one of `endings`. Links to folders outside
-        of it are followed.
+        A folder stands for the files in it, at any depth, that end with one of `endings`. Links to folders outside of
+        it are followed.
     endings : sequence of str
-        Lower-case, with the dot; upper case in the names will do.
+        Lower case, with the dot; the case of names is ignored.
     owner : str
-        The reader's name, for messages.
+        Name of the reader in messages.
 
     Returns
     -------
     list of pathlib.Path
-        Also what cannot be read, so that reading fails: links to nothing, folders that may not be entered, and folders
-        that are named like a file but hold none.
+        Including what cannot be read, so that reading it fails: links to nothing, folders without permission, and
+        folders that are named like a file but hold none.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If a path is not there, a folder or a pattern gives nothing, or a file is given twice.
+        If a path does not exist, a folder or a pattern has no file, or a file is given twice.
     """
     files = [file for path in as_paths(source, owner=owner) for file in _files_of(os.fspath(path), endings)]
     check_distinct(files)
@@ -60,18 +60,18 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
     if os.path.isdir(path):
         files = list(files_inside(path, partial(_has_ending, endings=endings)))
         if not files:
-            raise FileNotFoundError(f"The folder {path!r} holds no file that ends with {_either(endings)}.")
+            raise FileNotFoundError(f"The folder {path!r} has no file that ends with {_either(endings)}.")
         return files
     if os.path.exists(path):
         check_no_pipe(Path(path))
         return [Path(path)]
     if not glob.has_magic(path):
         check_exists(path)
-    found = [Path(one) for one in glob.glob(path, recursive=True)]
-    files = [one for one in found if not one.is_dir()]
-    files += [one for one in found if one.is_dir() and not _is_covered(one, files, endings)]
+    matches = [Path(match) for match in glob.glob(path, recursive=True)]
+    files = [match for match in matches if not match.is_dir()]
+    files += [match for match in matches if match.is_dir() and not _is_covered(match, files, endings)]
     if not files:
-        raise FileNotFoundError(f"There is no file that fits the pattern {path!r}.")
+        raise FileNotFoundError(f"No file matches the pattern {path!r}.")
     return files
 
 
@@ -84,13 +84,13 @@ def check_exists(path: str | os.PathLike[str]) -> None:
 
 
 def check_no_pipe(path: Path) -> None:
-    """Refuse what cannot be read twice, first to tell its format."""
+    """Raise ValueError for a pipe or a device, which cannot be read twice."""
     if not path.is_file() and not path.is_dir():
-        raise ValueError(f"{str(path)!r} is a pipe or a device. Save what it gives to a file first.")
+        raise ValueError(f"{str(path)!r} is a pipe or a device. Save its content to a file first.")
 
 
 def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yield the files that fit in a folder, at any depth, unless they are hidden; and what cannot be read there."""
+    """Yield the files in a folder that fit, at any depth, and folders that cannot be read; hidden ones are ignored."""
     unreadable: list[OSError] = []
     inside = os.path.realpath(root)
     seen = {inside}
@@ -108,7 +108,7 @@ def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> 
 
 
 def _is_covered(folder: Path, files: Sequence[Path], endings: Sequence[str]) -> bool:
-    """Whether nothing is lost where a folder that fits a pattern is passed over."""
+    """Return whether all files in a folder are among the files."""
     return set(files_inside(folder, partial(_has_ending, endings=endings))) <= set(files)
 
 
@@ -121,19 +121,19 @@ def _either(endings: Sequence[str]) -> str:
 
 
 def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
-    """Name each file's user by the file ("file": its name without ending) or the folder ("folder") that it lies in.
+    """Return the user of each file: its name without extension (`by="file"`), or its folder's name (`by="folder"`).
 
     Raises
     ------
     ValueError
-        If two files, or files of two folders, would be one user for having the same name.
+        If two files, or two folders, have the same name.
     """
     names = {file: _stem(file) if by == "file" else file.resolve().parent.name for file in files}
     places = {(name, file.resolve() if by == "file" else file.resolve().parent) for file, name in names.items()}
     alike = len(places) - len(set(names.values()))
     if alike:
         nouns = {"file": ("file has", "files have"), "folder": ("folder has", "folders have")}[by]
-        cure = " If each folder is a user, say user='folder' (--user folder)." if by == "file" else ""
+        cure = " If each folder is a user, pass user='folder' (--user folder)." if by == "file" else ""
         raise ValueError(
             f"{counted(alike, *nouns)} the name of another one, so that two users would become one. "
             f"Rename them, or read them one by one.{cure}"
@@ -146,20 +146,20 @@ def _stem(file: Path) -> str:
 
 
 def read_stored(file: Path) -> bytes:
-    """Return the content of a file, or say why it cannot be read."""
+    """Return the content of a file; raise ValueError if it cannot be read."""
     try:
         check_is_file(file)
         return file.read_bytes()
     except OSError as error:
-        if error.errno is None:  # in our words already
+        if error.errno is None:  # from check_is_file
             raise
         raise ValueError(f"{str(file)!r} cannot be read: {error.strerror}.") from error
 
 
 def check_is_file(path: Path) -> None:
-    """Say what a folder, a link to nothing or a pipe is: the last would be waited for."""
+    """Raise an error if a path is a folder, does not exist, or is a pipe, which would block."""
     if path.is_dir():
-        list(path.iterdir())  # says why, where it may not be read
-        raise ValueError(f"{str(path)!r} is a folder. Name a file.")
+        list(path.iterdir())  # raises PermissionError
+        raise ValueError(f"{str(path)!r} is a folder. Pass a file.")
     check_exists(path)
     check_no_pipe(path)
