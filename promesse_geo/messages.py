@@ -16,7 +16,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def shown(value: object) -> str:
-    """A short repr of a text, a number or a time, for an error message; of all else, which may hold data, the type."""
+    """Return a short repr of a text, a number or a time; of anything else, which may hold data, its type."""
     kind = f"a value of type {type(value).__name__}"
     if not isinstance(value, _SHORT) and value is not None and value is not pd.NA:
         shape = getattr(value, "shape", None)
@@ -25,29 +25,29 @@ def shown(value: object) -> str:
         return f"{kind} and length {len(value):,}" if isinstance(value, (list, tuple, dict, set)) else kind
     try:
         return reprlib.repr(value)
-    except Exception:  # Python writes no integers beyond some thousand digits
+    except Exception:  # an integer of too many digits
         return f"{kind} that cannot be written out"
 
 
 def invalid(name: str, owner: str, rule: str, value: object, *, cure: str = "") -> str:
-    """The wording of every refused parameter: name, rule, what came, cure."""
+    """Return the error message for a parameter: name, rule, value and remedy."""
     message = f"The '{name}' parameter of {owner} must be {rule}. Got {shown(value)} instead."
     return f"{message} {cure}" if cure else message
 
 
 def counted(count: int, singular: str, plural: str = "") -> str:
-    """'1 trace', '2,345 traces'."""
+    """Return a number with its noun: '1 trace', '2,345 traces'."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def listed(names: Sequence[object]) -> str:
-    """'a', 'b' and 'c'."""
+    """Return names as a list in a sentence: 'a', 'b' and 'c'."""
     texts = [repr(name) for name in names]
     return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
 
 
 def warn(message: str) -> None:
-    """Warn, pointing at the caller's own line: the first one outside this package."""
+    """Issue a UserWarning that points at the first line outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back

@@ -1,6 +1,6 @@
-"""Work in shares of consecutive traces or records, each in a thread of its own; loops run without Python's lock.
+"""Run a function over chunks of traces or records in a thread pool: compiled loops release the GIL.
 
-Threads end with the work: none outlives it, so that a process may fork afterwards, and any thread may call.
+The pool ends with the work, so that a process can fork afterwards, and any thread may call.
 """
 
 from collections.abc import Callable
@@ -11,64 +11,73 @@ import numba
 import numpy as np
 
 MANY = 256
-"""So many shares let a long work be interrupted, or be shared where some take longer than others."""
+"""Number of chunks with which long work can be interrupted, or balanced if some chunks take longer."""
 
-_LEAST = 50_000  # records or so in a share: less is done before a thread has started
+_LEAST = 50_000  # records or so in a chunk: less is done before a thread has started
 
 
 def number() -> int:
-    """Return how many threads work at once: the processors this process may use, or NUMBA_NUM_THREADS."""
+    """Return the number of threads: the processors this process may use, or NUMBA_NUM_THREADS."""
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-def even(things: int) -> np.ndarray:
-    """Return the bounds of shares of as many things each."""
-    shares = max(1, min(number(), things // _LEAST))
-    return np.linspace(0, things, shares + 1).astype(np.int64)
+def even(items: int) -> np.ndarray:
+    """Return the bounds, int64 of shape (chunks + 1,), of chunks with equal numbers of items."""
+    chunks = max(1, min(number(), items // _LEAST))
+    return np.linspace(0, items, chunks + 1).astype(np.int64)
 
 
 def fair(work: np.ndarray, *, most: int | None = None) -> np.ndarray:
-    """Return the bounds of shares of consecutive things that take about the same work, given in records or so.
+    """Return the bounds of chunks of consecutive items that take about the same work.
 
-    There are at most as many as threads, or `most`; some of many may be empty.
+    Parameters
+    ----------
+    work : numpy.ndarray, shape (items,)
+        The work of each item, in records or so.
+    most : int, optional
+        The largest number of chunks; by default the number of threads. Some of many may be empty.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (chunks + 1,)
     """
     done = np.cumsum(work)
-    whole = done[-1] if len(done) else 0
-    shares = max(1, min(most or number(), int(min(whole, 1e18)) // _LEAST))
-    inner = np.searchsorted(done, np.arange(1, shares) / shares * whole)
+    total = done[-1] if len(done) else 0
+    chunks = max(1, min(most or number(), int(min(total, 1e18)) // _LEAST))
+    inner = np.searchsorted(done, np.arange(1, chunks) / chunks * total)
     return np.concatenate(([0], inner, [len(work)])).astype(np.int64)
 
 
-def run(work: Callable[[int, int], object], shares: np.ndarray) -> None:
-    """Call `work(first, last)` for each share."""
-    bounds = list(pairwise(shares.tolist()))
-    if len(bounds) == 1:
-        work(*bounds[0])
+def run(work: Callable[[int, int], object], bounds: np.ndarray) -> None:
+    """Call `work(first, last)` for each chunk between two bounds, shape (chunks + 1,); one thread per chunk."""
+    chunks = list(pairwise(bounds.tolist()))
+    if len(chunks) == 1:
+        work(*chunks[0])
         return
-    with ThreadPoolExecutor(len(bounds)) as pool:
-        for outcome in [pool.submit(work, first, last) for first, last in bounds]:
-            outcome.result()
+    with ThreadPoolExecutor(len(chunks)) as pool:
+        for future in [pool.submit(work, first, last) for first, last in chunks]:
+            future.result()
 
 
-def take_turns(
-    work: Callable[[int, int], object], shares: np.ndarray, *, told: Callable[[], object] = lambda: None
+def run_interruptible(
+    work: Callable[[int, int], object], bounds: np.ndarray, *, progress: Callable[[], object] = lambda: None
 ) -> None:
-    """Call `work(first, last)` for each of many shares, in whichever thread is free, and `told()` after each.
+    """Call `work(first, last)` for each of many chunks in a pool of threads, and `progress()` after each.
 
-    What interrupts the caller ends the work with the shares that are being done.
+    An exception in the calling thread, such as Ctrl-C, ends the work after the chunks that are being done.
     """
-    bounds = list(pairwise(shares.tolist()))
-    if number() == 1 or len(bounds) <= 1:
-        for first, last in bounds:
+    chunks = list(pairwise(bounds.tolist()))
+    if number() == 1 or len(chunks) <= 1:
+        for first, last in chunks:
             work(first, last)
-            told()
+            progress()
         return
-    with ThreadPoolExecutor(min(number(), len(bounds))) as pool:
-        outcomes = [pool.submit(work, first, last) for first, last in bounds]
+    with ThreadPoolExecutor(min(number(), len(chunks))) as pool:
+        futures = [pool.submit(work, first, last) for first, last in chunks]
         try:
-            for outcome in as_completed(outcomes):
-                outcome.result()
-                told()
+            for future in as_completed(futures):
+                future.result()
+                progress()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -1,9 +1,11 @@
-"""Checks of parameters: each returns the value in its final type, or raises an error that names the rule."""
+"""Checks of parameters: each returns the value in its final type, or raises TypeError or ValueError with the rule."""
 
+import hashlib
 import math
 import numbers
+import secrets
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta, tzinfo
 from typing import Any
@@ -13,15 +15,17 @@ import pandas as pd
 
 from promesse_geo.messages import counted, invalid
 
+_NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+
 
 def is_number(value: object) -> bool:
-    """True for real numbers that are neither booleans nor numpy's durations."""
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
+    """Return whether a value is a real number, neither a boolean nor a duration of numpy."""
+    return isinstance(value, numbers.Real) and not isinstance(value, _NO_NUMBERS)
 
 
 def is_integer(value: object) -> bool:
-    """True for whole numbers that are neither booleans nor numpy's durations."""
-    return isinstance(value, numbers.Integral) and is_number(value)
+    """Return whether a value is a whole number, neither a boolean nor a duration of numpy."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, _NO_NUMBERS)
 
 
 def check_number(
@@ -33,13 +37,19 @@ def check_number(
     low: float = 0.0,
     high: float = math.inf,
 ) -> float:
-    """Return value as a float, or say that it is not a finite number of `unit` above zero, in [low, high]."""
+    """Return a finite number of `unit` above zero, from low to high, as a float.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none.
+    """
     rule = f"a finite number of {unit} above zero"
     if not is_number(value):
         raise TypeError(invalid(name, owner, rule, value))
     try:
         finite = math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
+    except OverflowError:  # an integer larger than any float
         finite = False
     if not finite or value <= 0:
         raise ValueError(invalid(name, owner, rule, value))
@@ -50,7 +60,13 @@ def check_number(
 
 
 def check_integer(value: Any, *, name: str, owner: str, low: int = 1, high: int = sys.maxsize) -> int:
-    """Return value as an int, or say that it is not a whole number in [low, high]; no `high` takes what is beyond."""
+    """Return a whole number from low to high as an int; without `high` larger ones become sys.maxsize.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none.
+    """
     rule = f"a whole number of at least {low}"
     if not is_integer(value):
         raise TypeError(invalid(name, owner, rule, value))
@@ -58,11 +74,17 @@ def check_integer(value: Any, *, name: str, owner: str, low: int = 1, high: int 
         raise ValueError(invalid(name, owner, rule, value))
     if value > high != sys.maxsize:
         raise ValueError(invalid(name, owner, f"a whole number of at most {high:,}", value))
-    return min(int(value), high)  # without a bound more than there can be of anything
+    return min(int(value), high)
 
 
 def check_choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -> str:
-    """Return value, or say which of the options it has to be."""
+    """Return a text that is one of the options.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of them.
+    """
     rule = "one of " + ", ".join(repr(option) for option in options)
     if not isinstance(value, str):
         raise TypeError(invalid(name, owner, rule, value))
@@ -72,27 +94,39 @@ def check_choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -
 
 
 def check_flag(value: Any, *, name: str, owner: str) -> bool:
-    """Return value as a bool, or say that it is neither True nor False."""
+    """Return True or False as a bool.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(invalid(name, owner, "True or False", value))
     return bool(value)
 
 
 def check_duration(value: Any, *, name: str, owner: str) -> int:
-    """Return a duration in nanoseconds, from '15min', a timedelta or a number of seconds."""
+    """Return a duration in nanoseconds, from text such as '15min', a timedelta or a number of seconds.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no duration above zero.
+    """
     rule = "a duration above zero such as '15min', a timedelta or a number of seconds"
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(invalid(name, owner, rule, value))
     with suppress(ValueError):
-        value = float(value) if isinstance(value, str) else value  # pandas would take digits alone for nanoseconds
+        value = float(value) if isinstance(value, str) else value  # pandas reads digits alone as nanoseconds
     if isinstance(value, str) and not any(letter.isalpha() or letter == ":" for letter in value):
-        raise ValueError(invalid(name, owner, rule, value))  # pandas would take it for nanoseconds
+        raise ValueError(invalid(name, owner, rule, value))  # pandas reads it as nanoseconds
     try:
         delta = pd.Timedelta(value, unit="s") if is_number(value) else pd.Timedelta(value)
         nanoseconds = delta.as_unit("ns").value
     except (ValueError, OverflowError) as error:
         if isinstance(error, pd.errors.OutOfBoundsTimedelta) and not str(value).strip().startswith("-"):
-            rule = "a duration of at most 106,751 days, which nanoseconds can count"
+            rule = "a duration of at most 106,751 days, the limit of nanoseconds"
         kind = ValueError if isinstance(value, (str, timedelta, np.timedelta64)) or is_number(value) else TypeError
         raise kind(invalid(name, owner, rule, value)) from error
     if pd.isna(delta) or nanoseconds <= 0:
@@ -101,19 +135,30 @@ def check_duration(value: Any, *, name: str, owner: str) -> int:
 
 
 def check_zone(value: Any, *, name: str, owner: str) -> tzinfo:
-    """Return a time zone, from its name or a tzinfo."""
+    """Return a time zone, from its name or a tzinfo.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none.
+    """
     rule = "a time zone such as 'Europe/Paris'"
     if not isinstance(value, (str, tzinfo)):
         raise TypeError(invalid(name, owner, rule, value))
     try:
-        found = pd.DatetimeTZDtype(tz=value).tz
-    except Exception as error:  # each time zone library raises its own kind
+        return pd.DatetimeTZDtype(tz=value).tz
+    except Exception as error:  # each time zone library raises its own type
         raise ValueError(invalid(name, owner, rule, value)) from error
-    return found
 
 
 def check_seed(value: Any, *, owner: str) -> int | str | None:
-    """Return a seed: None, a whole number or a text. The message never shows it."""
+    """Return a seed: None, a whole number or a text.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none. The message does not show it.
+    """
     if value is None:
         return value
     if isinstance(value, str):
@@ -122,7 +167,7 @@ def check_seed(value: Any, *, owner: str) -> int | str | None:
         return value
     if is_integer(value):
         try:
-            str(int(value))  # from which keys are made
+            str(int(value))  # as in key_of
         except ValueError:
             raise ValueError(
                 f"The 'seed' parameter of {owner} must be None, a whole number or a text. "
@@ -134,8 +179,27 @@ def check_seed(value: Any, *, owner: str) -> int | str | None:
     )
 
 
+def key_of(seed: int | str | None, purpose: str) -> bytes:
+    """Return the 32-byte key of a checked seed for a purpose; without a seed, one from the operating system."""
+    if seed is None:
+        return secrets.token_bytes(32)
+    return hashlib.blake2b(str(seed).encode(), digest_size=32, person=purpose.encode()).digest()
+
+
+def set_fields(instance: object, values: Mapping[str, Any]) -> None:
+    """Set fields of a frozen dataclass, by name, in its `__post_init__`."""
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+
+
 def check_text(value: Any, *, name: str, owner: str) -> str:
-    """Return a text, or say that it is none."""
+    """Return a text.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
     if not isinstance(value, str):
         raise TypeError(invalid(name, owner, "text", value))
     return value

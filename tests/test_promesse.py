@@ -543,15 +543,13 @@ def test_dropped_traces_are_counted_in_a_warning():
     )
     with pytest.warns(UserWarning, match="could not be protected") as told:
         result = Promesse(100).protect(traces)
-    assert [str(warning.message) for warning in told] == [
-        "2 of 3 traces could not be protected and were left out (too short a way for points 100 m apart)."
-    ]
-    assert told[0].filename == __file__
+    assert [warning.filename for warning in told] == [__file__]
+    assert str(told[0].message).startswith("2 of 3 traces")
     assert result.users.tolist() == ["a"]
 
 
 def test_the_warning_says_how_many_points_had_to_remain():
-    with pytest.warns(UserWarning, match=r"^1 of 1 trace could not be protected and was left out \(fewer than 5 poi"):
+    with pytest.warns(UserWarning, match="^1 of 1 trace .* min_points = 5"):
         Promesse(100, min_points=5).protect(on_grid((0, 0, 0), (500, 0, 60)))
 
 
@@ -644,5 +642,5 @@ def test_its_parameters_may_be_published():
 
 def test_more_points_than_there_can_be_are_just_many():
     city = pg.make_city(users=1, days=1, as_traces=True)
-    with pytest.warns(UserWarning, match="fewer than"):
+    with pytest.warns(UserWarning, match="could not be protected"):
         assert len(Promesse(200, min_points=10**30).protect(city)) == 0

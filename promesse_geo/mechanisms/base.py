@@ -1,5 +1,7 @@
 """The contract of every protection mechanism."""
 
+import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -14,10 +16,11 @@ from promesse_geo.traces.traces import Data, Traces, map_traces
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """A protection mechanism: a frozen dataclass of checked parameters with one method, `_protect`.
+    """Base class of protection mechanisms.
 
-    A new mechanism is one file with one frozen dataclass that checks its parameters in `__post_init__` and turns
-    Traces into Traces in `_protect`. `protect`, the accessor and `evaluate` then take it unchanged.
+    A new mechanism is a frozen dataclass that checks its parameters in `__post_init__` and converts Traces to Traces
+    in `_protect`. `protect`, the accessor and `evaluate` accept it unchanged. Optional class attributes are `units`,
+    the units of parameters by name for figures, and `remedy`, what to change if nothing is left of the data.
 
     Examples
     --------
@@ -25,7 +28,7 @@ class Mechanism(ABC):
     >>> import promesse_geo as pg
     >>> @dataclass(frozen=True)
     ... class Later(pg.Mechanism):
-    ...     '''Publish everything some hours later.'''
+    ...     '''Delay everything by some hours.'''
     ...
     ...     hours: int
     ...
@@ -38,6 +41,9 @@ class Mechanism(ABC):
 
     units: ClassVar[Mapping[str, str]] = {}
     """Units of parameters by name, for figures."""
+
+    remedy: ClassVar[str] = ""
+    """Imperative sentence with the command line's options for data of which nothing is left."""
 
     def protect(self, data: Data, *, user: Name = ..., time: Name = ...) -> Data:
         """Protect a data set.
@@ -52,7 +58,7 @@ class Mechanism(ABC):
         Returns
         -------
         geopandas.GeoDataFrame or Traces
-            The kind that came: user, time and geometry only, in the order of traces, with a fresh index.
+            Of the type of `data`: only user, time and geometry, in the order of traces, with a fresh index.
 
         Raises
         ------
@@ -69,38 +75,54 @@ class Mechanism(ABC):
         return map_traces(data, self._protected, user=user, time=time)
 
     def _protected(self, traces: Traces) -> Traces:
-        """What `_protect` gives, which others may have written."""
+        """Call `_protect` and check its result, which may come from code of the user."""
         protected = self._protect(traces)
         if not isinstance(protected, Traces):
             kind = type(protected).__name__
             raise TypeError(f"{type(self).__name__}._protect must return Traces. Got a value of type {kind} instead.")
         fault = _fault(protected)
         if fault:
-            raise ValueError(f"{type(self).__name__}._protect returned Traces {fault}. pg.Traces says what they hold.")
+            raise ValueError(f"{type(self).__name__}._protect returned invalid Traces: {fault}. See pg.Traces.")
         return protected
 
     @abstractmethod
     def _protect(self, traces: Traces) -> Traces:
-        """Turn Traces into protected Traces."""
+        """Return protected Traces."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters that may be published: all but the seed."""
+        """Return the parameters that can be published: all but the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
 
 
 def _fault(traces: Traces) -> str:
-    """What is wrong with Traces that somebody made by hand, if anything: such would look private to every metric."""
-    offsets, records = traces.offsets, traces.records
-    if len(offsets) != len(traces) + 1 or offsets[0] != 0 or offsets[-1] != records or (traces.counts <= 0).any():
-        return "whose offsets do not lead from 0 to the number of records, with a record for each user"
+    """What is wrong with Traces that a mechanism made, if anything: metrics would take them for private."""
+    offsets, records = traces.offsets, len(traces.times)
+    if (
+        len(offsets) != len(traces.users) + 1
+        or offsets[0] != 0
+        or offsets[-1] != records
+        or (np.diff(offsets) <= 0).any()
+    ):
+        return "offsets must run from 0 to the number of records, with one or more for each user"
     if traces.points.shape != (records, traces.space.dimension) or len(traces.positions) != records:
-        return "whose arrays differ in length, or whose points are not of their space"
+        return "arrays must have one length, and points the dimension of the space"
     with np.errstate(invalid="ignore", over="ignore"):
-        whole = np.isfinite(traces.points.sum())  # takes no memory, as long as all is well
-    bad = 0 if whole else int((~np.isfinite(traces.points)).any(axis=1).sum())
+        finite = np.isfinite(traces.points.sum())  # needs no memory in the usual case
+    bad = 0 if finite else int((~np.isfinite(traces.points)).any(axis=1).sum())
     if bad:
-        return f"with {counted(bad, 'record')} of {records:,} without a location (NaN or infinite)"
-    back = np.flatnonzero(traces.times[1:] < traces.times[:-1]) + 1
-    if not np.isin(back, offsets).all():
-        return "with records that are not in the order of their times"
+        return f"{counted(bad, 'record')} of {records:,} without a location (NaN or infinite)"
+    backward = np.flatnonzero(traces.times[1:] < traces.times[:-1]) + 1
+    if not np.isin(backward, offsets).all():
+        return "records must be in order of time"
     return ""
+
+
+def allocate(shape: tuple[int, int], dtype: Any, *, share: float, error: str) -> np.ndarray:
+    """Return an uninitialized array, or raise MemoryError if it needs more than a share of the memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
+    try:
+        if shape[0] * shape[1] * np.dtype(dtype).itemsize > share * memory:
+            raise MemoryError
+        return np.empty(shape, dtype)
+    except MemoryError:
+        raise MemoryError(error) from None

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import secrets
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from promesse_geo import threads
 from promesse_geo.kernels import laplace
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.traces.traces import Traces, freeze
-from promesse_geo.validation import check_number, check_seed
+from promesse_geo.validation import check_number, check_seed, key_of, set_fields
 
 _BLOCKS = 1 << 18  # records drawn at a time: their random blocks stay in the cache
 
@@ -81,11 +80,10 @@ class GeoIndistinguishability(Mechanism):
         """Check the parameters."""
         owner = "GeoIndistinguishability"
         epsilon = check_number(self.epsilon, name="epsilon", owner=owner, unit="1/metre", low=3e-6, high=10)
-        object.__setattr__(self, "epsilon", epsilon)
-        if self.grid is not None:
-            grid = check_number(self.grid, name="grid", owner=owner, unit="metres", low=1e-3, high=1e6)
-            object.__setattr__(self, "grid", grid)
-        object.__setattr__(self, "seed", check_seed(self.seed, owner=owner))
+        grid = self.grid
+        if grid is not None:
+            grid = check_number(grid, name="grid", owner=owner, unit="metres", low=1e-3, high=1e6)
+        set_fields(self, {"epsilon": epsilon, "grid": grid, "seed": check_seed(self.seed, owner=owner)})
 
     @classmethod
     def from_level(
@@ -119,7 +117,7 @@ class GeoIndistinguishability(Mechanism):
         return cls(math.log(level) / radius, grid=grid, seed=seed)
 
     def _protect(self, traces: Traces) -> Traces:
-        cipher = Cipher(algorithms.AES256(self._key()), modes.ECB())  # of distinct blocks
+        cipher = Cipher(algorithms.AES256(key_of(self.seed, "noise")), modes.ECB())  # of distinct blocks
         names = np.array([self._name(user, first) for user, first in _firsts(traces)], np.uint32).reshape(-1, 3)
         move = laplace.move_on_sphere if traces.space.curvature else laplace.move_in_plane
         step = 1.0 / (self.epsilon * traces.space.scale)
@@ -139,11 +137,6 @@ class GeoIndistinguishability(Mechanism):
         threads.run(move_all, threads.even(traces.records))
         moved = replace(traces, points=freeze(out), positions=freeze(np.arange(traces.records)))
         return moved if self.grid is None else replace(moved, points=freeze(moved.space.snap(moved.points, self.grid)))
-
-    def _key(self) -> bytes:
-        if self.seed is None:
-            return secrets.token_bytes(32)
-        return hashlib.blake2b(str(self.seed).encode(), digest_size=32, person=b"noise").digest()
 
     def _name(self, user: object, first: int) -> np.ndarray:
         """96 bits that stand for a trace at this level."""

@@ -1,7 +1,6 @@
 """Promesse: speed smoothing (paper, section IV, Algorithm 1)."""
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -10,27 +9,28 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import smoothing
-from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.mechanisms.base import Mechanism, allocate
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
-from promesse_geo.validation import check_choice, check_integer, check_number
+from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
 
-_TOLERANCE = (1e-9, 1e-8)  # "at least ε away" forgives 1e-9 of ε and 1e-8 m, so that rounding does not decide
-_TABLE = 256  # multiples of ε whose sine and cosine are looked up; longer straight pieces compute theirs
+_TOLERANCE = (1e-9, 1e-8)  # of "at least ε away": relative, and in metres; so that rounding does not decide
+_TABLE = 256  # multiples of ε whose sine and cosine are looked up; longer straight segments compute theirs
+_SHARE = 0.75  # of the memory that samples may take: about half of it is written to, and times are added
 
 
 @dataclass(frozen=True)
 class Promesse(Mechanism):
-    """Publish points at a constant distance and constant time from each other.
+    """Publish points at constant distances and constant time intervals (speed smoothing).
 
-    Stops disappear because nothing slows down any more; the path stays where it was. The first and the last point
-    are removed, so that publication begins at least epsilon away from the true start. What it does not hide: the
-    streets taken, and the time at which a trace begins and ends, roughly.
+    Stops disappear because the speed is constant; the path stays where it was. The first and the last point are
+    removed, so that the published path begins at least epsilon from the true start. Promesse does not hide the
+    streets taken, nor roughly when a trace begins and ends.
 
-    A trace is smoothed as a whole. Give parts between pauses, as `prepare` makes them: through a night without records
-    the path would run straight on, and over weeks the times of its points would say nothing any more.
+    Each trace is smoothed as a whole. Split the data at gaps first, as `prepare` does: otherwise the path runs
+    straight on through a night without records, and times of a trace of weeks mean nothing.
 
     Parameters
     ----------
@@ -38,17 +38,16 @@ class Promesse(Mechanism):
         Distance in metres between consecutive published points, from 0.01 to 1,000,000: the size of the places to
         hide. The paper recommends the diameter of a POI, 200 m.
     variant : {"polyline", "pseudocode"}
-        Where samples lie: on the original polyline, at the first point that is exactly epsilon from the last sample
-        (the paper's prose, and its spatial error of 0 m); or towards the next record, as Algorithm 1 says to the
-        letter, which cuts corners.
+        Where the next point lies: on the original polyline, where it first is epsilon from the last point (the
+        paper's prose, with a spatial error of 0 m); or towards the next record, as in Algorithm 1, which cuts corners.
     min_points : int
-        Traces with fewer points left than this are dropped. The algorithm keeps a single point; the paper's prose
-        ("two or less") is `min_points=3`.
+        Traces with fewer published points are dropped. The algorithm keeps a single point; the paper's prose ("two
+        or less") is `min_points=3`.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is not of its kind or out of its range.
+        If a parameter has the wrong type or is out of range.
 
     References
     ----------
@@ -64,6 +63,7 @@ class Promesse(Mechanism):
     """
 
     units: ClassVar[Mapping[str, str]] = {"epsilon": "m"}
+    remedy: ClassVar[str] = "Take a smaller --epsilon."
 
     epsilon: float
     variant: str = "polyline"
@@ -72,35 +72,37 @@ class Promesse(Mechanism):
     def __post_init__(self) -> None:
         """Check the parameters."""
         epsilon = check_number(self.epsilon, name="epsilon", owner="Promesse", unit="metres", low=0.01, high=1e6)
-        object.__setattr__(self, "epsilon", epsilon)
         check_choice(self.variant, name="variant", owner="Promesse", options=("polyline", "pseudocode"))
-        least = check_integer(self.min_points, name="min_points", owner="Promesse")
-        object.__setattr__(self, "min_points", least)
+        min_points = check_integer(self.min_points, name="min_points", owner="Promesse")
+        set_fields(self, {"epsilon": epsilon, "min_points": min_points})
 
     def _protect(self, traces: Traces) -> Traces:
-        points, kept, begin, end = self._sample(traces)
-        remain = kept > 0
-        dropped = len(traces) - int(remain.sum())
-        if dropped:
-            least = "" if self.min_points == 1 else f"fewer than {self.min_points} points would remain, or "
-            warn(
-                f"{dropped:,} of {counted(len(traces), 'trace')} could not be protected and "
-                f"{'was' if dropped == 1 else 'were'} left out ({least}too short a way for points "
-                f"{self.epsilon:g} m apart).{'' if remain.any() else ' Nothing is left: take a smaller epsilon.'}"
-            )
-        offsets = as_offsets(kept[remain])
+        points, counts, begin, end = self._sample(traces)
+        kept = counts > 0
+        if not kept.all():
+            self._warn_of_dropped(len(kept) - int(kept.sum()), len(kept))
+        offsets = as_offsets(counts[kept])
         return replace(
             traces,
             points=freeze(points),
-            times=freeze(_equal_steps(offsets, begin[remain], end[remain])),
+            times=freeze(_equal_steps(offsets, begin[kept], end[kept])),
             offsets=offsets,
-            users=traces.users[remain],
+            users=traces.users[kept],
             positions=freeze(np.arange(len(points))),
             time_format=replace(traces.time_format, unit="ns"),
         )
 
+    def _warn_of_dropped(self, dropped: int, traces: int) -> None:
+        verb = "was" if dropped == 1 else "were"
+        points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
+        remedy = "" if dropped < traces else " Nothing is left: take a smaller epsilon."
+        warn(
+            f"{dropped:,} of {counted(traces, 'trace')} could not be protected and {verb} dropped: "
+            f"path too short for epsilon = {self.epsilon:g} m{points}.{remedy}"
+        )
+
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
-        """Return the samples of protectable traces before the first and the last are removed, to look at.
+        """Return the sampled points of protectable traces with the first and the last ones, which `protect` removes.
 
         Parameters
         ----------
@@ -109,45 +111,56 @@ class Promesse(Mechanism):
 
         Returns
         -------
-        points : numpy.ndarray, shape (samples, 3) or (samples, 2)
+        points : numpy.ndarray of float64, shape (samples, 3) or (samples, 2)
             Kernel coordinates, as in Traces.
         counts : numpy.ndarray of int64, shape (traces,)
-            How many of them each trace has; 0 where it is not protectable.
+            The number of samples of each trace; 0 if it is not protectable.
         """
-        rest, kept, _, _ = self._sample(traces, last=0)
-        firsts = traces.points[traces.offsets[:-1][kept > 0]]
-        return np.insert(rest, as_offsets(kept)[:-1][kept > 0], firsts, axis=0), kept + (kept > 0)
+        rest, counts, _, _ = self._sample(traces, last=0)
+        kept = counts > 0
+        firsts = traces.points[traces.offsets[:-1][kept]]
+        return np.insert(rest, as_offsets(counts)[:-1][kept], firsts, axis=0), counts + kept
 
     def _sample(self, traces: Traces, *, last: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Points without the first and the `last` last, and each trace's number of them, first and last time."""
-        space = traces.space
+        space, number = traces.space, len(traces.users)
         points, times, offsets = traces.points, traces.times, traces.offsets
-        bounds, kept, begin, end = np.empty(len(traces)), *np.empty((3, len(traces)), np.int64)
+        bounds, counts, begin, end = np.empty(number), *np.empty((3, number), np.int64)
         step = self.epsilon / space.scale
         threads.run(
             lambda first, last: smoothing.room(points, offsets, space.curvature, step, first, last, bounds),
-            threads.fair(traces.counts),
+            threads.fair(np.diff(offsets)),
         )
-        shares = threads.fair(bounds)
-        rooms = np.array([math.ceil(bounds[:share].sum()) + int(share) for share in shares])
-        out = _allocate(int(rooms[-1]), space.dimension, epsilon=self.epsilon)
+        chunks = threads.fair(bounds)
+        limits = np.array([math.ceil(bounds[:first].sum()) + int(first) for first in chunks])  # of rows of a chunk
+        out = allocate((int(limits[-1]), space.dimension), float, share=_SHARE, error=self._too_many(int(limits[-1])))
         rule = (*self._rule(space), self.min_points, last)
-        upward = np.arange(len(shares) - 1) % 2 == 1  # each second share begins where the one before it ends
+        upward = np.arange(len(chunks) - 1) % 2 == 1  # each second chunk begins where the one before it ends
         upward[-1] = True
 
-        def fill(share: int, _: int) -> None:
+        def fill(chunk: int, _: int) -> None:
             smoothing.fill(
-                *(points, times, offsets, bounds, shares[share], shares[share + 1]),
-                *(rooms[share] if upward[share] else rooms[share + 1], upward[share], out, *rule, kept, begin, end),
+                *(points, times, offsets, bounds, chunks[chunk], chunks[chunk + 1]),
+                *(limits[chunk] if upward[chunk] else limits[chunk + 1], upward[chunk], out, *rule, counts, begin, end),
             )
 
-        threads.run(fill, np.arange(len(shares)))
-        wanted = as_offsets(kept)[shares]
-        starts = np.where(upward, rooms[:-1], rooms[1:] - np.diff(wanted))
-        return _closed_up(out, starts, wanted), kept, begin, end
+        threads.run(fill, np.arange(len(chunks)))
+        ends = as_offsets(counts)[chunks]
+        starts = np.where(upward, limits[:-1], limits[1:] - np.diff(ends))
+        for chunk, start in enumerate(starts):  # move the chunks together
+            target = starts[0] + ends[chunk]
+            if target != start:
+                out[target : starts[0] + ends[chunk + 1]] = out[start:][: ends[chunk + 1] - ends[chunk]]
+        return out[starts[0] : starts[0] + ends[-1]], counts, begin, end
+
+    def _too_many(self, records: int) -> str:
+        return (
+            f"Points {self.epsilon:g} m apart on these traces could be as many as {records:,}, which do not fit in "
+            "memory. Take a larger epsilon, or remove impossible jumps first with drop_jumps (prepare --max-speed)."
+        )
 
     def _rule(self, space: Space) -> tuple[tuple[float, ...], tuple[np.ndarray, ...]]:
-        """What the kernel compares with, in its units, and its tables of m steps; on the sphere up to 90 degrees."""
+        """Parameters of the kernel in its units, and tables of multiples of epsilon; on the sphere up to 90 degrees."""
         relative, absolute = _TOLERANCE
         epsilon = self.epsilon / space.scale
         steps = np.arange(min(_TABLE, int(math.pi / 2 / epsilon) + 1) if space.curvature else _TABLE) * epsilon
@@ -173,28 +186,3 @@ def _equal_steps(offsets: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.
         threads.fair(np.diff(offsets)),
     )
     return times
-
-
-def _allocate(records: int, dimension: int, *, epsilon: float) -> np.ndarray:
-    """Room for the samples; pages that are not written cost nothing."""
-    wanted = records * dimension * 8
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
-    try:
-        if wanted > 0.75 * memory:  # about half of it is written to; times and what the caller makes of it come on top
-            raise MemoryError
-        return np.empty((records, dimension))
-    except MemoryError:
-        raise MemoryError(
-            f"Points {epsilon:g} m apart on these traces could be as many as {records:,}, which do not fit in memory. "
-            "Take a larger epsilon, or remove impossible jumps first with drop_jumps "
-            "(prepare --max-speed)."
-        ) from None
-
-
-def _closed_up(out: np.ndarray, starts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Move the shares' samples together in place, where they are not, and return them without the room left over."""
-    for share in range(1, len(starts)):
-        place = starts[0] + wanted[share]
-        if place != starts[share]:
-            out[place : starts[0] + wanted[share + 1]] = out[starts[share] :][: wanted[share + 1] - wanted[share]]
-    return out[starts[0] : starts[0] + wanted[-1]]

@@ -1,7 +1,6 @@
 """Virtual users: names that nobody can lead back to a user, and traces in their order."""
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 from promesse_geo.traces.columns import KNOWN_USERS, Name
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
-from promesse_geo.validation import check_seed
+from promesse_geo.validation import check_seed, key_of
 
 WHOLE_USER = 2**64 - 1
 """The part number of a user who is renamed without being split."""
@@ -52,10 +51,7 @@ def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ...,
 
 def virtual_names(users: Sequence[Any], parts: Sequence[int], *, seed: int | str | None) -> list[str]:
     """First 16 hex digits of the keyed BLAKE2b of (part number, user bytes)."""
-    if seed is None:
-        key = secrets.token_bytes(32)
-    else:
-        key = hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"names").digest()
+    key = key_of(seed, "names")
 
     def name(user: Any, part: int) -> str:
         message = part.to_bytes(8, "little") + str(user).encode()

@@ -147,7 +147,7 @@ def find_pois(traces: Traces, *, diameter: float, duration: int) -> Pois:
     starts, ends = np.empty((2, traces.records // 2), np.int64)  # a stay holds two records or more
     counts = np.zeros(len(traces), np.int64)
     limit = space.chord(diameter) ** 2
-    threads.take_turns(
+    threads.run_interruptible(
         lambda first, last: kernel.find(
             traces.points, traces.times, offsets, limit, duration, kernel.SHORT, first, last, starts, ends, counts
         ),

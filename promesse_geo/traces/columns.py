@@ -202,6 +202,8 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
 
 def _check_users(column: pd.Series, name: Hashable) -> None:
+    if isinstance(column.dtype, pd.StringDtype):
+        return
     kind = _kind(column)
     if kind == "mixed-integer":
         types = {type(user) for user in column[column.notna()]}
@@ -266,7 +268,12 @@ def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.nda
         If the column does not hold times of one zone, from 1678 to 2261 and within 292 years of each other.
     """
     name = column.name
-    index = column if isinstance(column, pd.DatetimeIndex) else _as_datetimes(column, name)
+    if isinstance(column, pd.DatetimeIndex):
+        index = column
+    elif isinstance(column.dtype, (np.dtype, pd.DatetimeTZDtype)) and column.dtype.kind == "M":
+        index = pd.DatetimeIndex(column)
+    else:
+        index = _as_datetimes(column, name)
     missing = np.asarray(index.isna())
     try:
         times = index.as_unit("ns").asi8

@@ -33,16 +33,16 @@ class DroppedColumns:
 
 def warn_dropped_columns(dropped: DroppedColumns) -> None:
     """Warn once of the columns and elevations that Traces do not hold."""
+    if not dropped.columns and not dropped.elevation:
+        return
     parts = []
     if dropped.columns:
         noun = "The column" if len(dropped.columns) == 1 else "The columns"
         parts.append(f"{noun} {listed(dropped.columns)}")
     if dropped.elevation:
         parts.append("the elevations (Z)" if parts else "The elevations (Z)")
-    if parts:
-        plural = len(parts) > 1 or dropped.elevation or len(dropped.columns) > 1
-        verb = "were" if plural else "was"
-        warn(f"{' and '.join(parts)} {verb} dropped: traces hold user, time and location.")
+    verb = "were" if dropped.elevation or len(dropped.columns) > 1 else "was"
+    warn(f"{' and '.join(parts)} {verb} dropped: traces hold user, time and location.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ class Records:
         warn(f"{number} of {len(valid):,} dropped (rows are counted from 0): {details}.")
         return chosen, base, valid
 
-    def sort(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    def sort(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray, pd.Index]:
         """Order the valid records by (user, time, input position).
 
         Parameters
@@ -257,8 +257,10 @@ class Records:
             Input positions in order; None if all records are valid and in order already.
         times : numpy.ndarray of int64, shape (valid records,)
             Times in order.
-        counts : numpy.ndarray of int64, shape (users,)
-            The number of valid records of each user.
+        offsets : numpy.ndarray of int64, shape (traces + 1,)
+            Where the records of each user with valid records begin, and the last one's end.
+        users : pandas.Index, length traces
+            These users.
         """
         codes, times, order = self.codes, self.times, None
         if not valid.all():
@@ -269,32 +271,27 @@ class Records:
             by_user = np.argsort(codes.astype(narrow), kind="stable")
             order = by_user if order is None else order[by_user]
         counts = np.bincount(codes, minlength=len(self.users))
-        order, times = _sorted_by_time(order, times if order is None else times[order], as_offsets(counts[counts > 0]))
-        return order, times, counts
-
-
-def _sorted_by_time(
-    order: np.ndarray | None, times: np.ndarray, offsets: np.ndarray
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """Sort the records of each trace that is not in order of time; equal times stay in input order."""
-    backward = times[1:] < times[:-1]
-    backward[offsets[1:-1] - 1] = False  # from one trace to the next
-    unsorted = np.unique(np.searchsorted(offsets, np.flatnonzero(backward), side="right") - 1)
-    if len(unsorted) == 0:
-        return order, times
-    order = np.arange(len(times)) if order is None else order.copy()
-    times = times.copy()
-    for start, stop in zip(offsets[unsorted], offsets[unsorted + 1], strict=True):
-        by_time = np.argsort(times[start:stop], kind="stable")
-        order[start:stop] = order[start:stop][by_time]
-        times[start:stop] = times[start:stop][by_time]
-    return order, times
+        offsets, users = as_offsets(counts[counts > 0]), self.users[counts > 0]
+        times = times if order is None else times[order]
+        backward = times[1:] < times[:-1]
+        backward[offsets[1:-1] - 1] = False  # from one trace to the next
+        if not backward.any():
+            return order, times, offsets, users
+        order = np.arange(len(times)) if order is None else order.copy()
+        times = times.copy()
+        unsorted = np.unique(np.searchsorted(offsets, np.flatnonzero(backward), side="right") - 1)
+        for start, stop in zip(offsets[unsorted], offsets[unsorted + 1], strict=True):
+            by_time = np.argsort(times[start:stop], kind="stable")
+            order[start:stop] = order[start:stop][by_time]
+            times[start:stop] = times[start:stop][by_time]
+        return order, times, offsets, users
 
 
 def as_offsets(counts: np.ndarray) -> np.ndarray:
-    """Return the offsets, shape (n + 1,), of consecutive runs of `counts` elements, shape (n,)."""
+    """Return read-only offsets, int64 of shape (n + 1,), of consecutive runs of `counts` elements, shape (n,)."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
+    offsets.setflags(write=False)
     return offsets
 
 

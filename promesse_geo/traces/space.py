@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from pyproj.exceptions import CRSError, ProjError
 from promesse_geo import threads
 from promesse_geo.kernels import azimuthal, globe
 from promesse_geo.messages import counted, shown, warn
-from promesse_geo.validation import check_choice
+from promesse_geo.validation import check_choice, set_fields
 
 EARTH_RADIUS = 6_371_008.8
 """Radius in metres of the sphere on which great circles are measured (mean radius of the Earth)."""
@@ -91,10 +91,24 @@ class Sphere:
     """
 
     crs: CRS
+    _base: CRS = field(init=False, repr=False, compare=False)
+    _is_projected: bool = field(init=False, repr=False, compare=False)
+    _degrees_per_unit: float = field(init=False, repr=False, compare=False)
     name: ClassVar[str] = "sphere"
     dimension: ClassVar[int] = 3
     curvature: ClassVar[float] = 1.0
     scale: ClassVar[float] = EARTH_RADIUS
+
+    def __post_init__(self) -> None:
+        """Find the geographic CRS below."""
+        inner = _inner(self.crs)
+        is_projected = not inner.is_geographic
+        base = inner.geodetic_crs if is_projected else inner
+        if base is None:
+            raise ValueError(f"A CRS of the kind '{self.crs.type_name}' has no longitude and latitude. {_REMEDY}")
+        degrees = math.degrees(base.axis_info[0].unit_conversion_factor)
+        degrees = 1.0 if abs(degrees - 1.0) < 1e-9 else degrees
+        set_fields(self, {"_base": base, "_is_projected": is_projected, "_degrees_per_unit": degrees})
 
     @property
     def unit(self) -> float:
@@ -109,11 +123,10 @@ class Sphere:
 
     def to_base(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return longitudes and latitudes in degrees, shape (n,), of CRS coordinates, shape (n,)."""
-        base = _geographic(self.crs)
-        if not _is_geographic(self.crs):
-            x, y = Transformer.from_crs(self.crs, base, always_xy=True).transform(x, y)
+        if self._is_projected:
+            x, y = Transformer.from_crs(self.crs, self._base, always_xy=True).transform(x, y)
             x, y = (np.where(np.isfinite(axis), axis, np.nan) for axis in (x, y))
-        degrees = _degrees_per_unit(base)
+        degrees = self._degrees_per_unit
         return (x, y) if degrees == 1.0 else (x * degrees, y * degrees)
 
     def from_base(self, longitudes: np.ndarray, latitudes: np.ndarray) -> np.ndarray:
@@ -135,12 +148,10 @@ class Sphere:
         """
         x, y = np.empty(len(points)), np.empty(len(points))
         threads.run(lambda first, last: globe.to_degrees(points, first, last, x, y), threads.even(len(points)))
-        base = _geographic(self.crs)
-        degrees = _degrees_per_unit(base)
-        if degrees != 1.0:
-            x, y = x / degrees, y / degrees
-        if not _is_geographic(self.crs):
-            x, y = Transformer.from_crs(base, self.crs, always_xy=True).transform(x, y)
+        if self._degrees_per_unit != 1.0:
+            x, y = x / self._degrees_per_unit, y / self._degrees_per_unit
+        if self._is_projected:
+            x, y = Transformer.from_crs(self._base, self.crs, always_xy=True).transform(x, y)
             _raise_if_unreachable(_are_far(x, y, self.crs))
         return x, y
 
@@ -150,7 +161,7 @@ class Sphere:
         What `to_base` returns for them need not be computed again if it is passed as `base`.
         """
         longitudes, latitudes = self.to_base(x, y) if base is None else base
-        if _is_geographic(self.crs):
+        if not self._is_projected:
             beyond = (np.abs(latitudes) > 90) | (np.abs(longitudes) > 360)
             return beyond, "a latitude beyond 90 or a longitude beyond 360 degrees (are the two swapped?)"
         return ~np.isfinite(latitudes) | _are_far(x, y, self.crs), _NO_PLACE
@@ -365,27 +376,28 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
     ValueError
         If the CRS has no such space: a plane of degrees, a sphere of a local grid, geocentric coordinates.
     """
-    crs = read_crs(crs)
+    crs = crs if isinstance(crs, CRS) else read_crs(crs)
     if isinstance(space, (Sphere, Plane)):
         if space.crs != crs:
             raise ValueError(
-                "The 'space' parameter of Traces is of another CRS than the data. Give gdf.to_crs(space.crs)."
+                "The 'space' parameter of Traces has another CRS than the data. Pass gdf.to_crs(space.crs)."
             )
         return space
     if space is not None:
         space = check_choice(space, name="space", owner="Traces", options=("sphere", "plane"))
-    if _is_geographic(crs):
+    inner = _inner(crs)
+    if inner.is_geographic:
         if space == "plane":
             raise ValueError(
                 "The 'space' parameter of Traces cannot be 'plane' for a geographic CRS, whose units are degrees. "
                 "Project the data first, for example with gdf.to_crs(gdf.estimate_utm_crs())."
             )
         return Sphere(crs)
-    if _inner(crs).is_engineering:
+    if inner.is_engineering:
         if space == "sphere":
             raise ValueError("The 'space' parameter of Traces cannot be 'sphere' for a local grid without a globe.")
         return Plane(crs)
-    if not _inner(crs).is_projected:
+    if not inner.is_projected:
         raise ValueError(
             f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_REMEDY}"
         )
@@ -396,13 +408,15 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
 
 
 def _sphere_below(crs: CRS) -> Sphere:
+    sphere = Sphere(crs)
     try:
-        Transformer.from_crs(crs, _geographic(crs), always_xy=True)
+        Transformer.from_crs(crs, _inner(crs).geodetic_crs, always_xy=True)
     except ProjError as error:
-        rule = "The CRS cannot be turned back into longitude and latitude, which distances on the globe need."
-        cure = "Give the data in EPSG:4326, or say space='plane' if the CRS is true to scale."
-        raise ValueError(f"{rule} {cure}") from error
-    return Sphere(crs)
+        raise ValueError(
+            "The CRS cannot be converted to longitude and latitude, which distances on the globe need. "
+            "Pass the data in EPSG:4326, or space='plane' if the CRS is true to scale."
+        ) from error
+    return sphere
 
 
 def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
@@ -411,25 +425,25 @@ def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
 
 
 def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
-    """Which coordinates of a projected CRS have no longitude; all are asked only if the bounding box holds such."""
-    with suppress(ProjError):  # no way back: nobody can tell
-        back = Transformer.from_crs(crs, _geographic(crs), always_xy=True)
+    """Which coordinates of a projected CRS have no longitude; all are tested only if the bounding box has such."""
+    with suppress(ProjError):  # no way back
+        back = Transformer.from_crs(crs, _inner(crs).geodetic_crs, always_xy=True)
         if len(x) and not np.isfinite(back.transform(*_grid(x, y))[0]).all():
             return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
     return np.zeros(len(x), bool)
 
 
 def _grid(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """5 × 5 places over the bounding box of coordinates, missing ones aside."""
-    across, along = np.meshgrid(*(np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y)))
-    return across, along
+    """5 × 5 places over the bounding box of coordinates, without missing ones."""
+    columns, rows = np.meshgrid(*(np.linspace(np.fmin.reduce(axis), np.fmax.reduce(axis), 5) for axis in (x, y)))
+    return columns, rows
 
 
 def _raise_if_unreachable(lost: np.ndarray) -> None:
     """Raise if the CRS has no place for what was computed."""
     if lost.any():
-        found = f"{lost.sum():,} of {counted(len(lost), 'location')}"
-        raise ValueError(f"The data's projection does not reach {found} that would come out. {_REMEDY}")
+        number = f"{lost.sum():,} of {counted(len(lost), 'location')}"
+        raise ValueError(f"The data's projection does not reach {number} of the result. {_REMEDY}")
 
 
 def _metres_per_unit(crs: CRS) -> float:
@@ -438,10 +452,16 @@ def _metres_per_unit(crs: CRS) -> float:
 
 
 def read_crs(crs: Any) -> CRS:
-    """Return the CRS that is meant, or say that it is none."""
+    """Return a pyproj.CRS of anything that pyproj accepts.
+
+    Raises
+    ------
+    ValueError
+        If pyproj does not accept it.
+    """
     try:
         return CRS.from_user_input(crs)
-    except (CRSError, TypeError, ValueError) as error:  # the last two where pyproj compares what came
+    except (CRSError, TypeError, ValueError) as error:  # the last two from comparisons in pyproj
         rule = "a coordinate reference system such as 'EPSG:4326'"
         raise ValueError(f"The 'crs' parameter must be {rule}. Got {shown(crs)} instead.") from error
 
@@ -451,23 +471,6 @@ def _inner(crs: CRS) -> CRS:
     while crs.is_bound or crs.is_compound:
         crs = (crs.source_crs if crs.is_bound else crs.sub_crs_list[0]) or crs
     return crs
-
-
-def _is_geographic(crs: CRS) -> bool:
-    return bool(_inner(crs).is_geographic)
-
-
-def _geographic(crs: CRS) -> CRS:
-    """The geographic CRS itself, or the one on which a projected CRS is built."""
-    inner = _inner(crs)
-    found = inner if inner.is_geographic else inner.geodetic_crs
-    assert found is not None  # projected CRSs have one
-    return found
-
-
-def _degrees_per_unit(base: CRS) -> float:
-    degrees = math.degrees(base.axis_info[0].unit_conversion_factor)
-    return 1.0 if abs(degrees - 1.0) < 1e-9 else degrees
 
 
 def _is_world_mercator(crs: CRS) -> bool:
@@ -480,11 +483,9 @@ def _is_true_to_scale(crs: CRS, x: np.ndarray, y: np.ndarray) -> bool:
     """Whether both scale factors are within 1 % of true on a 5 × 5 grid over the bounding box."""
     if len(x) == 0:
         return True
-    base = _geographic(crs)
     try:
-        longitudes, latitudes = Transformer.from_crs(crs, base, always_xy=True).transform(*_grid(x, y))
-        degrees = _degrees_per_unit(base)
-        factors = Proj(_inner(crs)).get_factors(longitudes * degrees, latitudes * degrees)
+        longitudes, latitudes = Sphere(crs).to_base(*_grid(x, y))
+        factors = Proj(_inner(crs)).get_factors(longitudes, latitudes)
     except ProjError:
         return False
     scales = np.stack((factors.meridional_scale, factors.parallel_scale))

@@ -80,7 +80,9 @@ class Traces:
             array = shared = getattr(self, name)
             while isinstance(shared, np.ndarray):
                 if shared.flags.writeable:
-                    object.__setattr__(self, name, freeze(array.copy()))
+                    array = array.copy()
+                    array.setflags(write=False)
+                    object.__setattr__(self, name, array)
                     break
                 shared = shared.base
 
@@ -227,14 +229,15 @@ class Traces:
     def from_records(cls, records: Records, *, space: str | Space | None = None, drop: bool = False) -> "Traces":
         """Validate and sort records; see `Records.validate`."""
         space, base, valid = records.validate(space=space, drop=drop)
-        order, times, counts = records.sort(valid)
+        order, times, offsets, users = records.sort(valid)
         x, y = base if order is None else (axis[order] for axis in base)
+        positions = np.arange(len(times)) if order is None else order
         return cls(
             points=freeze(space.from_base(x, y)),
             times=times if order is None else freeze(times),
-            offsets=as_offsets(counts[counts > 0]),
-            users=records.users[counts > 0],
-            positions=freeze(np.arange(len(times)) if order is None else order),
+            offsets=offsets,
+            users=users,
+            positions=freeze(positions),
             space=space,
             names=records.names,
             time_format=records.time_format,
@@ -263,11 +266,11 @@ class Traces:
         index = self.time_index()
         columns: dict[Hashable, Any] = {}
         if names.user is not None:
-            columns[names.user] = self.users.take(self.trace_numbers)
+            columns[names.user] = self.users.repeat(np.diff(self.offsets))
         if not names.time_is_index:
             columns[names.time] = index
         if geometry is None:
-            geometry = GeometryArray(make_points(*self.coordinates()), crs=self.space.crs)
+            geometry = GeometryArray(make_points(*self.space.coordinates(self.points)), crs=self.space.crs)
         columns[names.geometry] = geometry
         frame = gpd.GeoDataFrame(columns, geometry=names.geometry)
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
@@ -308,12 +311,13 @@ def map_traces(
     """
     if isinstance(data, Traces):
         return work(_without_names(data, user=user, time=time))
-    traces, dropped = read_frame(data, user=user, time=time)
-    warn_dropped_columns(dropped)
+    records = Records.from_frame(data, user=user, time=time)
+    traces = Traces.from_records(records)
+    warn_dropped_columns(records.dropped)
     result = work(traces)
     if not selects:
         return result.to_frame()
-    points = data.geometry.force_2d() if dropped.elevation else data.geometry
+    points = data.geometry.force_2d() if records.dropped.elevation else data.geometry
     return result.to_frame(geometry=points.array.take(result.positions))
 
 

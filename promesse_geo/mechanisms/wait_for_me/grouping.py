@@ -1,7 +1,6 @@
 """Groups of traces that are near each other all the way: the clustering of Wait for Me."""
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,10 +8,11 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import alignment, neighbours
+from promesse_geo.mechanisms.base import allocate
 from promesse_geo.progress import progress_bar
 
 _TOTAL = 2**31 - 1  # totals up to here are kept in 32 bits
-_SHARE = 4  # the distances may take a quarter of the memory
+_SHARE = 0.25  # of the memory that the distances may take
 _BLOCKS = 200  # shares of the rows of a large matrix: each is one step of the progress bar
 
 
@@ -69,7 +69,7 @@ class Tracks:
 
     def distances(self, members: np.ndarray, *, size: float, cap: int, bar: bool) -> np.ndarray:
         """Return the LSTs between members: one row for each as pivot, one column for each as the other."""
-        out = room(len(members), largest=int(cap * 2 * self.counts[members].max()))
+        out = allocate_distances(len(members), largest=int(cap * 2 * self.counts[members].max()))
         far, apart = _thresholds(size, cap)
         rule = (size, float(cap), far, apart)
 
@@ -81,7 +81,7 @@ class Tracks:
         work = self.counts[members] * len(members) // 16
         shares = np.unique(threads.fair(work, most=_BLOCKS))
         with progress_bar(label="aligning", unit="traces", total=len(shares) - 1, hidden=not bar) as progress:
-            threads.take_turns(fill, shares, told=progress.update)
+            threads.run_interruptible(fill, shares, progress=progress.update)
         return out
 
     def within(self, p: int, q: int, *, size: float, cap: int, limit: float) -> float:
@@ -90,20 +90,21 @@ class Tracks:
         return float(alignment.radius(self.x, self.y, self.z, *ways, size, float(cap), limit))
 
 
-def room(traces: int, *, largest: int) -> np.ndarray:
-    """Return room for the distances between traces, or say that there is none."""
-    kind = np.int32 if largest <= _TOTAL else np.int64
-    wanted = traces * traces * np.dtype(kind).itemsize
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
-    try:
-        if wanted > memory / _SHARE:
-            raise MemoryError
-        return np.empty((traces, traces), kind)
-    except MemoryError:
-        raise MemoryError(
-            f"The distances between {traces:,} traces would take {wanted / 2**30:,.1f} GiB, more than a quarter of the "
-            "memory here. Take chunk=True (--chunk), which groups some traces at a time."
-        ) from None
+def allocate_distances(traces: int, *, largest: int) -> np.ndarray:
+    """Return an uninitialized array for distances, shape (traces, traces), in 32 bits if `largest` fits.
+
+    Raises
+    ------
+    MemoryError
+        If it needs more than a quarter of the memory.
+    """
+    dtype = np.dtype(np.int32 if largest <= _TOTAL else np.int64)
+    size = traces * traces * dtype.itemsize / 2**30
+    error = (
+        f"The distances between {traces:,} traces need {size:,.1f} GiB, more than a quarter of the memory. "
+        "Take chunk=True (--chunk), which groups some traces at a time."
+    )
+    return allocate((traces, traces), dtype, share=_SHARE, error=error)
 
 
 def _thresholds(size: float, cap: int) -> tuple[float, float]:

@@ -1,8 +1,6 @@
 """Wait for Me, the mechanism: its parameters, and the way through it."""
 
-import hashlib
 import math
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,7 +11,7 @@ import numpy as np
 from promesse_geo import threads
 from promesse_geo.kernels import alignment
 from promesse_geo.mechanisms.base import Mechanism
-from promesse_geo.mechanisms.wait_for_me.grouping import Clustering, Groups, Tracks, chunks, room
+from promesse_geo.mechanisms.wait_for_me.grouping import Clustering, Groups, Tracks, allocate_distances, chunks
 from promesse_geo.mechanisms.wait_for_me.program import as_the_program_reads, c_rand, seed_of_c
 from promesse_geo.mechanisms.wait_for_me.publication import WaitForMeReport, publish
 from promesse_geo.messages import invalid
@@ -21,7 +19,16 @@ from promesse_geo.progress import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import LocalPlane
 from promesse_geo.traces.traces import Data, Traces, map_traces
-from promesse_geo.validation import check_choice, check_flag, check_integer, check_number, check_seed, is_number
+from promesse_geo.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    check_seed,
+    is_number,
+    key_of,
+    set_fields,
+)
 
 _LARGEST_CAP = 1_000_000
 
@@ -129,8 +136,7 @@ class WaitForMe(Mechanism):
             "chunk": check_flag(self.chunk, name="chunk", owner=owner),
             "seed": seed,
         }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, checked)
 
     @classmethod
     def v1_1(
@@ -223,7 +229,7 @@ class WaitForMe(Mechanism):
                 "Take a smaller k, or more traces: prepare() makes several of one user's."
             )
         if not self.chunk:
-            room(len(traces), largest=2 * self.cost_cap * int(traces.counts.max()))
+            allocate_distances(len(traces), largest=2 * self.cost_cap * int(traces.counts.max()))
         if self.program:
             traces = as_the_program_reads(traces)
         plane = traces.space.local_plane(traces.points)
@@ -276,10 +282,7 @@ class WaitForMe(Mechanism):
         if self.program and self.seed is not None:
             stream = c_rand(int(self.seed))
             return lambda chunk: lambda count: next(stream) % count
-        key = secrets.token_bytes(32)
-        if self.seed is not None:
-            key = hashlib.blake2b(str(self.seed).encode(), digest_size=32, person=b"pivots").digest()
-        entropy = int.from_bytes(key, "little")
+        entropy = int.from_bytes(key_of(self.seed, "pivots"), "little")
 
         def draw_in(chunk: int) -> Callable[[int], int]:
             generator = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chunk,)))

@@ -173,7 +173,7 @@ def _published(
         points[records] = places
 
     shares = np.searchsorted(offsets, np.arange(0, offsets[-1], _RECORDS))
-    threads.take_turns(work, np.unique(np.append(shares, len(members))))
+    threads.run_interruptible(work, np.unique(np.append(shares, len(members))))
     published = replace(
         traces,
         points=freeze(points),

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import secrets
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
@@ -21,7 +20,7 @@ from promesse_geo.traces.columns import check_geometry, make_points, read_times
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_integer, check_seed
+from promesse_geo.validation import check_integer, check_seed, key_of
 
 HALF_DIAGONALS = 500.0, 5_000.0
 """Least and greatest half diagonal of a drawn square, in metres."""
@@ -210,8 +209,7 @@ def _project(queries: FrameQueries, original: Traces) -> tuple[gpd.GeoDataFrame,
 
 def _draw(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
     """Draw queries around records of the original, each from three random numbers; none without records."""
-    key = secrets.token_bytes(32) if seed is None else str(seed).encode()
-    entropy = int.from_bytes(hashlib.blake2b(key, digest_size=32, person=b"queries").digest(), "little")
+    entropy = int.from_bytes(key_of(seed, "queries"), "little")
     draws = np.random.default_rng(entropy).random((queries if original.records else 0, 3))
     records = (draws[:, 0] * original.records).astype(np.int64)
     half_sides = (HALF_DIAGONALS[0] + draws[:, 1] * (HALF_DIAGONALS[1] - HALF_DIAGONALS[0])) / math.sqrt(2)
@@ -261,7 +259,7 @@ def _answer(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarra
     begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
     order = np.argsort(begins, kind="stable")
     spans = order, begins[order], np.maximum.accumulate(ends[order])
-    threads.take_turns(
+    threads.run_interruptible(
         lambda first, last: kernels.count(
             traces.points, traces.times, traces.offsets, spans, boxes, windows, first, last, counts
         ),

@@ -139,7 +139,7 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
     metres = np.empty(protected.records)
     longest = int(protected.counts.max(initial=0))
     block = max(_BLOCK, longest // (4 * threads.number()))  # few for a long trace: each may build an index
-    threads.take_turns(
+    threads.run_interruptible(
         lambda first, last: polyline.search(
             original.points,
             original.offsets,
