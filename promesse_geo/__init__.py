@@ -76,6 +76,8 @@ from promesse_geo.traces.space import Plane, Sphere
 from promesse_geo.traces.traces import Traces
 
 if TYPE_CHECKING:
+    from promesse_geo import paper as paper
+    from promesse_geo import plot as plot
     from promesse_geo.demo import run_demo
     from promesse_geo.paper import reproduce
     from promesse_geo.plot.maps import draw_map, draw_map_pair

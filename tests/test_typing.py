@@ -36,6 +36,8 @@ def test_mypy_finds_wrong_types_in_a_users_script(tmp_path):
         "reveal_type(pg.make_city)",
         "reveal_type(pg.draw_map)",
         "reveal_type(pg.PoiExtractor)",
+        "reveal_type(pg.plot.trade_off)",
+        "reveal_type(pg.paper.example_data)",
     ]
     output = check("\n".join(lines), tmp_path)
     assert 'script.py:2: note: Revealed type is "promesse_geo.mechanisms.promesse.Promesse"' in output
