@@ -23,8 +23,10 @@ def number() -> int:
 
 def even(items: int) -> np.ndarray:
     """Return the bounds, int64 of shape (chunks + 1,), of chunks with equal numbers of items."""
-    chunks = max(1, min(number(), items // _LEAST))
-    return np.linspace(0, items, chunks + 1).astype(np.int64)
+    chunks = items // _LEAST
+    if chunks <= 1:
+        return np.array([0, items], np.int64)
+    return np.linspace(0, items, min(number(), chunks) + 1).astype(np.int64)
 
 
 def fair(work: np.ndarray, *, most: int | None = None) -> np.ndarray:
@@ -43,7 +45,10 @@ def fair(work: np.ndarray, *, most: int | None = None) -> np.ndarray:
     """
     done = np.cumsum(work)
     total = done[-1] if len(done) else 0
-    chunks = max(1, min(most or number(), int(min(total, 1e18)) // _LEAST))
+    chunks = int(min(total, 1e18)) // _LEAST
+    if chunks <= 1:
+        return np.array([0, len(work)], np.int64)
+    chunks = min(most or number(), chunks)
     inner = np.searchsorted(done, np.arange(1, chunks) / chunks * total)
     return np.concatenate(([0], inner, [len(work)])).astype(np.int64)
 

@@ -124,12 +124,7 @@ def save(
 ) -> None:
     """Rename users unless they are kept, and write OUTPUT; refuse to write nothing where INPUT had `of` records."""
     if of and not protected.records:
-        cure = (
-            "larger --max-radius or a smaller --max-trash"
-            if isinstance(mechanism, pg.WaitForMe)
-            else "smaller --epsilon"
-        )
-        raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected. Take a {cure}.")
+        raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected. {mechanism.remedy}".strip())
     if not keep_users:
         protected = pg.pseudonymize(protected)
     write(protected, output, mechanism=mechanism, force=force)

@@ -133,7 +133,11 @@ class Promesse(Mechanism):
         )
         chunks = threads.fair(bounds)
         limits = np.array([math.ceil(bounds[:first].sum()) + int(first) for first in chunks])  # of rows of a chunk
-        out = allocate((int(limits[-1]), space.dimension), float, share=_SHARE, error=self._too_many(int(limits[-1])))
+        error = (
+            f"Points {self.epsilon:g} m apart on these traces could be as many as {limits[-1]:,}, which do not fit in "
+            "memory. Take a larger epsilon, or remove impossible jumps first with drop_jumps (prepare --max-speed)."
+        )
+        out = allocate((int(limits[-1]), space.dimension), float, share=_SHARE, error=error)
         rule = (*self._rule(space), self.min_points, last)
         upward = np.arange(len(chunks) - 1) % 2 == 1  # each second chunk begins where the one before it ends
         upward[-1] = True
@@ -152,12 +156,6 @@ class Promesse(Mechanism):
             if target != start:
                 out[target : starts[0] + ends[chunk + 1]] = out[start:][: ends[chunk + 1] - ends[chunk]]
         return out[starts[0] : starts[0] + ends[-1]], counts, begin, end
-
-    def _too_many(self, records: int) -> str:
-        return (
-            f"Points {self.epsilon:g} m apart on these traces could be as many as {records:,}, which do not fit in "
-            "memory. Take a larger epsilon, or remove impossible jumps first with drop_jumps (prepare --max-speed)."
-        )
 
     def _rule(self, space: Space) -> tuple[tuple[float, ...], tuple[np.ndarray, ...]]:
         """Parameters of the kernel in its units, and tables of multiples of epsilon; on the sphere up to 90 degrees."""

@@ -192,7 +192,8 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
         users = users[used]
         codes = np.append(np.cumsum(used) - 1, -1)[codes]
     else:
-        _check_users(column, column.name)
+        if not isinstance(column.dtype, pd.StringDtype):
+            _check_users(column, column.name)
         codes, users = pd.factorize(column)
         users = pd.Index(users)
     order = _ascending(users, column.name)
@@ -202,8 +203,6 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
 
 def _check_users(column: pd.Series, name: Hashable) -> None:
-    if isinstance(column.dtype, pd.StringDtype):
-        return
     kind = _kind(column)
     if kind == "mixed-integer":
         types = {type(user) for user in column[column.notna()]}

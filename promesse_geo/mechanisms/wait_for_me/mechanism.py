@@ -104,6 +104,8 @@ class WaitForMe(Mechanism):
 
     units: ClassVar[Mapping[str, str]] = {"delta": "m"}
 
+    remedy: ClassVar[str] = "Take a larger --max-radius or a smaller --max-trash."
+
     k: int = 2
     delta: float = 200.0
     max_radius: float = field(default=5000.0, kw_only=True)
