@@ -1,8 +1,10 @@
-"""`gdf.promesse`: the front door."""
+"""The accessor `gdf.promesse`: the functions of the package as methods of a GeoDataFrame."""
 
-from collections.abc import Sequence
+import inspect
+import re
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import geopandas as gpd
 import pandas as pd
@@ -20,21 +22,79 @@ from promesse_geo.traces.traces import Traces
 
 _ATTACK = PoiRetrieval()
 
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+_HEADING = re.compile(r"^([A-Z][a-z]+)\n-{3,}\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
+_PROTECTED = """\
+protected : geopandas.GeoDataFrame
+    The protected data, whose users are those of this frame; users that the mechanism dropped may be missing.
+"""
+
+
+def documented_as(source: object, other: object = None) -> Callable[[_Verb], _Verb]:
+    """Complete the docstring of a method from those of the functions or classes that it stands for.
+
+    The method keeps its own summary and sections. Parameters that it does not have are dropped: the data, and the names
+    of its columns.
+
+    Parameters
+    ----------
+    source, other : function or class
+        Objects with numpydoc docstrings. Sections that `source` lacks come from `other`.
+
+    Returns
+    -------
+    callable
+        A decorator that returns the method itself.
+    """
+
+    def complete(verb: _Verb) -> _Verb:
+        docs = [_sections(verb), _sections(source), _sections(other) if other else {}]
+        entries = {"protected": _PROTECTED}
+        for doc in reversed(docs):
+            for entry in _ENTRY.split(doc.get("Parameters", "")):
+                entries |= {name.strip(): entry for name in entry.partition(" :")[0].split(",")}
+        names = [name for name in inspect.signature(verb).parameters if name != "self"]
+        text = f"{docs[0]['']}\n\n{_details(docs[1][''])}".rstrip()
+        if names:
+            text += "\n\nParameters\n----------\n" + "\n".join(
+                entries[name].rstrip() for name in names if name in entries
+            )
+        for section in ("Returns", "Raises", "Notes", "References", "Examples"):
+            content = next((doc[section] for doc in docs if section in doc), "")
+            text += f"\n\n{section}\n{'-' * len(section)}\n{content.rstrip()}" if content else ""
+        verb.__doc__ = text + "\n"
+        return verb
+
+    return complete
+
+
+def _sections(source: object) -> dict[str, str]:
+    """Split a docstring at its headings; the text before them is under the empty key."""
+    text, *parts = _HEADING.split(inspect.getdoc(source) or "")
+    return {"": text.strip(), **dict(zip(parts[::2], parts[1::2], strict=True))}
+
+
+def _details(text: str) -> str:
+    """Return what follows the summary."""
+    return text.partition("\n\n")[2]
+
+
 if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning
     delattr(pd.DataFrame, "promesse")
 
 
 @pd.api.extensions.register_dataframe_accessor("promesse")
 class PromesseAccessor:
-    """Protect and describe the traces of a GeoDataFrame of points.
+    """Prepare, protect, check and draw the trajectories of a GeoDataFrame of points.
 
-    `gdf.promesse` finds the columns of user and time; `gdf.promesse(user="cab", time="stamp")` names them for one
-    call chain, and `user=None` says that the frame is one trace.
+    `gdf.promesse` detects the columns of user and time. `gdf.promesse(user="cab", time="stamp")` specifies them for one
+    call. `user=None` makes all records one trace.
 
     Parameters
     ----------
     frame : geopandas.GeoDataFrame
-        One row a record, with a CRS; it is never changed.
+        One row per record, with a CRS. It is never changed.
 
     Examples
     --------
@@ -54,23 +114,53 @@ class PromesseAccessor:
         self._names: dict[str, Name] = {}
 
     def __call__(self, *, user: Name = ..., time: Name = ...) -> "PromesseAccessor":
-        """Name the columns of user and time."""
+        """Specify the columns of user and time.
+
+        Parameters
+        ----------
+        user, time : column name, None or ...
+            Columns of the frame; `...` detects them, `user=None` makes all records one trace.
+
+        Returns
+        -------
+        PromesseAccessor
+            The accessor with these columns.
+        """
         named = PromesseAccessor(self._frame)
         named._names = {"user": user, "time": time}
         return named
 
     def __repr__(self) -> str:
-        """Say what this is."""
+        """Return the number of rows."""
         return f"<promesse accessor on {len(self._frame):,} rows; see help(gdf.promesse)>"
 
+    @documented_as(Traces.from_frame)
     def traces(self, *, space: str | Space | None = None, errors: str = "raise") -> Traces:
-        """Return the frame as Traces; see `Traces.from_frame`."""
+        """Return the records as Traces, the columnar form for large data.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> len(city.promesse.traces())
+        2
+        """
         return Traces.from_frame(self._frame, space=space, errors=errors, **self._names)
 
+    @documented_as(preprocess.describe)
     def describe(self) -> pd.Series:
-        """Describe the data by the figures of the paper's Table I; see `promesse_geo.describe`."""
+        """Describe the data by the numbers of the paper's Table I.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> int(city.promesse.describe()["traces"])
+        2
+        """
         return preprocess.describe(self._frame, **self._names)
 
+    @documented_as(preprocess.prepare)
     def prepare(
         self,
         *,
@@ -81,47 +171,135 @@ class PromesseAccessor:
         seed: int | str | None = None,
         keep_user: bool = False,
     ) -> gpd.GeoDataFrame:
-        """Prepare the data as the paper does; see `promesse_geo.prepare`."""
+        """Prepare the data as in the paper: common calendar, first days, parts between gaps.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> parts = city.promesse.prepare(tz="Europe/Paris")
+        >>> parts["time"].min().isoformat()[:10]
+        '2000-01-03'
+        """
         return preprocess.prepare(
             self._frame, tz=tz, days=days, min_days=min_days, gap=gap, seed=seed, keep_user=keep_user, **self._names
         )
 
+    @documented_as(preprocess.collapse_empty_days)
     def collapse_empty_days(self, *, tz: Any = None) -> gpd.GeoDataFrame:
-        """Make every trace begin on the same day, without empty days; see `promesse_geo.collapse_empty_days`."""
+        """Make every trace begin on the same day, without empty days.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> city.promesse.collapse_empty_days(tz="Europe/Paris")["time"].min().isoformat()[:10]
+        '2000-01-03'
+        """
         return preprocess.collapse_empty_days(self._frame, tz=tz, **self._names)
 
+    @documented_as(preprocess.first_days)
     def first_days(self, days: int = 20, *, min_days: int | None = None, tz: Any = None) -> gpd.GeoDataFrame:
-        """Keep each user's first days that hold data; see `promesse_geo.first_days`."""
+        """Keep each user's first days that hold data.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> len(city.promesse.first_days(2)) == len(city)
+        True
+        """
         return preprocess.first_days(self._frame, days=days, min_days=min_days, tz=tz, **self._names)
 
+    @documented_as(preprocess.split_gaps)
     def split_gaps(
         self, gap: Any = "4h", *, seed: int | str | None = None, keep_user: bool = False
     ) -> gpd.GeoDataFrame:
-        """Cut traces at long pauses; see `promesse_geo.split_gaps`."""
+        """Split traces at long gaps into parts, each with a virtual user.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> city.promesse.split_gaps("4h", keep_user=True)["user"].iloc[0]
+        'user-000-00000'
+        """
         return preprocess.split_gaps(self._frame, gap=gap, seed=seed, keep_user=keep_user, **self._names)
 
+    @documented_as(preprocess.drop_jumps)
     def drop_jumps(self, max_speed: float = 50.0) -> gpd.GeoDataFrame:
-        """Remove records that nobody could have reached; see `promesse_geo.drop_jumps`."""
+        """Drop records that nobody could have reached.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> len(city.promesse.drop_jumps(50)) == len(city)
+        True
+        """
         return preprocess.drop_jumps(self._frame, max_speed=max_speed, **self._names)
 
+    @documented_as(preprocess.pseudonymize)
     def pseudonymize(self, *, seed: int | str | None = None) -> gpd.GeoDataFrame:
-        """Rename every user; see `promesse_geo.pseudonymize`."""
+        """Rename all users to random names.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> city.promesse.pseudonymize()["user"].nunique()
+        2
+        """
         return preprocess.pseudonymize(self._frame, seed=seed, **self._names)
 
+    @documented_as(Mechanism.protect)
     def protect(self, mechanism: Mechanism) -> gpd.GeoDataFrame:
-        """Protect the data with any mechanism; see `promesse_geo.Mechanism`."""
+        """Protect the data with any mechanism.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            The mechanism, such as `pg.Promesse(200)`.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> list(city.promesse.protect(pg.Promesse(200)).columns)
+        ['user', 'time', 'geometry']
+        """
         return checked_mechanism(mechanism).protect(self._frame, **self._names)
 
+    @documented_as(Promesse, Mechanism.protect)
     def smooth(self, epsilon: float, *, variant: str = "polyline", min_points: int = 1) -> gpd.GeoDataFrame:
-        """Protect the data, best prepared, with Promesse; see `promesse_geo.Promesse`."""
+        """Protect the data with Promesse; prepare it first.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> parts = city.promesse.prepare(tz="Europe/Paris")
+        >>> list(parts.promesse.smooth(200).columns)
+        ['user', 'time', 'geometry']
+        """
         return self.protect(Promesse(epsilon, variant=variant, min_points=min_points))
 
+    @documented_as(GeoIndistinguishability, Mechanism.protect)
     def geo_indistinguishability(
         self, epsilon: float, *, grid: float | None = None, seed: int | str | None = None
     ) -> gpd.GeoDataFrame:
-        """Protect the data with planar Laplace noise; see `promesse_geo.GeoIndistinguishability`."""
+        """Protect the data with planar Laplace noise.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> len(city.promesse.geo_indistinguishability(0.01, grid=1)) == len(city)
+        True
+        """
         return self.protect(GeoIndistinguishability(epsilon, grid=grid, seed=seed))
 
+    @documented_as(WaitForMe, Mechanism.protect)
     def wait_for_me(
         self,
         k: int = 2,
@@ -132,31 +310,89 @@ class PromesseAccessor:
         chunk: bool = False,
         seed: int | str | None = None,
     ) -> gpd.GeoDataFrame:
-        """Publish traces in groups that go together; see `promesse_geo.WaitForMe`, which takes more."""
+        """Protect the data in groups of traces that are close to each other at every instant.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=6, days=1)
+        >>> city.promesse.wait_for_me(2, 200, max_trash=0, seed=1)["user"].nunique()
+        6
+        """
         return self.protect(WaitForMe(k, delta, max_radius=max_radius, max_trash=max_trash, chunk=chunk, seed=seed))
 
+    @documented_as(find_pois)
     def pois(self, diameter: float = 200, duration: Any = "15min") -> gpd.GeoDataFrame:
-        """Find where users stayed, as the paper's attacker does; see `promesse_geo.stays`."""
+        """Find where users stayed, as the paper's attack does.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> list(city.promesse.pois().columns)
+        ['user', 'arrival', 'departure', 'records', 'geometry', 'diameter']
+        """
         return find_pois(self._frame, diameter, duration, **self._names)
 
+    @documented_as(check_published)
     def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
-        """Look at protected data as a careful friend would; see `promesse_geo.check_published`."""
+        """Run the checks before publication on protected data.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> city.promesse.check(safe, epsilon=200).set_index("test").verdict["first points are hidden"]
+        'passed'
+        """
         return check_published(self._frame, protected, epsilon=epsilon, **self._names)
 
+    @documented_as(PoiRetrieval, Metric.detail)
     def poi_retrieval(
         self, protected: gpd.GeoDataFrame, *, threshold: float = 100, diameter: float = 200, duration: Any = "15min"
     ) -> pd.DataFrame:
-        """Return what the paper's attacker still finds, per user; see `promesse_geo.PoiRetrieval`."""
+        """Return which POIs of each user the paper's attack finds in the protected data.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> list(city.promesse.poi_retrieval(safe)["matched"])
+        [0, 0]
+        """
         return PoiRetrieval(diameter, duration, threshold).detail(self._frame, protected, **self._names)
 
+    @documented_as(SpatialError, Metric.detail)
     def spatial_error(self, protected: gpd.GeoDataFrame) -> pd.Series:
-        """Return the metres from each protected record to the original's path; see `promesse_geo.SpatialError`."""
+        """Return the metres from each protected record to its user's original path.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> bool(city.promesse.spatial_error(safe).max() < 0.001)
+        True
+        """
         return SpatialError().detail(self._frame, protected, **self._names)
 
+    @documented_as(SpatialError.project, Metric.detail)
     def project(self, protected: gpd.GeoDataFrame) -> gpd.GeoSeries:
-        """Return the nearest point on the original's path; see `promesse_geo.SpatialError.project`."""
+        """Return the nearest point on the user's original path for each protected record.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> len(city.promesse.project(safe)) == len(safe)
+        True
+        """
         return SpatialError().project(self._frame, protected, **self._names)
 
+    @documented_as(RangeQueryDistortion, Metric.detail)
     def range_query_distortion(
         self,
         protected: gpd.GeoDataFrame,
@@ -164,11 +400,35 @@ class PromesseAccessor:
         queries: int | gpd.GeoDataFrame = 1000,
         seed: int | str | None = None,
     ) -> gpd.GeoDataFrame:
-        """Count users in areas and windows, before and after; see `promesse_geo.RangeQueryDistortion`."""
+        """Count users in areas and time windows in both data sets.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> len(city.promesse.range_query_distortion(safe, queries=50, seed=0))
+        50
+        """
         return RangeQueryDistortion(queries, seed=seed).detail(self._frame, protected, **self._names)
 
+    @documented_as(Compression)
     def compression(self, protected: gpd.GeoDataFrame) -> float:
-        """Return the protected records in percent of the original ones; see `promesse_geo.Compression`."""
+        """Return the number of protected records in percent of the original ones.
+
+        Returns
+        -------
+        float
+            Percent.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> city.promesse.compression(safe) < 100
+        True
+        """
         return Compression().measure(self._frame, protected, **self._names)
 
     def map(
@@ -183,7 +443,45 @@ class PromesseAccessor:
         attack: PoiRetrieval | None = _ATTACK,
         points: int = 20_000,
     ) -> Any:
-        """Draw both on a map, with what an attacker finds; see `promesse_geo.draw_map`."""
+        """Draw original and protected data on a map; see `promesse_geo.draw_map`.
+
+        Parameters
+        ----------
+        protected : geopandas.GeoDataFrame, optional
+            The protected data, with the users of this frame. Without it only the original data is drawn.
+        users : user key or list of them, optional
+            Users to draw; all by default.
+        period : str or (start, end), optional
+            A day such as '2008-05-18' (or a month, an hour or a minute) or two times, in the time zone of the data.
+        tiles : str, folium.TileLayer or xyzservices.TileProvider, optional
+            A background such as "OpenStreetMap". Its server learns which places are viewed. The default is none.
+        offline : bool
+            Embed all code in the page, which then loads nothing from the network.
+        slider : bool
+            Add a time slider that moves users along their traces, at most 20 of them.
+        attack : PoiRetrieval or None
+            How to find and compare points of interest; None draws none.
+        points : int
+            Maximum number of records per layer; larger layers are thinned evenly.
+
+        Returns
+        -------
+        folium.Map
+            Jupyter displays it; `save("map.html")` writes a page that needs no other files.
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            If a parameter is wrong or the data cannot be read.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> type(city.promesse.map(safe)).__name__
+        'Map'
+        """
         return _maps().draw_map(
             self._frame,
             protected,
@@ -197,6 +495,7 @@ class PromesseAccessor:
             **self._names,
         )
 
+    @documented_as(map)
     def map_pair(
         self,
         protected: gpd.GeoDataFrame,
@@ -208,7 +507,16 @@ class PromesseAccessor:
         attack: PoiRetrieval | None = _ATTACK,
         points: int = 20_000,
     ) -> Any:
-        """Draw before and after side by side; see `promesse_geo.draw_map_pair`."""
+        """Draw original and protected data on two maps side by side; see `promesse_geo.draw_map_pair`.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> type(city.promesse.map_pair(safe)).__name__
+        'Figure'
+        """
         return _maps().draw_map_pair(
             self._frame,
             protected,
@@ -221,13 +529,23 @@ class PromesseAccessor:
             **self._names,
         )
 
+    @documented_as(measure)
     def measure(self, protected: gpd.GeoDataFrame, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:
-        """Sum up what an attacker finds and an analyst loses; see `promesse_geo.measure`."""
+        """Measure privacy and utility of protected data: one row per metric.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> safe = city.promesse.smooth(200)
+        >>> len(city.promesse.measure(safe))
+        4
+        """
         return measure(self._frame, protected, metrics, **self._names)
 
 
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:
-    """Return a mechanism, or say that it is none."""
+    """Return a mechanism; raise TypeError for anything else."""
     if not isinstance(mechanism, Mechanism):
         raise TypeError(
             "The 'mechanism' parameter of protect must be a mechanism such as pg.Promesse(200). "
@@ -237,5 +555,5 @@ def checked_mechanism(mechanism: Mechanism) -> Mechanism:
 
 
 def _maps() -> Any:
-    """The room of maps, which loads folium: only when a map is drawn."""
+    """The module of maps, which loads folium: only when a map is drawn."""
     return import_module("promesse_geo.plot.maps")

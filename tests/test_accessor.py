@@ -1,4 +1,4 @@
-"""The front door: `gdf.promesse`."""
+"""The accessor `gdf.promesse`."""
 
 import importlib
 import inspect
@@ -22,35 +22,35 @@ def city() -> gpd.GeoDataFrame:
 VERBS = {
     "prepare": (
         lambda frame, **names: pg.prepare(frame, tz="Europe/Paris", days=1, gap="2h", seed=3, keep_user=True, **names),
-        lambda door: door.prepare(tz="Europe/Paris", days=1, gap="2h", seed=3, keep_user=True),
+        lambda promesse: promesse.prepare(tz="Europe/Paris", days=1, gap="2h", seed=3, keep_user=True),
     ),
     "collapse_empty_days": (
         lambda frame, **names: pg.collapse_empty_days(frame, tz="Asia/Tokyo", **names),
-        lambda door: door.collapse_empty_days(tz="Asia/Tokyo"),
+        lambda promesse: promesse.collapse_empty_days(tz="Asia/Tokyo"),
     ),
     "first_days": (
         lambda frame, **names: pg.first_days(frame, days=1, min_days=2, tz="Asia/Tokyo", **names),
-        lambda door: door.first_days(1, min_days=2, tz="Asia/Tokyo"),
+        lambda promesse: promesse.first_days(1, min_days=2, tz="Asia/Tokyo"),
     ),
     "split_gaps": (
         lambda frame, **names: pg.split_gaps(frame, gap="1h", seed="s", **names),
-        lambda door: door.split_gaps("1h", seed="s"),
+        lambda promesse: promesse.split_gaps("1h", seed="s"),
     ),
     "drop_jumps": (
         lambda frame, **names: pg.drop_jumps(frame, max_speed=4, **names),
-        lambda door: door.drop_jumps(4),
+        lambda promesse: promesse.drop_jumps(4),
     ),
     "pseudonymize": (
         lambda frame, **names: pg.pseudonymize(frame, seed=1, **names),
-        lambda door: door.pseudonymize(seed=1),
+        lambda promesse: promesse.pseudonymize(seed=1),
     ),
     "protect": (
         lambda frame, **names: pg.Promesse(100).protect(frame, **names),
-        lambda door: door.protect(pg.Promesse(100)),
+        lambda promesse: promesse.protect(pg.Promesse(100)),
     ),
     "smooth": (
         lambda frame, **names: pg.Promesse(100, variant="pseudocode", min_points=3).protect(frame, **names),
-        lambda door: door.smooth(100, variant="pseudocode", min_points=3),
+        lambda promesse: promesse.smooth(100, variant="pseudocode", min_points=3),
     ),
 }
 
@@ -77,7 +77,7 @@ def test_a_verb_takes_the_names_of_the_call(name, city):
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_a_verb_leaves_the_frame_as_it_was(name, city):
+def test_a_verb_does_not_change_the_frame(name, city):
     before = city.copy(deep=True)
     quietly(VERBS[name][1], city.promesse)
     assert_geodataframe_equal(city, before)
@@ -109,7 +109,7 @@ def test_user_none_is_one_trace(city):
     assert_geodataframe_equal(smoothed, expected)
 
 
-def test_user_none_leaves_the_user_column_out(city):
+def test_user_none_drops_the_user_column(city):
     with pytest.warns(UserWarning, match="The column 'user' was dropped"):
         assert list(city.promesse(user=None).smooth(200).columns) == ["time", "geometry"]
 
@@ -121,7 +121,7 @@ def test_names_hold_for_one_call_only(city):
         renamed.promesse.traces()
 
 
-def test_a_plain_frame_has_no_door():
+def test_a_plain_frame_has_no_accessor():
     plain = pd.DataFrame({"user": ["a"]})
     assert not hasattr(plain, "promesse")
     with pytest.raises(
@@ -135,7 +135,7 @@ def test_a_plain_frame_has_no_door():
     [gpd.GeoDataFrame(), gpd.GeoDataFrame({"a": [1]}), gpd.GeoDataFrame(geometry=[], crs=None)],
     ids=["empty", "no geometry", "no CRS"],
 )
-def test_a_frame_that_cannot_be_used_yet_has_a_door(frame):
+def test_a_frame_that_cannot_be_used_yet_has_an_accessor(frame):
     assert hasattr(frame, "promesse")
     assert repr(frame.promesse) == f"<promesse accessor on {len(frame):,} rows; see help(gdf.promesse)>"
     with pytest.raises(ValueError, match=r"active geometry|no CRS"):
@@ -172,7 +172,27 @@ def test_defaults_are_those_of_the_function(name):
     assert [verb[parameter].default for parameter in given] == [function[parameter].default for parameter in given]
 
 
-def test_another_thing_is_no_mechanism(city):
+PUBLIC = [name for name in vars(accessor.PromesseAccessor) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_verb_documents_each_parameter_and_shows_an_example(name):
+    verb = getattr(accessor.PromesseAccessor, name)
+    doc, parameters = inspect.getdoc(verb), list(inspect.signature(verb).parameters)[1:]
+    summary, _, rest = doc.partition("\n")
+    assert summary.endswith(".")
+    section = rest.partition("\nParameters\n----------\n")[2].partition("\nReturns\n")[0]
+    documented = [line.partition(" :")[0] for line in section.splitlines() if line[:1].strip()]
+    assert documented == parameters
+    assert "\nReturns\n-------\n" in rest
+    assert f".promesse.{name}(" in rest.partition("\nExamples\n--------\n>>> ")[2]
+
+
+def test_a_verb_keeps_the_types_of_its_parameters():
+    assert inspect.signature(accessor.PromesseAccessor.smooth).parameters["epsilon"].annotation is float
+
+
+def test_another_object_is_no_mechanism(city):
     with pytest.raises(TypeError, match=r"'mechanism' .* must be a mechanism such as pg\.Promesse\(200\)\. Got 200"):
         city.promesse.protect(200.0)
 
