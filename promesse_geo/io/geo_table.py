@@ -1,4 +1,4 @@
-"""Parquet with or without GeoParquet's metadata."""
+"""Read Parquet with or without the metadata of GeoParquet."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def read_parquet_table(path: Path, source: pa.NativeFile, wanted: Wanted) -> Col
 
 
 def find_parquet_columns(schema: pa.Schema, wanted: Wanted) -> tuple[Names, list[str], Any]:
-    """Say which columns hold user and time, which one the points or which two x and y, and their CRS."""
+    """Return the columns of user and time, of the points or of x and y, and the CRS."""
     located = None if wanted.lon or wanted.lat else _geometry_column(schema, wanted)
     if located is None:
         across, along, crs = _coordinate_columns(schema, wanted)
@@ -50,37 +50,39 @@ def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, An
     except ValueError as error:
         if b"geo" in (schema.metadata or {}):
             raise
-        raise ValueError(f"the file has no GeoParquet metadata that would say where records are. {error}") from None
+        raise ValueError(
+            f"the file has no GeoParquet metadata, so columns of coordinates are needed. {error}"
+        ) from None
 
 
 def _geometry_column(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
-    """Name and CRS of the geometry; None where the file has none, but may have columns of coordinates."""
+    """Return name and CRS of the geometry; None if the file may only have columns of coordinates."""
     content = (schema.metadata or {}).get(b"geo")
     if content is None:
         return _bare_geometry(schema, wanted)
     try:
-        about = json.loads(content)
-        name = about["primary_column"]
-        crs = about["columns"][name].get("crs", "OGC:CRS84")
+        geo = json.loads(content)
+        name = geo["primary_column"]
+        crs = geo["columns"][name].get("crs", "OGC:CRS84")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("the file's GeoParquet metadata cannot be read.") from None
-    return name, known_crs(crs, wanted)
+    return name, resolve_crs(crs, wanted)
 
 
 def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
-    """A column that GeoArrow's metadata says to be points, or a known name with bytes in it and a CRS given."""
+    """Return name and CRS of a GeoArrow column, or of a binary column with a known name if `crs` is specified."""
     for field in schema:
-        about = field.metadata or {}
-        if about.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
-            inner = json.loads(about.get(b"ARROW:extension:metadata") or "{}")
-            return field.name, known_crs(inner.get("crs"), wanted)
+        metadata = field.metadata or {}
+        if metadata.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
+            extension = json.loads(metadata.get(b"ARROW:extension:metadata") or "{}")
+            return field.name, resolve_crs(extension.get("crs"), wanted)
     bare = [name for name in schema.names if name in _KNOWN_GEOMETRIES and _is_geometry(schema.field(name).type)]
     if len(bare) != 1:
         return None
     if wanted.crs is None:
         raise ValueError(
             f"the file has no GeoParquet metadata, so the CRS of {bare[0]!r} is unknown. "
-            "Say it, as in crs='EPSG:4326' (--crs EPSG:4326), or name columns of coordinates with 'lon' (--lon) "
+            "Specify it, as in crs='EPSG:4326' (--crs EPSG:4326), or name columns of coordinates with 'lon' (--lon) "
             "and 'lat' (--lat)."
         )
     return bare[0], wanted.crs
@@ -91,25 +93,43 @@ def _is_geometry(kind: pa.DataType) -> bool:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    some = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-    return any(is_so(kind) for is_so in some)
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(test(kind) for test in tests)
 
 
-def known_crs(crs: Any, wanted: Wanted) -> Any:
-    """The file's CRS, else the one given, which must not contradict."""
+def resolve_crs(crs: Any, wanted: Wanted) -> Any:
+    """Return the CRS of the file, else that of `wanted`, which must not contradict it."""
     if crs is None and wanted.crs is None:
         raise ValueError(
-            "the file says that its CRS is unknown. Say which one it is, as in crs='EPSG:4326' (--crs EPSG:4326)."
+            "the file declares that its CRS is unknown. Specify it, as in crs='EPSG:4326' (--crs EPSG:4326)."
         )
     if crs is None:
         return wanted.crs
     if wanted.crs is not None and not CRS.from_user_input(wanted.crs).equals(crs, ignore_axis_order=True):
-        raise ValueError("the file says its CRS itself, and 'crs' (--crs) says another one. Leave it out.")
+        raise ValueError("the file specifies its CRS, and 'crs' (--crs) is another one. Omit it.")
     return crs
 
 
 def point_fields(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """X and y of WKB or of GeoArrow's points, structures of x and y or pairs of numbers; and whether any has Z or M."""
+    """Return the coordinates of points in WKB or of GeoArrow (structures of x and y, or pairs of numbers).
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of length n
+        The geometries.
+
+    Returns
+    -------
+    x, y : numpy.ndarray of float64, shape (n,)
+        Coordinates, NaN where there is no point.
+    has_z : bool
+        Whether any geometry has Z or M.
+
+    Raises
+    ------
+    ValueError
+        If the column is neither.
+    """
     column = pa.chunked_array([_stored(chunk) for chunk in column.chunks], type=_storage(column.type))
     if _is_bytes(column.type):
         return decode_points(column)
@@ -120,10 +140,10 @@ def point_fields(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]
         flat = chunk.values.slice(chunk.offset * kind.list_size, len(chunk) * kind.list_size)
         x, y = flat.cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, kind.list_size).T[:2]
     else:
-        raise ValueError("its geometries are neither WKB nor points of GeoArrow.")
-    there = chunk.is_valid().to_numpy(zero_copy_only=False)
+        raise ValueError("its geometries are neither WKB nor GeoArrow points.")
+    is_point = chunk.is_valid().to_numpy(zero_copy_only=False)
     dimensions = kind.num_fields if pa.types.is_struct(kind) else kind.list_size
-    return np.where(there, x, np.nan), np.where(there, y, np.nan), dimensions > 2
+    return np.where(is_point, x, np.nan), np.where(is_point, y, np.nan), dimensions > 2
 
 
 def _storage(kind: pa.DataType) -> pa.DataType:
@@ -143,7 +163,7 @@ def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray
 
 
 def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
-    """Users and times of a table beside its points."""
+    """Parse users and times of a table, beside its points."""
     x, y, has_z = points
     times, notes = parse_times(table.column(names.time), names.time)
     users = None if names.user is None else as_users(table.column(names.user), names.user)

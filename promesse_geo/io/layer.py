@@ -1,4 +1,4 @@
-"""Tables that GDAL reads: a layer of a GeoPackage, and GeoJSON, with a count of what GDAL would pass over."""
+"""Read GeoPackage and GeoJSON by GDAL, and count what GDAL silently drops."""
 
 import json
 import mmap
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyogrio
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.geo_table import as_columns, known_crs
+from promesse_geo.io.geo_table import as_columns, resolve_crs
 from promesse_geo.io.table_columns import Columns, Wanted, find_user_and_time
 from promesse_geo.io.wkb import decode_points
 from promesse_geo.messages import listed
@@ -32,24 +32,24 @@ def read_geopackage(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
     """Read a layer of a GeoPackage; check its pages first, since GDAL silently stops at a damaged one."""
     try:
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
-            sound = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-    except sqlite3.OperationalError as error:  # locked, or of a kind that this SQLite lacks
-        _check_nothing_beside(path, error)
-        sound = True
+            is_intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except sqlite3.OperationalError as error:  # locked, or in a format that this SQLite lacks
+        _check_no_journal(path, error)
+        is_intact = True
     except sqlite3.DatabaseError:
-        sound = False
-    if not sound:
-        raise ValueError("it is a GeoPackage that is cut or damaged: its pages do not fit together. Fetch it again.")
+        is_intact = False
+    if not is_intact:
+        raise ValueError("it is a GeoPackage that is cut or damaged: its pages are inconsistent. Download it again.")
     return _read("GPKG", path, wanted)
 
 
-def _check_nothing_beside(path: Path, cause: Exception) -> None:
-    """Refuse a GeoPackage that lacks what lies beside it, which SQLite could not take in."""
-    beside = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
-    if beside:
+def _check_no_journal(path: Path, cause: Exception) -> None:
+    """Raise ValueError if changes of a GeoPackage are in a file beside it, which SQLite cannot apply."""
+    journals = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
+    if journals:
         raise ValueError(
-            f"a change of it is under way or was broken off, as {beside[0]!r} says, which cannot be taken in. Open it "
-            "once with the program that made the change, and close it there."
+            f"a change of it is unfinished and cannot be applied (see {journals[0]!r}). Open and close it with the "
+            "program that made the change."
         ) from cause
 
 
@@ -79,21 +79,23 @@ def _is_sequence(content: mmap.mmap) -> bool:
 
 
 def _count_lines(content: mmap.mmap) -> int:
-    """The number of features in a sequence: of its lines, or more where one holds several."""
+    """Count the features of a sequence: its lines, or more if a line holds several."""
     with_marks = re.match(rb"[\xef\xbb\xbf\s]*\x1e", content)
     lines = _count(rb"\x1e\s*[^\s\x1e]" if with_marks else rb"[^\s][^\n]*", content)
     return max(lines, min(_count(re.escape(member), content) for member in _MEMBERS))
 
 
 def _count_features(content: mmap.mmap, *, expected: int) -> int:
-    """The number of features; they are taken apart only where counts of words do not tell that all were read."""
+    """Count the features; parse them only if counts of words differ from the expected number."""
     if all(_count(re.escape(member), content) == expected for member in _MEMBERS):
         return expected
     try:
-        whole = json.loads(content[:])
+        collection = json.loads(content[:])
     except ValueError:
-        raise ValueError("it is not one JSON text as GeoJSON is. Write it again, or one feature a line.") from None
-    features = whole.get("features")
+        raise ValueError(
+            "it is not a single JSON text, as GeoJSON is. Write it again, or one feature per line."
+        ) from None
+    features = collection.get("features")
     return len(features) if isinstance(features, list) else 1
 
 
@@ -104,25 +106,26 @@ def _count(pattern: bytes, content: mmap.mmap) -> int:
 def _read(driver: str, path: Path, wanted: Wanted) -> Columns:
     source = _for_gdal(driver, path)
     layer = _layer(source, wanted.layer)
-    about = pyogrio.read_info(source, layer=layer)
-    names = find_user_and_time(list(about["fields"]), wanted, geometry=about["geometry_name"] or "geometry")
+    info = pyogrio.read_info(source, layer=layer)
+    names = find_user_and_time(list(info["fields"]), wanted, geometry=info["geometry_name"] or "geometry")
     # GDAL takes a user such as 2024-01-01 for a date
     options = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}
-    about, table = pyogrio.read_arrow(
+    info, table = pyogrio.read_arrow(
         source,
         layer=layer,
         columns=[name for name in (names.user, names.time) if name is not None],
         datetime_as_string=True,
         **options,
     )
-    points = decode_points(table.column(about["geometry_name"] or "wkb_geometry"))
-    return as_columns(table, points, names=names, crs=known_crs(about["crs"], wanted))
+    points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
+    return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], wanted))
 
 
 def _for_gdal(driver: str, path: Path) -> str:
-    """The path so that neither its ending nor a sign such as ! in it says what it is; and GDAL's own words unheard.
+    """Return a path that GDAL takes literally, and silence GDAL.
 
-    GDAL prints complaints, which quote the file, on the standard error of threads that it or we start.
+    GDAL guesses formats from extensions and signs such as !, and prints messages that quote the file on the standard
+    error of threads that it or we start.
     """
     if pyogrio.get_gdal_config_option("CPL_LOG") is None:
         pyogrio.set_gdal_config_options({"CPL_LOG": os.devnull})
@@ -134,18 +137,18 @@ def _for_gdal(driver: str, path: Path) -> str:
     return name if driver == "GPKG" and ":" in name else f"{driver}:{name}"
 
 
-def _layer(source: str, wanted: str | None) -> str:
-    """The layer asked for, or the only one that has a geometry."""
+def _layer(source: str, requested: str | None) -> str:
+    """Return the specified layer, or the only one with a geometry."""
     layers = [name for name, geometry in pyogrio.list_layers(source) if geometry is not None]
-    if wanted is not None and wanted in layers:
-        return wanted
+    if requested is not None and requested in layers:
+        return requested
     if not layers:
         raise ValueError("it holds no layer with a geometry, or is cut or damaged.")
-    if wanted is not None:
-        raise ValueError(f"it has no layer {wanted!r} with a geometry. There are {listed(layers)}.")
+    if requested is not None:
+        raise ValueError(f"it has no layer {requested!r} with a geometry. Its layers are {listed(layers)}.")
     if len(layers) > 1:
         raise ValueError(
-            f"it holds several layers, and traces are one: {listed(layers)}. "
-            f"Name it, as in layer={layers[0]!r} (--layer {layers[0]})."
+            f"it has several layers: {listed(layers)}. "
+            f"Name the one to read, as in layer={layers[0]!r} (--layer {layers[0]})."
         )
     return layers[0]

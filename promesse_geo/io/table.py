@@ -1,4 +1,4 @@
-"""Tables that people bring or that we wrote: CSV, Parquet, GeoPackage and GeoJSON."""
+"""Read tables of records: CSV, Parquet, GeoPackage and GeoJSON."""
 
 import os
 import re
@@ -109,50 +109,53 @@ def read_table(
     as_traces: bool = False,
     errors: str = "raise",
 ) -> gpd.GeoDataFrame | Traces:
-    r"""Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, told apart by their content.
+    r"""Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, detected from their content.
 
-    CSV may have commas, semicolons, tabs or bars, decimal points or commas, UTF-8 or UTF-16, and be packed by gzip,
-    bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow's points) or have columns of coordinates. Only user, time
-    and location are read; a warning says where elevations (Z) are left out. Where the last line of a CSV has no end
-    and too short a value, it is an error or counted; a warning says where that cannot be known. So are lines that a
-    quote before them makes part of a value, though they look like records. In GeoJSON, `true` among users that are
-    whole numbers is 1.
+    CSV may use commas, semicolons, tabs or bars between values, decimal points or commas, UTF-8 or UTF-16, and
+    compression with gzip, bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow points) or have columns of
+    coordinates. Only user, time and location are read; a warning reports dropped elevations (Z), and a CSV without a
+    newline at its end, which may be cut. Lines with too few or too many values, lines that look like records but are
+    part of a quoted value, and a quote that is never closed are invalid records. In GeoJSON, `true` among integer
+    users is 1.
 
-    Times in text are ISO 8601. Where each says its offset from UTC, offsets may differ and the times are in UTC; times
-    with and without an offset in one column are an error. Numbers are taken as seconds, milliseconds, microseconds or
-    nanoseconds since 1970, whichever falls between 1990 and 2100, and a warning says so.
+    Times in text are ISO 8601. If all have an offset from UTC, offsets may differ and the times are in UTC; times
+    with and without an offset in one column raise. Numeric times are seconds, milliseconds, microseconds or
+    nanoseconds since 1970, whichever falls between 1990 and 2100, and a warning names the unit.
 
     Parameters
     ----------
     source : path, glob pattern, or several of these
-        A file, a folder with tables in it (at any depth), a pattern such as `"2024-*.csv"`, or several. They are
-        read in the order of their paths, and become one data set.
+        A file, a folder with tables in it (at any depth), a pattern such as `"2024-*.csv"`, or several. All files
+        form one data set, in the order of their paths.
     user, time : column name, None or ...
-        As in `Traces.from_frame`; known names may be in capitals. `user="file"` takes each file's name without its
-        ending for the user of all its records, `user="folder"` the name of the folder that it lies in.
+        As in `Traces.from_frame`; known names may be in capitals. `user="file"` makes each file's name without
+        extension the user of all its records, `user="folder"` the name of its folder.
     lon, lat : str, optional
-        Columns of the coordinates in CSV and Parquet; by default known names are looked for.
+        Columns of the coordinates in CSV and Parquet; found by known names by default.
     crs : anything pyproj takes, optional
-        CRS of the coordinates where the file does not say it; EPSG:4326 by default for longitude and latitude.
+        CRS of the coordinates if the file does not specify it; EPSG:4326 by default for longitude and latitude.
     layer : str, optional
-        The layer of a GeoPackage that has several.
+        The layer to read from a GeoPackage with several layers.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
         Whether to return Traces, which is much faster than a frame of points.
     errors : {"raise", "skip"}
-        What becomes of files that cannot be read, and of records without a valid location, time or user: an error
-        that counts them and names the first, or one warning that does and goes on without them.
+        Whether files that cannot be read, and records without a valid location, time or user, raise an error that
+        counts them and names the first, or are dropped with one warning that does so.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        user, time and geometry under the file's names.
+        User, time and geometry, under the names of the file's columns.
 
     Raises
     ------
-    FileNotFoundError, ValueError, TypeError, KeyError
-        If a file is not there, is not such a table, or cannot be used; the message names the file and no value of it.
+    FileNotFoundError
+        If a file or folder does not exist.
+    ValueError, TypeError, KeyError
+        If a file is no such table or has invalid records, or a user is not in the data; the message names the file
+        and shows none of its values.
 
     Examples
     --------
@@ -163,20 +166,20 @@ def read_table(
     ['driver', 'time', 'geometry']
     """
     errors = check_errors(errors, owner="read_table")
-    chosen = check_users(users, owner="read_table")
+    requested = check_users(users, owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat})
     wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop")
     paths = find_files(source, endings=ENDINGS, owner="read_table")
     by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
-    if chosen is not None and by_name:
-        check_users_exist(chosen, by_name.values(), owner="read_table")
-        paths = [path for path in paths if by_name[path] in chosen]
+    if requested is not None and by_name:
+        check_users_exist(requested, by_name.values(), owner="read_table")
+        paths = [path for path in paths if by_name[path] in requested]
     files, skipped = _read_all(paths, lambda path: _read(path, wanted, user=by_name.get(path)), errors=errors)
     _raise_or_warn(files, skipped, errors=errors)
     traces = _join(files)
-    if chosen is not None:
-        check_users_exist(chosen, traces.users, owner="read_table")
-        traces = traces.select(np.repeat([str(key) in chosen for key in traces.users], traces.counts))
+    if requested is not None:
+        check_users_exist(requested, traces.users, owner="read_table")
+        traces = traces.select(np.repeat([str(key) in requested for key in traces.users], traces.counts))
     return traces if as_traces else traces.to_frame()
 
 
@@ -194,10 +197,10 @@ def _read_all(
             return Skipped(str(path), str(error if isinstance(error, OSError) else error.args[0]))
 
     with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's, on a file's name and version
+        warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
         done = list(progress_bar(pool.map(work, paths), label="reading", unit="files", total=len(paths)))
-    files = [one for one in done if isinstance(one, _File)]
-    skipped = [one for one in done if isinstance(one, Skipped)]
+    files = [result for result in done if isinstance(result, _File)]
+    skipped = [result for result in done if isinstance(result, Skipped)]
     check_some_read(files, skipped)
     return files, skipped
 
@@ -274,16 +277,16 @@ def _summed(dropped: Sequence[DroppedRecords]) -> list[DroppedRecords]:
 
 
 def _join(files: Sequence[_File]) -> Traces:
-    """Make Traces of the usable records of all files, which count as input in the order of the files."""
+    """Make Traces of the valid records of all files, in the order of the files."""
     first = files[0].columns
     crs = CRS.from_user_input(first.crs)
-    others = sum(not crs.equals(CRS.from_user_input(file.columns.crs), ignore_axis_order=True) for file in files)
-    if others:
-        raise ValueError(f"{counted(others, 'file has', 'files have')} another CRS than the first one.")
-    some = [file for file in files if not file.invalid.all()] or files[:1]  # what holds nothing has no zone either
-    if len({file.columns.times.dt.tz is None for file in some}) > 1:
-        raise ValueError("Some files hold times with a zone, others without. Write them in one way.")
-    pairs = [(file, ~file.invalid if file.invalid.any() else slice(None)) for file in some]
+    different = sum(not crs.equals(CRS.from_user_input(file.columns.crs), ignore_axis_order=True) for file in files)
+    if different:
+        raise ValueError(f"{counted(different, 'file has', 'files have')} another CRS than the first file.")
+    filled = [file for file in files if not file.invalid.all()] or files[:1]  # without records there is no zone
+    if len({file.columns.times.dt.tz is None for file in filled}) > 1:
+        raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
+    pairs = [(file, ~file.invalid if file.invalid.any() else slice(None)) for file in filled]
     joined = records.Records.from_columns(
         np.concatenate([file.columns.x[rows] for file, rows in pairs]),
         np.concatenate([file.columns.y[rows] for file, rows in pairs]),
@@ -296,7 +299,7 @@ def _join(files: Sequence[_File]) -> Traces:
 
 
 def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
-    """The users of all files as one column; in text files together they are integers or text."""
+    """Return the users of all files as one column; those of text files are integers only if all of them are."""
     first = pairs[0][0]
     if first.user is not None:
         counts = [len(file.columns.x[rows]) for file, rows in pairs]
@@ -308,8 +311,8 @@ def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
     columns = [file.columns.users[rows] for file, rows in pairs if file.columns.users is not None]
     if len({column.categories.dtype for column in columns}) == 1:
         joined = union_categoricals(columns)
-        text = all(file.columns.is_text for file, _ in pairs)
-        return pd.Series(as_integers(joined) if text else joined, name=first.columns.names.user)
+        is_text = all(file.columns.is_text for file, _ in pairs)
+        return pd.Series(as_integers(joined) if is_text else joined, name=first.columns.names.user)
     return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
 
 

@@ -1,4 +1,4 @@
-"""The columns of a table that hold user, time and location: which they are, and what their values mean."""
+"""Find the columns of user, time and location in a table, and parse users and times."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -18,10 +18,10 @@ KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
 _KNOWN = {"user", *KNOWN_USERS, *KNOWN_TIMES, *KNOWN_LONGITUDES, *KNOWN_LATITUDES}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
 BY_NAME = ("file", "folder")
-"""Values of `user` that take the user from the file's name or its folder's instead of from a column."""
+"""Values of `user` that take the user from the name of the file or its folder instead of a column."""
 
 MISSING = ("NA", "NaN", "nan", "NULL", "null", "\\N")
-"""What programs write where a number or a time is missing; a user may be called so."""
+"""Text for missing numbers and times; a user may have such a name."""
 
 _KEYS = (
     *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
@@ -40,7 +40,7 @@ _UNITS = {
 
 
 class Wanted(NamedTuple):
-    """What `read_table` was asked to read, and whether the first line may hold values, as only in text it can."""
+    """Arguments of `read_table`, and whether the file may lack a header, as only text can."""
 
     user: Name
     time: Name
@@ -73,11 +73,11 @@ class Columns(NamedTuple):
 
 
 def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str = "geometry") -> Names:
-    """Say which columns hold the user and the time."""
+    """Return the names of the columns of user and time, and of the geometry."""
     if wanted.user in BY_NAME and wanted.user in columns:
         raise ValueError(
-            f"user={wanted.user!r} takes the user from the {wanted.user}'s name, but there is a column of that name "
-            "too. Rename the column."
+            f"user={wanted.user!r} takes the user from the name of the {wanted.user}, but there is a column of that "
+            "name too. Rename the column."
         )
     by_name = wanted.user is None or wanted.user in BY_NAME
     return Names(
@@ -88,38 +88,39 @@ def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str 
 
 
 def find_coordinates(columns: Sequence[str], wanted: Wanted) -> tuple[str, str, Any]:
-    """Say which columns hold x and y, and in which CRS they are."""
+    """Return the names of the columns of x and y, and their CRS."""
     across = _find(columns, wanted.lon or ..., wanted, role="lon", known=KNOWN_LONGITUDES)
     along = _find(columns, wanted.lat or ..., wanted, role="lat", known=KNOWN_LATITUDES)
     if wanted.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
-        raise ValueError("the coordinates are x and y: say in which CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
+        raise ValueError("the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
     return across, along, "EPSG:4326" if wanted.crs is None else wanted.crs
 
 
 def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, known: tuple[str, ...]) -> Any:
-    """Return the column that has a role, as `find_column` does; known names may be in capitals or between blanks."""
+    """Return the column of a role, as `find_column` does; known names may have capitals and blanks around."""
     folded = _folded(columns)
-    looked = [
+    spelled = [
         low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
     ]
-    sought = {role, *known} if name is ... else {name}
-    if wanted.may_lack_header and columns and sought.isdisjoint(looked) and not _are_names(columns, wanted):
+    candidates = {role, *known} if name is ... else {name}
+    if wanted.may_lack_header and columns and candidates.isdisjoint(spelled) and not _are_names(columns, wanted):
         raise ValueError(
             f"No {role} column was found: the first line names none of its {counted(len(columns), 'column')} as "
-            "user, time, lon or lat (it is not shown, for it may be a record). Say which is which, as in "
+            "user, time, lon or lat (it is not shown, since it may be a record). Specify the columns, as in "
             f"{role}='…' (--{role} …); if there is no header, add one."
         )
     try:
-        found = find_column(looked, name, role=role, known=known)
+        column = find_column(spelled, name, role=role, known=known)
     except (ValueError, KeyError) as error:
-        raise type(error)(_for_readers(error.args[0])) from None
-    return columns[looked.index(found)]
+        remedy = " If each file is a user, pass user='file' (--user file)." if "user=None" in error.args[0] else ""
+        raise type(error)(error.args[0] + remedy) from None
+    return columns[spelled.index(column)]
 
 
 def _are_names(columns: Sequence[str], wanted: Wanted) -> bool:
-    """Whether these may be listed in a message: the first record of a file without a header may not."""
-    asked = {wanted.user, wanted.time, wanted.lon, wanted.lat}
-    known = [column in asked or low in _KNOWN for column, low in zip(columns, _folded(columns), strict=True)]
+    """Whether a message may list the columns: not if they may be the first record of a file without a header."""
+    specified = {wanted.user, wanted.time, wanted.lon, wanted.lat}
+    known = [column in specified or low in _KNOWN for column, low in zip(columns, _folded(columns), strict=True)]
     return any(known) and not any(map(_LIKE_A_VALUE.match, columns))
 
 
@@ -127,13 +128,26 @@ def _folded(columns: Sequence[str]) -> list[str]:
     return [column.strip().casefold() for column in columns]
 
 
-def _for_readers(words: str) -> str:
-    """The complaint with a reader's cure."""
-    return words + (" If each file is a user, pass user='file' (--user file)." if "user=None" in words else "")
-
-
 def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
-    """Users as categories, for there are few beside the records."""
+    """Return the users of a column as categories.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of length n
+        Text or integers, which may be dictionary-encoded.
+    name : hashable
+        Name of the column, for messages.
+
+    Returns
+    -------
+    pandas.Categorical of length n
+        Missing users have code -1.
+
+    Raises
+    ------
+    TypeError
+        If the column holds values of another type.
+    """
     is_encoded = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if is_encoded else column.type
     if not any(is_kind(kind) for is_kind in _KEYS):
@@ -148,7 +162,7 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
 
 
 def as_integers(users: pd.Categorical) -> pd.Categorical:
-    """Integers instead of text, where every key is written as an integer is: 017 and 1e5 are text."""
+    """Convert text to integers if every key is the text of an integer: 017 and 1e5 are not."""
     keys = pa.array(users.categories, pa.string())
     if not len(keys) or not pc.all(pc.match_substring_regex(keys, _WHOLE)).as_py():
         return users
@@ -156,8 +170,28 @@ def as_integers(users: pd.Categorical) -> pd.Categorical:
 
 
 def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[str, ...]]:
-    """Times of a column, NaT where there is none; and what to say about how its numbers were taken."""
-    column = _as_written(column)
+    """Parse the times of a column.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of length n
+        Timestamps, ISO 8601 text, or numbers since 1970.
+    name : hashable
+        Name of the column.
+
+    Returns
+    -------
+    times : pandas.Series of datetimes, length n
+        NaT where there is no time, or one outside the years 1678 to 2261.
+    notes : tuple of str
+        The unit that numbers were given, for a warning.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values are no times, or mix times with and without a zone.
+    """
+    column = _decoded(column)
     kind = column.type
     notes: tuple[str, ...] = ()
     if column.null_count == len(column) and not pa.types.is_timestamp(kind):
@@ -180,8 +214,8 @@ def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tup
     return times, notes
 
 
-def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text without the words for missing times; whole numbers where there is nothing else; nothing encoded."""
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decode a dictionary; in text, make missing what says so, and convert to integers if all are."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -194,40 +228,40 @@ def _as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text, missing where there is a word that says so."""
+    """Return text with the words of `MISSING` as missing values."""
     missing = pc.is_in(column, value_set=pa.array(MISSING, column.type))
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
 def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
-    """ISO 8601, in UTC where there are offsets: each text says its own."""
+    """Parse ISO 8601; convert to UTC if there are offsets, which may differ."""
     times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
     zoned = column[times.notna()].str.contains(_WITH_ZONE)
     if zoned.any() and not zoned.all():
-        raise ValueError(f"the time column {name!r} mixes times with and without a zone. Write them in one way.")
+        raise ValueError(f"the time column {name!r} mixes times with and without a zone. Convert them to one notation.")
     if column.notna().any() and times.isna().all():
         raise ValueError(
-            f"the time column {name!r} holds texts that are no times such as 2008-05-17T10:00:04Z. Write "
-            "them so: the year first, then month and day."
+            f"the time column {name!r} holds text that is no time such as 2008-05-17T10:00:04Z. Write the year first, "
+            "then month and day."
         )
     return times if zoned.any() else times.dt.tz_localize(None)
 
 
 def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, str]:
-    """Seconds, milliseconds, microseconds or nanoseconds since 1970, whichever is between 1990 and 2100."""
+    """Convert numbers since 1970, in the unit in which their median is between 1990 and 2100; return the unit's name."""
     numbers = column.fill_null(0).to_numpy()
     present = numbers[np.isfinite(numbers) & (numbers != 0)]
     middle = float(np.median(present)) if len(present) else 0.0
     unit = next((unit for unit, (_, size) in _UNITS.items() if _FIRST <= middle / size < _LAST), None)
     if unit is None:
         raise ValueError(
-            f"the time column {name!r} holds numbers that are no seconds, milliseconds, microseconds or nanoseconds "
-            "since 1970 in the years 1990 to 2099. Write them so, or as text."
+            f"the time column {name!r} holds numbers that are not seconds, milliseconds, microseconds or nanoseconds "
+            "since 1970 in the years 1990 to 2099. Convert them, or write ISO 8601 text."
         )
-    word, size = _UNITS[unit]
+    unit_name, size = _UNITS[unit]
     if pa.types.is_floating(column.type) and unit != "ns":  # fractions of a second down to the microsecond
         numbers, unit, size = np.round(numbers * (10**6 / size)), "us", 10**6
     good = (numbers >= _FIRST * size) & (numbers < _LAST * size)
     times = np.where(good, numbers, 0).astype(np.int64).view(f"M8[{unit}]")
     times[~good] = np.datetime64("NaT")
-    return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), word
+    return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), unit_name

@@ -1,11 +1,14 @@
-"""Files that are cut, damaged or named oddly: nothing is lost without a word, and no word shows what they hold."""
+"""read_table: files that are cut, damaged or no tables; nothing is lost silently, no error shows a value."""
 
+import bz2
 import gzip
+import io
 import json
-import os
 import sqlite3
 import subprocess
 import sys
+import tarfile
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +16,120 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from tables import HEADER, LINE, LINES, TEXT, as_frame, assert_rows, parquet_bytes, refused, save, written
 
+import promesse_geo as pg
 from promesse_geo.io.table import read_table
 
+
+def zipped() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return packed.getvalue()
+
+
+NO_HEADER = "No {} column was found: the first line names none of its {} as user, time, lon or lat"
+
+
+JSON = "it holds JSON, but not as GeoJSON in UTF-8, unpacked"
+
+
+FEATURE = {"type": "Feature", "properties": {"user": "zoé"}, "geometry": {"type": "Point", "coordinates": [4.8, 45.7]}}
+
+
+FEATURES = json.dumps({"type": "FeatureCollection", "features": [FEATURE] * 3})
+
+
+STRANGE = {
+    "nothing": (b"", "is empty"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "nor text in UTF-8 or UTF-16"),
+    "a workbook": (zipped(), "is a zip archive"),
+    "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "is an Excel workbook"),
+    "GPX": (b"<?xml version='1.0'?><gpx/>", "read_gpx"),
+    "HTML": (b"<html><body>Not found</body></html>", "is XML, not a table"),
+    "cut gzip": (gzip.compress(TEXT.encode() * 500)[:90], "it is compressed with gzip, and cut or damaged"),
+    "cut bzip2": (bz2.compress(TEXT.encode() * 500)[:90], "it is compressed with bz2, and cut or damaged"),
+    "cut Parquet": (parquet_bytes()[:-40], "is cut, damaged or not GeoParquet"),
+    "another picture packed": (gzip.compress(b"\x89PNG" + bytes(99)), "nor text in UTF-8 or UTF-16"),
+    "no names": (LINES, "its first line holds values, not the names of columns"),
+    "no names, semicolons": (LINES.replace(",", ";"), "its first line holds values, not the names of columns"),
+    "no names, whole numbers": ("zoé,1709539200,48,457\n" * 3, NO_HEADER.format("lon", "4 columns")),
+    "no names, a user called as a column": ("t,1709539200,48,457\n" * 3, NO_HEADER.format("lon", "4 columns")),
+    "no names, points as text": ("zoé;POINT (4.8 45.7);1709539200\n" * 3, NO_HEADER.format("lon", "3 columns")),
+    "no names, exponents": ("zoé,2024-03-04,48e-1,457e-1\n" * 3, NO_HEADER.format("lon", "4 columns")),
+    "no names, letters": ("zoé,2024-03-04,E4,N45 7\n" * 3, NO_HEADER.format("lon", "4 columns")),
+    "no names, degrees": ("zoé,2024-03-04,4° 48' E,45° 7' N\n" * 3, NO_HEADER.format("lon", "4 columns")),
+    "no names that are known": ("zoé,457\n", NO_HEADER.format("lon", "2 columns")),
+    "an array of objects": (json.dumps([{"user": "zoé", "lat": 45.7}] * 3), JSON),
+    "an array of objects, packed": (gzip.compress(json.dumps([{"user": "zoé", "lat": 45.7}] * 3).encode()), JSON),
+    "an array of arrays": (json.dumps([["zoé", 1709539200, "457"]] * 3), NO_HEADER.format("lon", "9 columns")),
+    "GeoJSON in UTF-16": (FEATURES.encode("utf-16"), JSON),
+    "GeoJSON packed": (gzip.compress(FEATURES.encode()), JSON),
+    "a sequence without times": (f"\x1e{json.dumps(FEATURE)}\n" * 3, "No time column was found"),
+    "UTF-16 without a mark": (TEXT.encode("utf-16-le"), "nor text in UTF-8 or UTF-16"),
+    "prose": ("Dear Ford,\nthe ship is full of towels, and of tea.\n", NO_HEADER.format("lon", "2 columns")),
+    "Cabspotting": ("45.75 4.84 0 1213084687\n", "first line holds values"),
+    "names alone, cut": (HEADER, "separated by commas"),
+    "Parquet of zeros": (b"PAR1" + bytes(400) + b"PAR1", "cut, damaged or not GeoParquet"),
+    "the head of a GeoPackage": (b"SQLite format 3\0" + bytes(2_000), "cut or damaged"),
+    "other JSON": ('{"user": "ana", "lon": 4.84}', "damaged"),
+    "users in Latin-1": (TEXT.replace("ana", "zoé").encode("latin-1"), "values separated by commas, in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_file_is_named_with_the_reason(kind, tmp_path):
+    content, words = STRANGE[kind]
+    path = written(tmp_path, content)
+    assert words in refused(path)
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_file_is_skipped_and_counted(kind, tmp_path):
+    written(tmp_path, STRANGE[kind][0], "strange.csv")
+    written(tmp_path, TEXT, "table.csv")
+    with pytest.warns(UserWarning, match=r"^read_table dropped 1 file \(first: .*strange\.csv") as said:
+        assert_rows(read_table(tmp_path, errors="skip"))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("text", [HEADER + "\n", f"{HEADER}\r\n"])
+def test_only_a_header_is_a_table_without_records(text, tmp_path):
+    frame = read_table(written(tmp_path, text))
+    assert (len(frame), list(frame.columns)) == (0, ["user", "time", "geometry"])
+
+
+@pytest.mark.parametrize("text", ["\n\n", "\ufeff\n", " \n \n"])
+def test_an_empty_table_is_called_so(text, tmp_path):
+    with pytest.raises(ValueError, match=r"table\.csv': it is empty\."):
+        read_table(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("part", [0.03, 0.5, 0.9])
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson"])
+def test_a_cut_file_is_an_error(ending, part, tmp_path):
+    path = tmp_path / f"table.{ending}"
+    save(as_frame(), path)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * part)])
+    assert "damaged" in refused(path)
+
+
+@pytest.mark.parametrize("length", [30, 200])
+def test_a_cut_archive_is_an_error_in_our_words(length, tmp_path):
+    with tarfile.open(tmp_path / "whole.tar.gz", "w:gz") as archive:
+        content = b"37.75134 -122.39488 0 1213084687\n" * 9_000
+        member = tarfile.TarInfo("cabspottingdata/new_abboip.txt")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    (tmp_path / "cut.tar.gz").write_bytes((tmp_path / "whole.tar.gz").read_bytes()[:length])
+    with pytest.raises(ValueError, match=r"cut\.tar\.gz' is (neither an archive|cut)"):
+        pg.read_file(tmp_path / "cut.tar.gz")
+
+
 SECRET = "45.7654321"
+
+
 LOST = "a feature that is cut or damaged: {}, first in "
 
 
@@ -37,12 +150,6 @@ def collection(members) -> str:
     return f'{{"type": "FeatureCollection", "features": [{", ".join(members)}]}}'
 
 
-def written(folder, content, name="table.geojson"):
-    path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
 def geopackage(path, *, count=20_000):
     numbers = np.arange(count)
     times = pd.Timestamp("2024-03-04", tz="UTC") + pd.to_timedelta(numbers, unit="s")
@@ -50,8 +157,6 @@ def geopackage(path, *, count=20_000):
     gpd.GeoDataFrame({"user": "ana", "time": times}, geometry=places, crs=4326).to_file(path)
     return path
 
-
-# GeoJSON.
 
 WHOLE = {
     "a collection": collection(features()),
@@ -72,18 +177,6 @@ def test_all_features_are_read(way, name, tmp_path):
 
 def test_a_feature_alone_is_one_record(tmp_path):
     assert read_table(written(tmp_path, features()[0]), as_traces=True).records == 1
-
-
-@pytest.mark.parametrize("users", [[1, "1"], [[1], [2]], [{"name": 1}, {"name": 2}]])
-def test_users_of_no_single_kind_are_not_taken_for_damage(users, tmp_path):
-    content = collection(one.replace('"ana"', json.dumps(user)) for one, user in zip(features(2), users, strict=True))
-    with pytest.raises(TypeError, match="the user column 'user' must hold text or integers, of one kind"):
-        read_table(written(tmp_path, content))
-
-
-def test_true_among_whole_numbers_is_one(tmp_path):
-    content = collection(one.replace('"ana"', user) for one, user in zip(features(3), ("1", "true", "2"), strict=True))
-    assert read_table(written(tmp_path, content), as_traces=True).users.tolist() == [1, 2]
 
 
 LOSSES = {
@@ -118,7 +211,7 @@ def test_a_feature_that_is_lost_is_counted(way, tmp_path):
     ids=["two on a line", "two over lines", "without its end", "cut", "two collections"],
 )
 def test_what_is_not_one_text_is_an_error(content, tmp_path):
-    with pytest.raises(ValueError, match=r"is not one JSON text|is cut, damaged or not GeoJSON"):
+    with pytest.raises(ValueError, match=r"not a single JSON text|damaged"):
         read_table(written(tmp_path, content))
 
 
@@ -135,9 +228,6 @@ def test_gdal_prints_nothing_of_a_file(tmp_path):
     assert SECRET not in done.stderr
     assert "GeoJSON" not in done.stderr
     assert "dropped 3 records" in done.stderr
-
-
-# GeoPackage.
 
 
 @pytest.mark.parametrize("page", [300, 500])
@@ -177,43 +267,11 @@ def test_what_sqlite_left_beside_a_geopackage_is_taken_in_or_told(mode, beside, 
     if beside == "-wal":
         assert read_table(path, as_traces=True).users.tolist() == ["ben"]
         return
-    with pytest.raises(ValueError, match=r"a change of it is under way or was broken off, as '.*gpkg-journal' says"):
+    with pytest.raises(ValueError, match=r"a change of it is unfinished .*gpkg-journal"):
         read_table(path)
     with closing(sqlite3.connect(path)) as database:
         database.execute("select count(*) from 'table'").fetchone()  # takes the change back
     assert read_table(path, as_traces=True).users.tolist() == ["ana"]
-
-
-# Names of files.
-
-ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
-@pytest.mark.parametrize("name", ODD)
-def test_odd_names_are_names(name, tmp_path):
-    written(tmp_path, WHOLE["a collection"], f"{name}.geojson")
-    geopackage(tmp_path / "plain.gpkg", count=3).rename(tmp_path / f"{name}.gpkg")
-    assert read_table(tmp_path, user="folder", as_traces=True).records == 8
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-def test_names_that_are_not_utf_8_are_names_too(tmp_path):
-    plain = geopackage(tmp_path / "plain.gpkg", count=3)
-    gpd.read_file(plain).to_parquet(tmp_path / "plain.parquet")
-    plain.rename(tmp_path / os.fsdecode(b"plain\xff.gpkg"))
-    (tmp_path / "plain.parquet").rename(tmp_path / os.fsdecode(b"plain\xff.parquet"))
-    written(tmp_path, "user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.5,45.5\n", os.fsdecode(b"\xff.csv"))
-    with pytest.raises(
-        ValueError, match=r"udcff\.gpkg': GDAL reads no file whose name is not UTF-8\. Rename it"
-    ) as caught:
-        read_table(tmp_path)
-    assert str(caught.value).isascii()
-    with pytest.warns(UserWarning, match="dropped 1 file"):
-        assert read_table(tmp_path, errors="skip", as_traces=True).records == 4
-
-
-# The last line of a CSV.
 
 
 def csv_lines(count=120, *, order="user,time,lon,lat", quote="") -> str:
@@ -327,50 +385,23 @@ def test_quotes_that_are_never_closed_are_told(count, column, tmp_path):
         read_table(path)
 
 
-# Words for missing values, and commas.
+@pytest.mark.parametrize("users", [[1, "1"], [[1], [2]], [{"name": 1}, {"name": 2}]])
+def test_users_of_no_single_kind_are_not_taken_for_damage(users, tmp_path):
+    content = collection(one.replace('"ana"', json.dumps(user)) for one, user in zip(features(2), users, strict=True))
+    with pytest.raises(TypeError, match="the user column 'user' must hold text or integers, of one kind"):
+        read_table(written(tmp_path, content))
 
 
-def test_users_called_as_missing_values_are_users(tmp_path):
-    rows = "".join(
-        f"{user},2024-03-04T08:00:00Z,{lon},45.5\n" for user in ("NA", "null", "nan", "ana") for lon in (4.5, "NA")
-    )
-    path = written(tmp_path, f"user,time,lon,lat\n{rows}", "table.csv")
-    with pytest.warns(UserWarning, match=r"dropped 4 records \(a missing or empty geometry"):
-        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "ana", "nan", "null"]
-    written(
-        tmp_path,
-        f"user,time,lon,lat\n{rows}".replace("ana,2024-03-04T08:00:00Z,4.5", "ana,2024-03-04T08:00:00Z,x"),
-        "table.csv",
-    )
-    with pytest.warns(UserWarning, match=r"dropped 5 records \(a missing or empty geometry"):
-        assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "nan", "null"]
+def test_true_among_whole_numbers_is_one(tmp_path):
+    content = collection(one.replace('"ana"', user) for one, user in zip(features(3), ("1", "true", "2"), strict=True))
+    assert read_table(written(tmp_path, content), as_traces=True).users.tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("errors", ["raise", "skip"])
-@pytest.mark.parametrize("x", ['"652,123"', "652123", '"652,123"\nana,2024-03-04T08:00:01Z,"1,652,123"'])
-def test_commas_of_thousands_are_not_decimal(x, errors, tmp_path):
-    lines = [f'ana,2024-03-04T08:00:00Z,{one},"862,456"' for one in x.split("\nana,2024-03-04T08:00:01Z,")]
-    path = written(tmp_path, "\n".join(["user,time,x,y", *lines, ""]), "table.csv")
-    words = "may be decimal, or group thousands|holds something that is not a number"
-    with pytest.raises(ValueError, match=words) as caught:
-        read_table(path, crs="EPSG:2154", errors=errors)
-    assert "652" not in str(caught.value)
-
-
-def test_decimal_commas_of_metres_are_read(tmp_path):
-    path = written(tmp_path, "user;time;x;y\nana;2024-03-04T08:00:00Z;652123,5;6862456,25\n", "table.csv")
-    place = read_table(path, crs="EPSG:2154").geometry[0]
-    assert (place.x, place.y) == (652123.5, 6862456.25)
-
-
-# What the system says.
-
-
-def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise OSError(5, "Input/output error")
-
-    path = written(tmp_path, csv_lines(), "table.csv")
-    monkeypatch.setattr("pyarrow.csv.read_csv", fail)
-    with pytest.raises(ValueError, match=r"table\.csv' cannot be read: Input/output error\."):
-        read_table(path)
+@pytest.mark.parametrize(
+    ("line", "words"), [(f"{LINE},5", "a line holds 5 values"), (f'"{LINE}', "separated by commas")]
+)
+def test_a_line_that_does_not_fit_is_named_or_dropped(line, words, tmp_path):
+    path = written(tmp_path, f"{TEXT}{line}\n")
+    assert words in refused(path)
+    with pytest.warns(UserWarning, match=r"1 record \(a line with too few or too many values; first at line 5 of"):
+        assert_rows(read_table(path, errors="skip"))

@@ -1,0 +1,181 @@
+"""read_table: several files as one data set, users by file, and names of files."""
+
+import gzip
+import os
+import sys
+
+import pytest
+from tables import HEADER, LINE, ROWS, TEXT, as_frame, assert_rows, csv_of, save, written
+
+import promesse_geo as pg
+from promesse_geo.io.table import read_table
+
+
+def make_files(folder):
+    """The three rows in one file for each user, in folders for each user; and what is no table."""
+    for user in ("ana", "ben"):
+        lines = "".join(",".join(row[1:]) + "\n" for row in ROWS if row[0] == user)
+        written(folder, "time,lon,lat\n" + lines, f"{user}/{user}.csv")
+    written(folder, "Dear reader", "README.txt")
+    written(folder, "user,time,lon,lat", ".hidden/x.csv")
+    return folder
+
+
+@pytest.mark.parametrize("user", ["file", "folder"])
+def test_the_user_may_be_the_file_or_the_folder(user, tmp_path):
+    folder = make_files(tmp_path)
+    assert_rows(read_table(folder, user=user))
+    assert_rows(read_table(str(folder / "*" / "*.csv"), user=user))
+    assert_rows(read_table([folder / "ben" / "ben.csv", folder / "ana"], user=user))
+    assert read_table(folder, user=user, users=["ben"])["user"].tolist() == ["ben"]
+
+
+def test_a_packed_file_is_named_without_its_endings(tmp_path):
+    written(tmp_path, gzip.compress(b"time,lon,lat\n2024-03-04T08:00:00Z,4,45\n"), "ana.csv.gz")
+    assert read_table(tmp_path, user="file")["user"].tolist() == ["ana"]
+
+
+def test_files_are_one_trace_where_there_is_no_user(tmp_path):
+    traces = read_table(make_files(tmp_path), user=None, as_traces=True)
+    assert (len(traces), traces.records) == (1, 3)
+
+
+def test_files_of_several_formats_are_one_data_set(tmp_path):
+    for number, ending in enumerate(("csv", "parquet", "gpkg", "geojson")):
+        frame = as_frame().assign(user=[f"{number}{user}" for user in as_frame()["user"]])
+        pg.write(frame, tmp_path / f"{number}.{ending}")
+    traces = read_table(tmp_path, as_traces=True)
+    assert (len(traces), traces.records) == (8, 12)
+
+
+def test_records_of_one_user_in_several_files_are_in_the_order_of_the_paths(tmp_path):
+    for number in (2, 0, 1):
+        written(tmp_path, f"{HEADER}\nana,2024-03-04T08:00:00Z,{number},45\n", f"{number}.csv")
+    files = [tmp_path / f"{number}.csv" for number in (1, 2, 0)]
+    assert read_table(files).geometry.x.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("users", [["ana"], ("ana",), {"ana"}, iter(["ana"])])
+def test_some_users_are_read_alone(users, tmp_path):
+    frame = read_table(written(tmp_path, TEXT), users=users)
+    assert frame["user"].tolist() == ["ana", "ana"]
+
+
+def test_users_of_integers_can_be_asked_for(tmp_path):
+    path = written(tmp_path, TEXT.replace("ana", "1").replace("ben", "2"))
+    assert read_table(path, users=[2])["user"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("users", "kind", "words"),
+    [
+        (["ana", "x", "y"], ValueError, "2 users"),
+        ([], ValueError, "nothing to read"),
+        ("ana", TypeError, "must be a list of users"),
+        (3, TypeError, "must be a list of users"),
+    ],
+)
+@pytest.mark.parametrize("user", [..., "file"])
+def test_users_that_cannot_be_had_are_an_error(user, users, kind, words, tmp_path):
+    source = make_files(tmp_path) if user == "file" else written(tmp_path, TEXT)
+    with pytest.raises(kind, match=words):
+        read_table(source, user=user, users=users)
+
+
+def test_files_of_several_crss_are_an_error(tmp_path):
+    as_frame().to_parquet(tmp_path / "a.parquet")
+    as_frame().to_crs(2154).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="1 file has another CRS"):
+        read_table(tmp_path)
+
+
+def test_files_with_and_without_zones_are_an_error(tmp_path):
+    written(tmp_path, TEXT, "a.csv")
+    written(tmp_path, TEXT.replace("Z", ""), "b.csv")
+    with pytest.raises(ValueError, match="with a zone, others without"):
+        read_table(tmp_path)
+
+
+def test_a_file_without_records_among_others_changes_nothing(tmp_path):
+    written(tmp_path, TEXT.replace("Z", ""), "b.csv")
+    written(tmp_path, HEADER + "\n", "a.csv")
+    assert read_table(tmp_path)["time"].dt.tz is None
+
+
+def test_complaints_of_several_files_are_added_up(tmp_path):
+    for name in ("a", "b"):
+        written(tmp_path, TEXT.replace("4.85", ""), f"{name}.csv")
+    with pytest.raises(ValueError, match=r"^2 records of 6 cannot be used .* finite: 2, first in row 1 of '.*a\.csv'"):
+        read_table(tmp_path)
+
+
+def test_two_files_of_one_name_are_not_one_user(tmp_path):
+    make_files(tmp_path / "here")
+    make_files(tmp_path / "there")
+    with pytest.raises(ValueError, match="2 files have the name of another one"):
+        read_table(tmp_path, user="file")
+
+
+def test_where_nothing_can_be_read_skipping_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"None of 1 file could be read\. The first: .*is empty"):
+        read_table(written(tmp_path, ""), errors="skip")
+
+
+def test_only_two_ways_with_errors_are_known(tmp_path):
+    with pytest.raises(ValueError, match="'errors' parameter of read_table must be one of 'raise', 'skip'"):
+        read_table(written(tmp_path, TEXT), errors="drop")
+
+
+def test_a_folder_without_tables_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no file that ends with"):
+        read_table(tmp_path)
+
+
+@pytest.mark.parametrize("reader", [pg.read_table, pg.read_file])
+def test_a_file_that_is_not_there_is_named(reader, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv' does not exist"):
+        reader(tmp_path / "nowhere.csv")
+
+
+def test_a_format_that_is_named_is_taken(tmp_path):
+    path = csv_of(tmp_path, HEADER, LINE)
+    assert pg.read_file(path, format="table").records == 1
+    with pytest.raises(ValueError, match="Cabspotting"):
+        pg.read_file(path, format="cabspotting")
+
+
+ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_are_names(name, tmp_path):
+    for ending in ("geojson", "gpkg"):
+        save(as_frame(), tmp_path / f"plain.{ending}").rename(tmp_path / f"{name}.{ending}")
+    place = [tmp_path / f"{name}.{ending}" for ending in ("geojson", "gpkg")]
+    assert read_table(place, user="folder", as_traces=True).records == 6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_not_utf_8_are_names_too(tmp_path):
+    for ending in ("gpkg", "parquet"):
+        name = os.fsdecode(b"plain\xff." + ending.encode())
+        save(as_frame(), tmp_path / f"plain.{ending}").rename(tmp_path / name)
+    written(tmp_path, TEXT, os.fsdecode(b"\xff.csv"))
+    with pytest.raises(
+        ValueError, match=r"udcff\.gpkg': GDAL reads no file whose name is not UTF-8\. Rename it"
+    ) as caught:
+        read_table(tmp_path)
+    assert str(caught.value).isascii()
+    with pytest.warns(UserWarning, match="dropped 1 file"):
+        assert read_table(tmp_path, errors="skip", as_traces=True).records == 6
+
+
+def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    path = written(tmp_path, TEXT)
+    monkeypatch.setattr("pyarrow.csv.read_csv", fail)
+    with pytest.raises(ValueError, match=r"table\.csv' cannot be read: Input/output error\."):
+        read_table(path)
