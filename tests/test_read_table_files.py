@@ -2,9 +2,12 @@
 
 import gzip
 import os
+import subprocess
 import sys
+import warnings
 
 import pytest
+from pyarrow import csv
 from tables import HEADER, LINE, ROWS, TEXT, as_frame, assert_rows, csv_of, save, written
 
 import promesse_geo as pg
@@ -69,10 +72,9 @@ def test_users_of_integers_can_be_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("users", "kind", "words"),
     [
-        (["ana", "x", "y"], ValueError, "2 users"),
-        ([], ValueError, "nothing to read"),
-        ("ana", TypeError, "must be a list of users"),
-        (3, TypeError, "must be a list of users"),
+        (["ana", "x", "y"], ValueError, "2 of 3 users"),
+        ([], ValueError, "empty list"),
+        ([3.5], TypeError, "'users' parameter of read_table"),
     ],
 )
 @pytest.mark.parametrize("user", [..., "file"])
@@ -121,9 +123,9 @@ def test_where_nothing_can_be_read_skipping_is_an_error(tmp_path):
         read_table(written(tmp_path, ""), errors="skip")
 
 
-def test_only_two_ways_with_errors_are_known(tmp_path):
-    with pytest.raises(ValueError, match="'errors' parameter of read_table must be one of 'raise', 'skip'"):
-        read_table(written(tmp_path, TEXT), errors="drop")
+def test_errors_are_raised_or_dropped(tmp_path):
+    with pytest.raises(ValueError, match="'errors' parameter of read_table must be one of"):
+        read_table(written(tmp_path, TEXT), errors="ignore")
 
 
 def test_a_folder_without_tables_is_named(tmp_path):
@@ -179,3 +181,38 @@ def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
     monkeypatch.setattr("pyarrow.csv.read_csv", fail)
     with pytest.raises(ValueError, match=r"table\.csv' cannot be read: Input/output error\."):
         read_table(path)
+
+
+COUNT_OPENS = """
+import sys, promesse_geo as pg
+opens = []
+sys.addaudithook(lambda event, values: opens.append(event) if event == "open" and values[0] == sys.argv[1] else None)
+pg.read_file(sys.argv[1], errors="skip")
+print(len(opens))
+"""
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("ana", '"a\nb"'), TEXT.replace("4.85", "north")])
+def test_a_small_file_is_opened_once_or_twice(text, tmp_path):
+    words = [sys.executable, "-W", "ignore", "-c", COUNT_OPENS, str(written(tmp_path, text))]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [(TEXT, 1), (TEXT.replace(",", ";").replace(".", ","), 2), (TEXT.replace("4.85", "NA"), 3)],
+    ids=["plain", "decimal commas", "a word for a missing number"],
+)
+def test_a_table_is_parsed_once_per_notation_that_is_tried(text, times, tmp_path, monkeypatch):
+    parse, parsed = csv.read_csv, []
+
+    def count(source, **options):
+        parsed.append(source)
+        return parse(source, **options)
+
+    monkeypatch.setattr(csv, "read_csv", count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read_table(written(tmp_path, text), errors="skip")
+    assert len(parsed) == times

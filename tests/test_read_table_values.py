@@ -217,6 +217,24 @@ def test_a_missing_number_among_times_is_counted(word, tmp_path):
         read_table(path)
 
 
+@pytest.mark.parametrize(
+    ("first", "last"), [("1990-01-01T00:00:00", "1990-01-01T00:00:01"), ("2099-12-31T23:59:58", "2099-12-31T23:59:59")]
+)
+@pytest.mark.parametrize("factor", [1, 10**3, 10**6, 10**9])
+def test_numbers_are_times_from_1990_to_2099(factor, first, last, tmp_path):
+    seconds = np.array([first, last, last], "M8[s]")
+    with pytest.warns(UserWarning, match="since 1970"):
+        traces = read_table(written(tmp_path, with_times(*(seconds.astype(int) * factor))), as_traces=True)
+    assert traces.times.tolist() == seconds.astype("M8[ns]").astype(int).tolist()
+
+
+@pytest.mark.parametrize("time", ["1989-12-31T23:59:59", "2100-01-01T00:00:00"])
+@pytest.mark.parametrize("factor", [1, 10**3])
+def test_numbers_before_1990_and_after_2099_are_no_times(factor, time, tmp_path):
+    number = int(np.datetime64(time, "s").astype(int)) * factor
+    assert "not seconds" in refused(written(tmp_path, with_times(number, number, number)))
+
+
 def test_times_backward_and_equal_are_put_in_order(tmp_path):
     path = written(
         tmp_path, f"{HEADER}\n" + "".join(f"a,2024-03-04T08:00:0{s}Z,{i},45\n" for i, s in enumerate([2, 1, 2, 1]))
@@ -365,6 +383,16 @@ def test_commas_of_thousands_are_not_decimal(x, errors, tmp_path):
     with pytest.raises(ValueError, match=words) as caught:
         read_table(path, crs="EPSG:2154", errors=errors)
     assert "652" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("x", "is_refused"), [("100,5", True), ("999,999", True), ("1000,0", False)])
+def test_numbers_with_commas_below_1000_metres_may_be_thousands(x, is_refused, tmp_path):
+    path = written(tmp_path, f"user;time;x;y\nana;2024-03-04T08:00:00Z;{x};6862456,25\n")
+    if is_refused:
+        with pytest.raises(ValueError, match="group thousands"):
+            read_table(path, crs="EPSG:2154")
+    else:
+        assert read_table(path, crs="EPSG:2154").geometry.x[0] == 1000
 
 
 def test_decimal_commas_of_metres_are_read(tmp_path):
