@@ -526,7 +526,7 @@ def test_a_csv_says_lon_and_lat_of_epsg_4326_only(crs, tmp_path):
     frame, path = make_frame(list("ab")).to_crs(crs), tmp_path / "traces.csv"
     pg.write(frame, path)
     assert path.read_text(encoding="utf-8").startswith('"user","time","x","y"\n')
-    with pytest.raises(ValueError, match="say in which CRS"):
+    with pytest.raises(ValueError, match="specify their CRS"):
         pg.read_table(path)
     found = pg.read_table(path, crs=crs)
     assert np.allclose(found.geometry.x, frame.geometry.x, atol=1e-9)

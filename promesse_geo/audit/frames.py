@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, find_other_columns
-from promesse_geo.io.writers import has_words
+from promesse_geo.io.writers import has_custom_text
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
 from promesse_geo.traces.records import DroppedColumns
@@ -78,7 +78,7 @@ def _check_attributes(frame: gpd.GeoDataFrame) -> Finding:
         return Finding(test, REVIEW, f"the frame's attrs are written to files: {listed(list(frame.attrs))}")
     if any(name is not None for name in frame.columns.names):
         return Finding(test, REVIEW, "the columns have a name (frame.columns.name), which is written to files")
-    if frame.crs is not None and has_words(frame.crs):
+    if frame.crs is not None and has_custom_text(frame.crs):
         reason = "the CRS has a name, remarks or a scope that no registry knows; write() removes them, others do not"
         return Finding(test, REVIEW, reason)
     return Finding(test, PASSED, "the frame has no attrs")

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from promesse_geo import threads
-from promesse_geo.io.output import check_place, renamed_when_whole
+from promesse_geo.io.output import atomic_path, check_target
 from promesse_geo.messages import invalid, listed
 from promesse_geo.metrics.base import name_in_words
 from promesse_geo.traces.traces import Traces
@@ -85,7 +85,7 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     """
     _check_table(table)
     target = check_results_output(path, force=force)
-    with renamed_when_whole(target, force=force) as temporary:
+    with atomic_path(target, force=force) as temporary:
         try:
             if target.suffix.lower() == ".parquet":
                 json.dumps(table.attrs)  # pandas would drop what JSON cannot hold
@@ -116,7 +116,7 @@ def _check_table(table: Any) -> None:
 def check_results_output(path: str | os.PathLike[str], *, force: bool) -> Path:
     """Return the path to write results to; raise if they cannot be written there, before a long computation."""
     target = _check_suffix(path, owner="save_results")
-    check_place(target, force=force)
+    check_target(target, force=force)
     return target
 
 

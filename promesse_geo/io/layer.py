@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyogrio
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.geo_table import as_columns, resolve_crs
-from promesse_geo.io.table_columns import Columns, Wanted, find_user_and_time
+from promesse_geo.io.parquet_table import as_columns, resolve_crs
+from promesse_geo.io.table_columns import Columns, ReadOptions, find_user_and_time
 from promesse_geo.io.wkb import decode_points
 from promesse_geo.messages import listed
 
@@ -28,7 +28,7 @@ _LONGEST = 1 << 20  # bytes of one feature
 _MEMBERS = (b'"Feature"', b'"geometry"')
 
 
-def read_geopackage(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
+def read_geopackage(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read a layer of a GeoPackage; check its pages first, since GDAL silently stops at a damaged one."""
     try:
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
@@ -40,7 +40,7 @@ def read_geopackage(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
         is_intact = False
     if not is_intact:
         raise ValueError("it is a GeoPackage that is cut or damaged: its pages are inconsistent. Download it again.")
-    return _read("GPKG", path, wanted)
+    return _read("GPKG", path, options)
 
 
 def _check_no_journal(path: Path, cause: Exception) -> None:
@@ -53,11 +53,11 @@ def _check_no_journal(path: Path, cause: Exception) -> None:
         ) from cause
 
 
-def read_geojson(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
+def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoJSON or a GeoJSON sequence; count features that cannot be read."""
     with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         is_sequence = _is_sequence(content)
-        columns = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, wanted)
+        columns = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, options)
         count = _count_lines(content) if is_sequence else _count_features(content, expected=len(columns.x))
     lost = count - len(columns.x)
     if lost <= 0:
@@ -103,22 +103,22 @@ def _count(pattern: bytes, content: mmap.mmap) -> int:
     return sum(1 for _ in re.finditer(pattern, content))
 
 
-def _read(driver: str, path: Path, wanted: Wanted) -> Columns:
+def _read(driver: str, path: Path, options: ReadOptions) -> Columns:
     source = _for_gdal(driver, path)
-    layer = _layer(source, wanted.layer)
+    layer = _layer(source, options.layer)
     info = pyogrio.read_info(source, layer=layer)
-    names = find_user_and_time(list(info["fields"]), wanted, geometry=info["geometry_name"] or "geometry")
+    names = find_user_and_time(list(info["fields"]), options, geometry=info["geometry_name"] or "geometry")
     # GDAL takes a user such as 2024-01-01 for a date
-    options = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}
+    dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}
     info, table = pyogrio.read_arrow(
         source,
         layer=layer,
         columns=[name for name in (names.user, names.time) if name is not None],
         datetime_as_string=True,
-        **options,
+        **dates,
     )
     points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
-    return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], wanted))
+    return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options))
 
 
 def _for_gdal(driver: str, path: Path) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from promesse_geo.messages import listed
 
-OF_GDAL = (".gpkg", ".geojson", ".json")
+_GDAL_EXTENSIONS = (".gpkg", ".geojson", ".json")
 """Extensions of files that GDAL writes."""
 
-OF_SQLITE = ("-wal", "-journal")
+_SQLITE_JOURNALS = ("-wal", "-journal")
 """Extensions of files beside a GeoPackage that hold changes not yet in it, or its previous content."""
 
 
@@ -21,16 +21,16 @@ def check_file(path: Path, endings: Sequence[str], *, force: bool) -> None:
     ending = path.suffix.lower()
     if ending not in endings:
         raise ValueError(f"The output {path.name!r} must end with one of {listed(endings)}, which sets the format.")
-    check_place(path, force=force)
+    check_target(path, force=force)
     folder = str(path.absolute().parent)
-    if ending in OF_GDAL and (not folder.isprintable() or "!" in folder):
+    if ending in _GDAL_EXTENSIONS and (not folder.isprintable() or "!" in folder):
         raise ValueError(
             f"The folder {folder!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "
             "reach. Write GeoPackage and GeoJSON to another folder."
         )
 
 
-def check_place(path: Path, *, force: bool) -> None:
+def check_target(path: Path, *, force: bool) -> None:
     """Raise if no file can be written to a path: its folder does not exist, it is a folder, or the file exists."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist. Create it first.")
@@ -38,7 +38,7 @@ def check_place(path: Path, *, force: bool) -> None:
         raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file.")
     if os.path.lexists(path) and not force:
         raise FileExistsError(_exists_message(path))
-    endings = OF_SQLITE if path.suffix.lower() == ".gpkg" else ()
+    endings = _SQLITE_JOURNALS if path.suffix.lower() == ".gpkg" else ()
     beside = [path.name + ending for ending in endings if os.path.lexists(f"{path}{ending}")]
     if beside:
         raise FileExistsError(
@@ -48,7 +48,7 @@ def check_place(path: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def renamed_when_whole(path: Path, *, force: bool) -> Iterator[Path]:
+def atomic_path(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a temporary path in the same folder, and rename the file written there when it is complete.
 
     Raises

@@ -19,11 +19,11 @@ from pyproj import CRS
 from promesse_geo.io.batch import DroppedRecords, Skipped, check_some_read, warn_dropped, warn_unended
 from promesse_geo.io.compressed import COMPRESSIONS, NO_HEAD, Head, read_head
 from promesse_geo.io.formats import Format
-from promesse_geo.io.geo_table import read_parquet_table
 from promesse_geo.io.gpx import is_gpx
 from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
+from promesse_geo.io.parquet_table import read_parquet_table
 from promesse_geo.io.sources import Source, check_is_file, find_files, name_users
-from promesse_geo.io.table_columns import BY_NAME, Columns, Wanted, as_integers
+from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, warn
 from promesse_geo.progress import progress_bar
@@ -34,7 +34,7 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users, check_users_exist
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
-_READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, Wanted], Columns], str]] = {
+_READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns], str]] = {
     "parquet": (read_parquet_table, "GeoParquet"),
     "geopackage": (read_geopackage, "a GeoPackage"),
     "geojson": (read_geojson, "GeoJSON"),
@@ -168,13 +168,13 @@ def read_table(
     errors = check_errors(errors, owner="read_table")
     requested = check_users(users, owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat})
-    wanted = Wanted(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop")
+    options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop")
     paths = find_files(source, endings=ENDINGS, owner="read_table")
     by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if requested is not None and by_name:
         check_users_exist(requested, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in requested]
-    files, skipped = _read_all(paths, lambda path: _read(path, wanted, user=by_name.get(path)), errors=errors)
+    files, skipped = _read_all(paths, lambda path: _read(path, options, user=by_name.get(path)), errors=errors)
     _raise_or_warn(files, skipped, errors=errors)
     traces = _join(files)
     if requested is not None:
@@ -205,7 +205,7 @@ def _read_all(
     return files, skipped
 
 
-def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
+def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
     """Read a file; errors name it."""
     check_is_file(path)
     name, kind = str(path), ""
@@ -215,7 +215,7 @@ def _read(path: Path, wanted: Wanted, *, user: str | None) -> _File:
             if reason := why_no_table(Head(stored, stored)):
                 raise ValueError(f"it {reason}.")
             read, kind = _READERS[kind_of(Head(stored, stored))]
-            columns = read(path, file, wanted)
+            columns = read(path, file, options)
         return _File(name, columns, user, *_find_invalid(name, columns))
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format

@@ -39,7 +39,7 @@ _UNITS = {
 }
 
 
-class Wanted(NamedTuple):
+class ReadOptions(NamedTuple):
     """Arguments of `read_table`, and whether the file may lack a header, as only text can."""
 
     user: Name
@@ -72,38 +72,38 @@ class Columns(NamedTuple):
     is_ended: bool = True
 
 
-def find_user_and_time(columns: Sequence[str], wanted: Wanted, *, geometry: str = "geometry") -> Names:
+def find_user_and_time(columns: Sequence[str], options: ReadOptions, *, geometry: str = "geometry") -> Names:
     """Return the names of the columns of user and time, and of the geometry."""
-    if wanted.user in BY_NAME and wanted.user in columns:
+    if options.user in BY_NAME and options.user in columns:
         raise ValueError(
-            f"user={wanted.user!r} takes the user from the name of the {wanted.user}, but there is a column of that "
+            f"user={options.user!r} takes the user from the name of the {options.user}, but there is a column of that "
             "name too. Rename the column."
         )
-    by_name = wanted.user is None or wanted.user in BY_NAME
+    by_name = options.user is None or options.user in BY_NAME
     return Names(
-        user=None if by_name else _find(columns, wanted.user, wanted, role="user", known=KNOWN_USERS),
-        time=_find(columns, wanted.time, wanted, role="time", known=KNOWN_TIMES),
+        user=None if by_name else _find(columns, options.user, options, role="user", known=KNOWN_USERS),
+        time=_find(columns, options.time, options, role="time", known=KNOWN_TIMES),
         geometry=geometry,
     )
 
 
-def find_coordinates(columns: Sequence[str], wanted: Wanted) -> tuple[str, str, Any]:
+def find_coordinates(columns: Sequence[str], options: ReadOptions) -> tuple[str, str, Any]:
     """Return the names of the columns of x and y, and their CRS."""
-    across = _find(columns, wanted.lon or ..., wanted, role="lon", known=KNOWN_LONGITUDES)
-    along = _find(columns, wanted.lat or ..., wanted, role="lat", known=KNOWN_LATITUDES)
-    if wanted.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
+    across = _find(columns, options.lon or ..., options, role="lon", known=KNOWN_LONGITUDES)
+    along = _find(columns, options.lat or ..., options, role="lat", known=KNOWN_LATITUDES)
+    if options.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
         raise ValueError("the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
-    return across, along, "EPSG:4326" if wanted.crs is None else wanted.crs
+    return across, along, "EPSG:4326" if options.crs is None else options.crs
 
 
-def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, known: tuple[str, ...]) -> Any:
+def _find(columns: Sequence[str], name: Name, options: ReadOptions, *, role: str, known: tuple[str, ...]) -> Any:
     """Return the column of a role, as `find_column` does; known names may have capitals and blanks around."""
     folded = _folded(columns)
     spelled = [
         low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
     ]
     candidates = {role, *known} if name is ... else {name}
-    if wanted.may_lack_header and columns and candidates.isdisjoint(spelled) and not _are_names(columns, wanted):
+    if options.may_lack_header and columns and candidates.isdisjoint(spelled) and not _are_names(columns, options):
         raise ValueError(
             f"No {role} column was found: the first line names none of its {counted(len(columns), 'column')} as "
             "user, time, lon or lat (it is not shown, since it may be a record). Specify the columns, as in "
@@ -117,9 +117,9 @@ def _find(columns: Sequence[str], name: Name, wanted: Wanted, *, role: str, know
     return columns[spelled.index(column)]
 
 
-def _are_names(columns: Sequence[str], wanted: Wanted) -> bool:
+def _are_names(columns: Sequence[str], options: ReadOptions) -> bool:
     """Whether a message may list the columns: not if they may be the first record of a file without a header."""
-    specified = {wanted.user, wanted.time, wanted.lon, wanted.lat}
+    specified = {options.user, options.time, options.lon, options.lat}
     known = [column in specified or low in _KNOWN for column, low in zip(columns, _folded(columns), strict=True)]
     return any(known) and not any(map(_LIKE_A_VALUE.match, columns))
 
@@ -248,7 +248,7 @@ def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
 
 
 def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, str]:
-    """Convert numbers since 1970, in the unit in which their median is between 1990 and 2100; return the unit's name."""
+    """Convert numbers since 1970, in the unit that puts their median between 1990 and 2100, and return its name."""
     numbers = column.fill_null(0).to_numpy()
     present = numbers[np.isfinite(numbers) & (numbers != 0)]
     middle = float(np.median(present)) if len(present) else 0.0

@@ -20,7 +20,7 @@ from promesse_geo.io.compressed import decompressed
 from promesse_geo.io.table_columns import (
     MISSING,
     Columns,
-    Wanted,
+    ReadOptions,
     as_users,
     find_coordinates,
     find_user_and_time,
@@ -59,12 +59,12 @@ class _Quotes(NamedTuple):
     is_open: bool = False
 
 
-def read_text_table(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
-    """Read a CSV; with `wanted.lenient`, count lines with too few or too many values instead of raising."""
+def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
+    """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
     text = read_layout(file)
-    names, (x_name, y_name, crs) = find_text_columns(text, wanted)
+    names, (x_name, y_name, crs) = _find_columns(text, options)
     with _errors_without_values(text):
-        table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=wanted.lenient)
+        table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=options.lenient)
     if ragged and not table.num_rows:
         raise ValueError(_ragged_message(ragged[0].expected_columns, ragged[0].actual_columns, text=text))
     line_count, has_quotes, is_ended = _count_lines(file)
@@ -98,11 +98,11 @@ def read_text_table(path: Path, file: pa.NativeFile, wanted: Wanted) -> Columns:
     )
 
 
-def find_text_columns(text: TextFile, wanted: Wanted) -> tuple[Names, tuple[str, str, Any]]:
+def _find_columns(text: TextFile, options: ReadOptions) -> tuple[Names, tuple[str, str, Any]]:
     """Find the columns of user and time, and of x and y with their CRS; errors show no line of values."""
-    wanted = wanted._replace(may_lack_header=True)
-    coordinates = find_coordinates(text.columns, wanted)
-    return find_user_and_time(text.columns, wanted), coordinates
+    options = options._replace(may_lack_header=True)
+    coordinates = find_coordinates(text.columns, options)
+    return find_user_and_time(text.columns, options), coordinates
 
 
 def read_layout(file: pa.NativeFile) -> TextFile:
@@ -183,12 +183,6 @@ def _check_decimal_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> 
                 f"the commas in the column {name!r} may be decimal, or group thousands. Write the numbers with "
                 "decimal points, and without commas."
             )
-
-
-def read_as_text(text: TextFile, columns: Sequence[str]) -> pa.Table:
-    """Read columns of a CSV as text; lines that do not fit are dropped."""
-    types = dict.fromkeys(columns, pa.string())
-    return _parse(text, types=types, missing=[], point=".", time=columns[-1], ragged=[], threads=False)
 
 
 def _parse(

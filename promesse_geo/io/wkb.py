@@ -56,20 +56,6 @@ def decode_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool
     return x, y, bool((shapely.get_coordinate_dimension(geometries) > 2).any())
 
 
-def bytes_behind(column: pa.ChunkedArray) -> int:
-    """Return how many bytes follow the geometries of a column of well-known binary, which reading passes over."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
-    is_binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-    if not is_binary or _plain_points(column) is not None:
-        return 0
-    contents = [content for content in column.to_pylist() if content is not None]
-    geometries = shapely.from_wkb(contents, on_invalid="ignore")
-    known = [(len(content), one) for content, one in zip(contents, geometries, strict=True) if one]
-    written = shapely.to_wkb([one for _, one in known], output_dimension=4, include_srid=True)
-    return sum(max(length - len(plain), 0) for (length, _), plain in zip(known, written, strict=True))
-
-
 def _plain_points(column: pa.ChunkedArray) -> np.ndarray | None:
     """Return the fields of plain points, or None if the column holds anything else."""
     size = _POINT.itemsize

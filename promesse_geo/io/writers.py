@@ -21,7 +21,7 @@ from pyarrow import csv
 from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
-from promesse_geo.io.output import check_file, renamed_when_whole
+from promesse_geo.io.output import atomic_path, check_file
 from promesse_geo.io.wkb import encode_points
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, invalid, listed
@@ -174,7 +174,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
 
 
 def _write(table: _PointTable, path: Path, *, force: bool) -> None:
-    with renamed_when_whole(path, force=force) as temporary:
+    with atomic_path(path, force=force) as temporary:
         _WRITERS[path.suffix.lower()](table, temporary)
 
 
@@ -278,6 +278,7 @@ def _write_csv(table: _PointTable, path: Path) -> None:
 def _write_geojson(table: _PointTable, path: Path) -> None:
     if table.crs != _WGS84:
         table = replace(table, blocks=map(partial(_to_wgs84, crs=table.crs), table.blocks), crs=_WGS84)
+    table = replace(table, metadata={})  # GeoJSON has none
     # users such as "[1]" would become lists
     _write_layer(table, path, driver="GeoJSON", options={"AUTODETECT_JSON_STRINGS": "NO"}, reserved=["OGC_FID"])
 
@@ -299,7 +300,7 @@ _WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
 def _write_layer(
     table: _PointTable, path: Path, *, driver: str, options: dict[str, str], reserved: Sequence[str] = ()
 ) -> None:
-    """Write a layer by GDAL, without the time of the run; times are cut to milliseconds."""
+    """Write a layer by GDAL, without the time of the run; times are cut to milliseconds. Raise OSError if it fails."""
     _check_keys(table.users)
     content = pa.concat_tables(_with_wkb(table))
     names = content.column_names
@@ -307,45 +308,21 @@ def _write_layer(
     if driver == "GPKG":  # its own numbers of the rows need a free name
         folded = [name.lower() for name in names]
         free = next(name for name in ("fid", "row", "number", "feature") if name not in folded)
-        options = {"FID": free} | options
-    write_layer(
-        pa.table({name: _in_milliseconds(content[name]) for name in names}),
-        path,
-        driver=driver,
-        layer=table.layer,
-        geometry=table.geometry,
-        crs=table.crs,
-        about=table.metadata if driver == "GPKG" else {},
-        options=options,
-    )
-
-
-def write_layer(
-    content: pa.Table,
-    path: Path,
-    *,
-    driver: str,
-    layer: str,
-    geometry: str,
-    crs: CRS,
-    about: dict[str, str],
-    options: dict[str, str],
-) -> None:
-    """Write a table with points in well-known binary by GDAL; raise OSError if it fails."""
+        options = {"GEOMETRY_NAME": table.geometry, "FID": free} | options
     with _GDAL_SETTINGS:
         before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
         try:
             pyogrio.write_arrow(
-                content,
+                pa.table({name: _in_milliseconds(content[name]) for name in names}),
                 path,
-                layer=layer,
+                layer=table.layer,
                 driver=driver,
-                geometry_name=geometry,
+                geometry_name=table.geometry,
                 geometry_type="Point",
-                crs=bare_crs(crs).to_json(),  # GDAL loses units of WKT that has no authority's code
-                layer_metadata=about or None,
-                layer_options=({"GEOMETRY_NAME": geometry} if driver == "GPKG" else {}) | options,
+                crs=bare_crs(table.crs).to_json(),  # GDAL loses units of WKT that has no authority's code
+                layer_metadata=table.metadata or None,
+                layer_options=options,
             )
         except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
             raise OSError(f"The file could not be written. GDAL says: {error}") from error
@@ -439,7 +416,7 @@ def bare_crs(crs: CRS) -> CRS:
     return nameless if nameless == crs else CRS.from_json_dict(content)
 
 
-def has_words(crs: CRS) -> bool:
+def has_custom_text(crs: CRS) -> bool:
     """Return whether a CRS has a name, remarks or usages that files would carry and that no registry knows."""
     content, bare = crs.to_json_dict(), bare_crs(crs).to_json_dict()
     has_name = content["name"] not in ("unknown", bare["name"])

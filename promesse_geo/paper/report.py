@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from promesse_geo.evaluation import save_results
-from promesse_geo.io.output import check_place, renamed_when_whole
+from promesse_geo.io.output import atomic_path, check_target
 from promesse_geo.paper.published import ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
@@ -82,7 +82,7 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
     texts[folder / "report.md"] = as_markdown(tables, results)
     texts[folder / "report.html"] = as_html(tables, results)
     for path, text in texts.items():
-        with renamed_when_whole(path, force=force) as temporary:
+        with atomic_path(path, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
     stored = [folder / "results.parquet", folder / "results.csv"]
     for path in stored:
@@ -115,7 +115,7 @@ def check_report_folder(folder: Path, *, force: bool) -> None:
         raise type(error)(f"The folder {str(existing)!r} is not writable. Pass another one.") from error
     if folder.is_dir():
         for path in (*sorted(folder.glob("table_*.csv")), *(folder / name for name in _FILES)):
-            check_place(path, force=force)
+            check_target(path, force=force)
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:

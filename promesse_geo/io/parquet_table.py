@@ -11,7 +11,7 @@ from pyproj import CRS
 
 from promesse_geo.io.table_columns import (
     Columns,
-    Wanted,
+    ReadOptions,
     as_users,
     find_coordinates,
     find_user_and_time,
@@ -24,29 +24,29 @@ from promesse_geo.traces.columns import Names
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 
 
-def read_parquet_table(path: Path, source: pa.NativeFile, wanted: Wanted) -> Columns:
+def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
     file = pq.ParquetFile(source)
-    names, places, crs = find_parquet_columns(file.schema_arrow, wanted)
+    names, places, crs = _find_columns(file.schema_arrow, options)
     table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
-    points = point_fields(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
+    points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
     return as_columns(table, points, names=names, crs=crs)
 
 
-def find_parquet_columns(schema: pa.Schema, wanted: Wanted) -> tuple[Names, list[str], Any]:
+def _find_columns(schema: pa.Schema, options: ReadOptions) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
-    located = None if wanted.lon or wanted.lat else _geometry_column(schema, wanted)
+    located = None if options.lon or options.lat else _geometry_column(schema, options)
     if located is None:
-        across, along, crs = _coordinate_columns(schema, wanted)
-        return find_user_and_time(schema.names, wanted), [across, along], crs
+        across, along, crs = _coordinate_columns(schema, options)
+        return find_user_and_time(schema.names, options), [across, along], crs
     geometry, crs = located
     others = [name for name in schema.names if name != geometry]
-    return find_user_and_time(others, wanted, geometry=geometry), [geometry], crs
+    return find_user_and_time(others, options, geometry=geometry), [geometry], crs
 
 
-def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, Any]:
+def _coordinate_columns(schema: pa.Schema, options: ReadOptions) -> tuple[str, str, Any]:
     try:
-        return find_coordinates(schema.names, wanted)
+        return find_coordinates(schema.names, options)
     except ValueError as error:
         if b"geo" in (schema.metadata or {}):
             raise
@@ -55,37 +55,37 @@ def _coordinate_columns(schema: pa.Schema, wanted: Wanted) -> tuple[str, str, An
         ) from None
 
 
-def _geometry_column(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
+def _geometry_column(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] | None:
     """Return name and CRS of the geometry; None if the file may only have columns of coordinates."""
     content = (schema.metadata or {}).get(b"geo")
     if content is None:
-        return _bare_geometry(schema, wanted)
+        return _bare_geometry(schema, options)
     try:
         geo = json.loads(content)
         name = geo["primary_column"]
         crs = geo["columns"][name].get("crs", "OGC:CRS84")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("the file's GeoParquet metadata cannot be read.") from None
-    return name, resolve_crs(crs, wanted)
+    return name, resolve_crs(crs, options)
 
 
-def _bare_geometry(schema: pa.Schema, wanted: Wanted) -> tuple[str, Any] | None:
+def _bare_geometry(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] | None:
     """Return name and CRS of a GeoArrow column, or of a binary column with a known name if `crs` is specified."""
     for field in schema:
         metadata = field.metadata or {}
         if metadata.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
             extension = json.loads(metadata.get(b"ARROW:extension:metadata") or "{}")
-            return field.name, resolve_crs(extension.get("crs"), wanted)
+            return field.name, resolve_crs(extension.get("crs"), options)
     bare = [name for name in schema.names if name in _KNOWN_GEOMETRIES and _is_geometry(schema.field(name).type)]
     if len(bare) != 1:
         return None
-    if wanted.crs is None:
+    if options.crs is None:
         raise ValueError(
             f"the file has no GeoParquet metadata, so the CRS of {bare[0]!r} is unknown. "
             "Specify it, as in crs='EPSG:4326' (--crs EPSG:4326), or name columns of coordinates with 'lon' (--lon) "
             "and 'lat' (--lat)."
         )
-    return bare[0], wanted.crs
+    return bare[0], options.crs
 
 
 def _is_geometry(kind: pa.DataType) -> bool:
@@ -97,20 +97,20 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def resolve_crs(crs: Any, wanted: Wanted) -> Any:
-    """Return the CRS of the file, else that of `wanted`, which must not contradict it."""
-    if crs is None and wanted.crs is None:
+def resolve_crs(crs: Any, options: ReadOptions) -> Any:
+    """Return the CRS of the file, else that of `options`, which must not contradict it."""
+    if crs is None and options.crs is None:
         raise ValueError(
             "the file declares that its CRS is unknown. Specify it, as in crs='EPSG:4326' (--crs EPSG:4326)."
         )
     if crs is None:
-        return wanted.crs
-    if wanted.crs is not None and not CRS.from_user_input(wanted.crs).equals(crs, ignore_axis_order=True):
+        return options.crs
+    if options.crs is not None and not CRS.from_user_input(options.crs).equals(crs, ignore_axis_order=True):
         raise ValueError("the file specifies its CRS, and 'crs' (--crs) is another one. Omit it.")
     return crs
 
 
-def point_fields(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
+def _coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the coordinates of points in WKB or of GeoArrow (structures of x and y, or pairs of numbers).
 
     Parameters
