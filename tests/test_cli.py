@@ -365,7 +365,7 @@ def test_a_missing_input_is_named(tmp_path):
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,-122.39,37.75,8\n", "names 4 columns"),
         (b"user,time,lon,lat\nzaphod,noon,-122.39,37.75\n", "holds texts that are no times"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "swapped"),
-        (b"user,time,x,y\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "say in which CRS"),
+        (b"user,time,x,y\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "specify their CRS"),
         (b"uid,user_id,time,lon,lat\n1,2,2008-05-17T10:00,37.75,-22.39\n", "Several columns could hold the user"),
         (b"\x1f\x8b\x08\0 not gzip", "compressed with gzip, and cut or damaged"),
         (b'{"type": "FeatureCollection", "fea', "is cut, damaged or not GeoJSON"),
@@ -463,7 +463,7 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
     ("content", "words"),
     [
         ("# Read me\n\nThis is prose.\n", "Supported are CSV"),
-        ("user,time,x,y\na,2024-01-01,1,2\n", "say in which CRS, as in --crs EPSG:32631."),
+        ("user,time,x,y\na,2024-01-01,1,2\n", "specify their CRS, as in --crs EPSG:32631."),
         ("user,when,lon,lat\na,2024-01-01,1,2\n", "Specify it, as in --time …."),
         ("time,lon,lat\n2024-01-01,1,2\n", "pass --one-trace. If each file is a user, pass --user file."),
         ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "drop them with --skip."),

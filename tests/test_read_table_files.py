@@ -129,7 +129,7 @@ def test_errors_are_raised_or_dropped(tmp_path):
 
 
 def test_a_folder_without_tables_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="holds no file that ends with"):
+    with pytest.raises(FileNotFoundError, match="no file that ends with"):
         read_table(tmp_path)
 
 
