@@ -53,7 +53,7 @@ def documented_as(source: object, other: object = None) -> Callable[[_Verb], _Ve
         entries = {"protected": _PROTECTED}
         for doc in reversed(docs):
             for entry in _ENTRY.split(doc.get("Parameters", "")):
-                entries |= {name.strip(): entry for name in entry.partition(" :")[0].split(",")}
+                entries |= {entry.partition(" :")[0]: entry}
         names = [name for name in inspect.signature(verb).parameters if name != "self"]
         text = f"{docs[0]['']}\n\n{_details(docs[1][''])}".rstrip()
         if names:
