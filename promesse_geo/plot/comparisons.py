@@ -250,13 +250,13 @@ def _label_points(axes: Axes, points: pd.DataFrame, lines: list[Line2D]) -> None
 def _styles(names: list[str]) -> list[tuple[str, str]]:
     """Choose colour and marker of each family, six colours before a colour returns with another marker.
 
-    The first family of a class of mechanisms has the same style in every figure. Other families get the styles that
-    remain.
+    The first family of each of the first six classes of mechanisms has the same style in every figure. Other families
+    get the styles that remain.
     """
     first, second, *others = palette()
     inks, markers = (second, first, *others), "soD^vP"  # Promesse, the second class by name, has its usual blue
     styles = [(inks[number % 6], markers[(number + number // 6) % 6]) for number in range(36)]
-    classes = {name: number for number, name in enumerate(_classes()) if number < len(styles)}
+    classes = {name: number for number, name in enumerate(_classes()) if number < len(inks)}
     taken = {classes[name] for name in names if name in classes}
     free = set(range(len(styles))) - taken
     remaining = itertools.cycle(sorted(free, key=lambda number: (number // 6, number < len(classes), number)))
