@@ -462,7 +462,7 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("# Read me\n\nThis is prose.\n", "Supported are CSV"),
+        ("# Read me\n\nThis is prose.\n", "names no columns separated by"),
         ("user,time,x,y\na,2024-01-01,1,2\n", "specify their CRS, as in --crs EPSG:32631."),
         ("user,when,lon,lat\na,2024-01-01,1,2\n", "Specify it, as in --time …."),
         ("time,lon,lat\n2024-01-01,1,2\n", "pass --one-trace. If each file is a user, pass --user file."),
@@ -544,7 +544,7 @@ writing = importlib.import_module("promesse_geo.io.writers")
 def slowly(table, path):
     path.write_bytes(b"half")
     time.sleep(60)
-writing._WRITERS[".csv"] = slowly
+writing.WRITERS[".csv"] = slowly
 cli.main()
 """
 

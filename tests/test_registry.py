@@ -230,7 +230,7 @@ def test_a_new_format_needs_only_its_entry(tmp_path, monkeypatch):
     def read_sizes(path, *, users, as_traces, errors):
         return path.stat().st_size
 
-    new = Format("sizes", read_sizes, lambda head, name: head.content.startswith(b"SIZE"), files=("*.size",))
+    new = Format("sizes", "Sizes", read_sizes, lambda head, name: head.content.startswith(b"SIZE"), files=("*.size",))
     monkeypatch.setattr(registry, "FORMATS", {"sizes": new, **FORMATS})
     folder = made(tmp_path, {"a.size": b"SIZE 1"})
     assert guess_format(folder) == guess_format(folder / "a.size") == "sizes"

@@ -362,7 +362,7 @@ def test_an_error_in_the_middle_leaves_nothing_new(name, error, ending, tmp_path
 
     path = tmp_path / f"{name}{ending}"
     path.write_bytes(b"old")
-    monkeypatch.setitem(writing._WRITERS, ending, fail)
+    monkeypatch.setitem(writing.WRITERS, ending, fail)
     with pytest.raises(error, match="in the middle"):
         pg.write(make_frame(["a"]), path, force=True)
     assert [left.name for left in tmp_path.iterdir()] == [path.name]
@@ -676,7 +676,7 @@ def test_folders_that_gdal_cannot_reach_are_refused_before_the_work(name, ending
 
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
 def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
-    path, save = tmp_path / "a.csv", writing._WRITERS[".csv"]
+    path, save = tmp_path / "a.csv", writing.WRITERS[".csv"]
 
     def slowly(table, temporary):
         save(table, temporary)
@@ -687,12 +687,12 @@ def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
 
     if not links:
         monkeypatch.setattr(os, "link", refuse)
-    monkeypatch.setitem(writing._WRITERS, ".csv", slowly)
+    monkeypatch.setitem(writing.WRITERS, ".csv", slowly)
     with pytest.raises(FileExistsError, match="already exists"):
         pg.write(make_frame(["a"]), path)
     assert path.read_bytes() == b"of another program"
     assert os.listdir(tmp_path) == ["a.csv"]
-    monkeypatch.setitem(writing._WRITERS, ".csv", save)
+    monkeypatch.setitem(writing.WRITERS, ".csv", save)
     pg.write(make_frame(["a"]), tmp_path / "b.csv")
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
 

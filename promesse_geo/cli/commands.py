@@ -41,9 +41,17 @@ from promesse_geo.cli.options import (
     write,
     wrong_call,
 )
+from promesse_geo.io.registry import LABELS
+from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
 from promesse_geo.plot.tables import description, findings
 
+_HELP = f"""Protect GPS traces before they are published.
+
+INPUT is a file or folder, whose format is detected from its content: {LABELS}.
+
+OUTPUT is a file, whose extension sets the format: {", ".join(WRITERS)}.
+"""
 _EPILOG = """
 \b
 Exit status: 0 done; 1 could not be done, the reason is on stderr; 2 the call was wrong;
@@ -72,16 +80,13 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG)
+@click.group(
+    help=_HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
+)
 @click.version_option(pg.__version__, prog_name="promesse-geo")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Protect GPS traces before they are published.
-
-    INPUT is GeoParquet, GeoPackage, GeoJSON, CSV or GPX, or Cabspotting, Geolife or MDC as they are distributed, told
-    by its content.
-    OUTPUT is GeoParquet, GeoPackage, CSV or GeoJSON, told by its ending: .parquet, .gpkg, .csv or .geojson.
-    """
+    """Run a command, ended by signals as other programs are."""
     context.with_resource(_ended_by_signals())
 
 

@@ -57,7 +57,7 @@ def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(list(FORMATS)),
             expose_value=False,
             callback=remember,
-            help="Format of INPUT; told by its content.",
+            help="Format of INPUT; detected from its content by default.",
         ),
         click.option("--user", metavar="NAME", expose_value=False, callback=remember, help="Column of the user."),
         click.option(

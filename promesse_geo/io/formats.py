@@ -17,6 +17,8 @@ class Format:
     ----------
     name : str
         Value of `format=` and `--format`.
+    label : str
+        Name in help texts.
     read : callable
         `read(path, users=, as_traces=, errors=)`, with the further keywords that `options` returns.
     sniff : callable
@@ -33,6 +35,7 @@ class Format:
     """
 
     name: str
+    label: str
     read: Callable[..., Any]
     sniff: Callable[[Head, str], bool]
     files: tuple[str, ...]

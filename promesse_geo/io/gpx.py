@@ -316,5 +316,5 @@ def is_gpx(head: Head, name: str) -> bool:
 
 
 FORMAT = Format(
-    "gpx", read_gpx, is_gpx, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
+    "gpx", "GPX", read_gpx, is_gpx, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
 )

@@ -319,5 +319,10 @@ def _is_mdc(head: Head, name: str) -> bool:
 
 
 FORMAT = Format(
-    "mdc", read_mdc, _is_mdc, files=("*gps*.csv", "*gps*.tsv", "*gps*.txt", "*.csv", "*.tsv", "*.txt"), by_name=False
+    "mdc",
+    "MDC",
+    read_mdc,
+    _is_mdc,
+    files=(*(f"*gps*{ending}" for ending in _ENDINGS), *(f"*{ending}" for ending in _ENDINGS)),
+    by_name=False,
 )

@@ -34,6 +34,9 @@ FORMATS = {
 READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in format.options(NO_HEAD)), "crs"]))
 """Names of the options of all readers."""
 
+LABELS = ", ".join(format.label for format in FORMATS.values())
+"""Names of the formats in help texts."""
+
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 

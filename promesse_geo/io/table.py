@@ -329,4 +329,11 @@ def _options(head: Head) -> list[str]:
     return [name for name in options if name not in without]
 
 
-FORMAT = Format("table", read_table, _is_table, files=tuple(f"*{ending}" for ending in ENDINGS), options=_options)
+FORMAT = Format(
+    "table",
+    "CSV, GeoParquet, GeoPackage, GeoJSON",
+    read_table,
+    _is_table,
+    files=tuple(f"*{ending}" for ending in ENDINGS),
+    options=_options,
+)

@@ -123,10 +123,7 @@ def read_layout(file: pa.NativeFile) -> TextFile:
     if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
         raise ValueError("its first line holds values, not the names of columns.")
     if len(columns) == 1:
-        raise ValueError(
-            "its first line names no columns separated by commas, semicolons, tabs or bars. Supported are CSV, "
-            "GeoParquet, GeoPackage, GeoJSON and GPX, and Cabspotting, Geolife and MDC as they are distributed."
-        )
+        raise ValueError("its first line names no columns separated by commas, semicolons, tabs or bars.")
     return TextFile(file, encoding, delimiter, columns)
 
 

@@ -170,12 +170,12 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
     FileExistsError, FileNotFoundError, IsADirectoryError
         If the file exists and `force` is False, its folder does not exist, or it is a folder.
     """
-    check_file(Path(path), list(_WRITERS), force=force)
+    check_file(Path(path), list(WRITERS), force=force)
 
 
 def _write(table: _PointTable, path: Path, *, force: bool) -> None:
     with atomic_path(path, force=force) as temporary:
-        _WRITERS[path.suffix.lower()](table, temporary)
+        WRITERS[path.suffix.lower()](table, temporary)
 
 
 # Blocks of traces and points of interest.
@@ -287,7 +287,7 @@ def _write_geopackage(table: _PointTable, path: Path) -> None:
     _write_layer(table, path, driver="GPKG", options={})
 
 
-_WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
+WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
     ".parquet": _write_parquet,
     ".geoparquet": _write_parquet,
     ".gpkg": _write_geopackage,
@@ -295,6 +295,7 @@ _WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
     ".geojson": _write_geojson,
     ".json": _write_geojson,
 }
+"""What writes a file, by its extension."""
 
 
 def _write_layer(
