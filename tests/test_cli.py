@@ -363,7 +363,7 @@ def test_a_missing_input_is_named(tmp_path):
         (b"PAR1 and nothing more", "is cut, damaged or not GeoParquet"),
         (b"\x89PNG\r\n\x1a\n\0\0", "Specify --format"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,-122.39,37.75,8\n", "names 4 columns"),
-        (b"user,time,lon,lat\nzaphod,noon,-122.39,37.75\n", "holds texts that are no times"),
+        (b"user,time,lon,lat\nzaphod,noon,-122.39,37.75\n", "no time such as"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "swapped"),
         (b"user,time,x,y\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "specify their CRS"),
         (b"uid,user_id,time,lon,lat\n1,2,2008-05-17T10:00,37.75,-22.39\n", "Several columns could hold the user"),
@@ -426,7 +426,7 @@ def test_another_crs_than_the_format_s_own_is_refused(raw, tmp_path):
     said = failed("info", tmp_path / "a.gpx", "--crs", "EPSG:32631")
     assert "'gpx' is in EPSG:4326, but --crs specifies another CRS" in said
     done("info", tmp_path / "a.gpx", "--crs", "EPSG:4326")
-    assert "--crs says another one. Leave it out." in failed("info", raw, "--crs", "EPSG:32631")
+    assert "--crs is another one" in failed("info", raw, "--crs", "EPSG:32631")
 
 
 @pytest.mark.parametrize(
@@ -467,8 +467,8 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
         ("user,when,lon,lat\na,2024-01-01,1,2\n", "Specify it, as in --time …."),
         ("time,lon,lat\n2024-01-01,1,2\n", "pass --one-trace. If each file is a user, pass --user file."),
         ("user,time,lon,lat\na,2024-01-01T10:00:00Z,1,95\n", "drop them with --skip."),
-        ("user,time,lon,lat\na,17/05/2008,1,2\n", "no times such as 2008-05-17T10:00:04Z. Write them so"),
-        ("user,time,lon,lat\na,12,1,2\n", "in the years 1990 to 2099. Write them so, or as text."),
+        ("user,time,lon,lat\na,17/05/2008,1,2\n", "no time such as 2008-05-17T10:00:04Z"),
+        ("user,time,lon,lat\na,12,1,2\n", "nanoseconds since 1970"),
         ("\n", "it is empty."),
     ],
 )
