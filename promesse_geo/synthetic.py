@@ -1,4 +1,4 @@
-"""A made-up city and its commuters: GPS traces to try things on, with the places where people truly stayed."""
+"""A synthetic city and its commuters: GPS traces with the true stays of their users."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ _LASTS = {"home": (0.5, 0.5), "work": (0.5, 1), "lunch": (0.6, 1), "errand": (0.
 
 
 class City(NamedTuple):
-    """Streets, as their distances in metres from the middle, and (n, 2) places shared by everybody."""
+    """Streets, as their distances in metres from the centre, and (n, 2) places shared by all users."""
 
     columns: np.ndarray
     rows: np.ndarray
@@ -40,7 +40,7 @@ class City(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """A place to be at for a number of seconds and at least until a moment."""
+    """A stay at a place for a number of seconds, and at least until a second."""
 
     kind: str
     place: np.ndarray
@@ -51,26 +51,26 @@ class Visit(NamedTuple):
 def make_city(
     users: int = 50, days: int = 7, seed: int = 0, *, return_pois: bool = False, as_traces: bool = False
 ) -> gpd.GeoDataFrame | Traces | tuple[gpd.GeoDataFrame | Traces, gpd.GeoDataFrame]:
-    """Make GPS traces of commuters in a made-up city.
+    """Make GPS traces of commuters in a synthetic city.
 
-    Between home, work, shops and evenings out people follow the streets on foot, by bike, bus or car. Their phones
-    record every 5 to 15 s on the way and every 30 to 120 s at rest, err by some metres, lose the signal for minutes
-    and are mostly off at night. The city is fictional: it lies where Lyon does, but nothing and nobody in it is real.
+    Users travel along streets between home, work, shops and evenings out, on foot, by bike, bus or car. Their phones
+    record every 5 to 15 s when moving and every 30 to 120 s when stationary, with errors of some metres and losses of
+    the signal for minutes, and are mostly off at night. The city lies where Lyon does, but no place or user is real.
 
     Parameters
     ----------
     users, days : int
-        How many people, and days from Monday 2024-03-04 at midnight in Europe/Paris. Each user is drawn apart, so
-        the first ones are the same whatever the number of users.
+        Number of users, and of days from Monday 2024-03-04 at midnight in Europe/Paris. Users are drawn
+        independently: the first ones do not depend on the number of users.
     seed : int, default 0
-        The same seed gives the same city, people and records.
+        The same seed gives the same city, users and records.
     return_pois, as_traces : bool, default False
         Whether to return the true stays as well, and the records as `Traces` rather than as a frame of points.
 
     Returns
     -------
     data : geopandas.GeoDataFrame or Traces
-        Records: user ("user-000" and so on), time (UTC) and location (EPSG:4326), about 1,200 a user and day.
+        Records: user ("user-000" and so on), time (UTC) and location (EPSG:4326), about 1,200 per user and day.
     pois : geopandas.GeoDataFrame
         Only with `return_pois`: stays of at least 15 minutes with records in them, by user and arrival, as user,
         kind ("home", "work", "lunch", "errand" or "leisure"), arrival, departure (UTC) and true location.
@@ -99,10 +99,10 @@ def make_city(
 
 
 def _populate(users: int, *, days: int, seed: int) -> list[tuple]:
-    """Return what `_live` does for every user, each drawn from a generator of their own."""
+    """Return the result of `_live` for every user, each with a separate generator."""
     city = _build_city(default_rng(seed))
     midnights = (pd.date_range(MIDNIGHT, periods=days + 1, freq="D") - MIDNIGHT).total_seconds().to_numpy()
-    return [_live(default_rng(own), city=city, midnights=midnights) for own in SeedSequence(seed).spawn(users)]
+    return [_live(default_rng(child), city=city, midnights=midnights) for child in SeedSequence(seed).spawn(users)]
 
 
 def _arrays(lives: list[tuple]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -110,7 +110,7 @@ def _arrays(lives: list[tuple]) -> tuple[list[str], np.ndarray, np.ndarray, np.n
     seconds, positions, _ = zip(*lives, strict=True)
     width = max(3, len(str(len(seconds) - 1)))
     keys = [f"user-{number:0{width}d}" for number in range(len(seconds))]
-    counts = np.array([len(own) for own in seconds], dtype=np.int64)
+    counts = np.array([len(times) for times in seconds], dtype=np.int64)
     times = np.concatenate(seconds) * 1_000_000_000 + MIDNIGHT.as_unit("ns").value
     longitudes, latitudes = np.concatenate(positions, axis=1)
     return keys, counts, times, longitudes, latitudes
@@ -127,7 +127,7 @@ def _pois(lives: list[tuple], *, keys: list[str]) -> gpd.GeoDataFrame:
 
 
 def _build_city(rng: Generator) -> City:
-    """Draw the streets and the places that people share."""
+    """Draw the streets and the shared places."""
     columns, rows = (np.cumsum(axis) - axis[: _LINES // 2].sum() for axis in rng.uniform(120, 180, (2, _LINES)))
     districts = [(0, 0), (0, 0), (2_600, -1_200), (-1_800, 2_700)]
     quarters = [(300, 500), (-900, -600), (1_500, 1_600), (-2_400, 900), (1_900, -2_300)]
@@ -144,7 +144,7 @@ def _beside_street(places: np.ndarray, *, rows: np.ndarray, rng: Generator) -> n
 
 
 def _live(rng: Generator, *, city: City, midnights: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[tuple]]:
-    """Draw somebody: return the seconds of their records, (2, n) positions in degrees, and true stays."""
+    """Draw a user: return the seconds of the records, (2, n) positions in degrees, and true stays."""
     visits = _plan(_settle(city, rng=rng), midnights=midnights, rng=rng)
     edges, moments, way = _move(visits, city=city, end=midnights[-1], rng=rng)
     visits = visits[: len(edges) // 2]
@@ -164,7 +164,7 @@ def _stays(visits: list[Visit], *, edges: np.ndarray, times: np.ndarray) -> list
 
 
 def _settle(city: City, *, rng: Generator) -> dict[str, np.ndarray]:
-    """Draw somebody's (n, 2) places of every kind."""
+    """Draw a user's (n, 2) places of every kind."""
     home = _beside_street(rng.normal(0, 2_400, (1, 2)), rows=city.rows, rng=rng)
     # Few offices employ many people: popularity falls with the rank.
     office = city.offices[[int(len(city.offices) * rng.random() ** 2)]]
@@ -228,7 +228,7 @@ def _travel(ends: np.ndarray, *, mode: tuple, city: City, rng: Generator) -> tup
     street = np.where(np.diff(column) == 0, column[1:], row[1:])
     speeds = np.full(len(x) - 1, street_speed) * rng.uniform(0.85, 1.15) * rng.uniform(0.8, 1.2, len(x) - 1)
     speeds[2:-2][street % _AVENUE == 0] *= avenue_speed / street_speed
-    speeds[[0, -1]] = _WALK[0]  # between door and street
+    speeds[[0, -1]] = _WALK[0]  # between building and street
     rides = np.hypot(np.diff(x), np.diff(y)) / speeds
     stops = rng.uniform(4, longest_stop, len(rides)) * (rng.random(len(rides)) < stop_chance)
     elapsed = np.cumsum(np.column_stack([stops, rides]))
@@ -237,7 +237,7 @@ def _travel(ends: np.ndarray, *, mode: tuple, city: City, rng: Generator) -> tup
 
 def _crossings(ends: np.ndarray, *, city: City, spacing: int, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns and rows of the crossings on a staircase of at most five turns, drawn anew each time."""
-    # The first and last crossing lie on the side towards the other place, so that nobody turns back.
+    # The first and last crossing are on the side of the other place, so that no user turns back.
     first, last = np.searchsorted(city.columns, ends[:, 0]) - ([0, 1] if ends[1, 0] >= ends[0, 0] else [1, 0])
     start, stop = np.searchsorted(city.rows, ends[:, 1]) - 1
     across, up = _corners(first, last, spacing=spacing, rng=rng), _corners(start, stop, spacing=spacing, rng=rng)

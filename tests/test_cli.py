@@ -204,7 +204,7 @@ def test_a_gap_is_a_duration_or_a_number_of_seconds(gap, parts, raw, tmp_path):
 
 def test_prepare_counts_days(raw, tmp_path):
     said = done("prepare", raw, tmp_path / "parts.parquet", "--days", 1, "--min-days", 1, "--tz", "Asia/Tokyo").stderr
-    assert "Warning: first_days left out" in said
+    assert "Warning: first_days dropped" in said
     assert len(gpd.read_parquet(tmp_path / "parts.parquet")) < 600
 
 

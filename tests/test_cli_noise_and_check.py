@@ -190,7 +190,7 @@ def test_impossible_jumps_are_removed_when_asked(tmp_path):
     frame.loc[5, "geometry"] = Point(10, 50)
     pg.write(frame, tmp_path / "raw.parquet")
     said = done("prepare", tmp_path / "raw.parquet", tmp_path / "parts.csv", "--max-speed", 50)
-    assert "drop_jumps removed 1 of 600 records" in said.stderr
+    assert "drop_jumps dropped 1 of 600 records" in said.stderr
     assert "599 records" in said.stdout
 
 

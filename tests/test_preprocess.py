@@ -192,8 +192,7 @@ class TestFirstDays:
         with pytest.warns(UserWarning, match="first_days") as caught:
             kept = pg.first_days(frame_of(records), days=2, min_days=2)
         assert [str(warning.message) for warning in caught] == [
-            "first_days left out 2 records after the first 2 days and "
-            "1 user (3 records) with fewer than 2 days of data."
+            "first_days dropped 2 records after the first 2 days and 1 user (3 records) with fewer than 2 days of data."
         ]
         assert caught[0].filename == __file__
         assert records_of(kept) == records[:2]
@@ -264,9 +263,7 @@ class TestSplitGaps:
         times = np.arange(100_001) * 2 * SECOND
         ones = np.ones(len(times))
         traces = pg.Traces.from_arrays(ones, ones, times=times, users=["ann"], counts=np.array([len(times)]))
-        with pytest.raises(
-            ValueError, match=r"more than 100,000 parts.*longer gap, or new names: no keep_user \(--keep-users\)"
-        ):
+        with pytest.raises(ValueError, match="more than 100,000 parts"):
             pg.split_gaps(traces, gap=1, keep_user=True)
 
     @pytest.mark.parametrize("gap", ["4h", 14_400, 14_400.0, pd.Timedelta("4h"), np.timedelta64(4, "h")])
@@ -368,7 +365,7 @@ class TestDropJumps:
         with pytest.warns(UserWarning, match="drop_jumps") as caught:
             pg.drop_jumps(frame_of(records))
         assert [str(warning.message) for warning in caught] == [
-            "drop_jumps removed 1 of 3 records that need more than 50 m/s."
+            "drop_jumps dropped 1 of 3 records that need more than 50 m/s."
         ]
         assert caught[0].filename == __file__
 
@@ -394,7 +391,7 @@ class TestPrepare:
         with pytest.warns(UserWarning, match="first_days") as caught:
             pg.prepare(frame_of(records), days=2, min_days=2)
         assert [str(warning.message) for warning in caught] == [
-            "first_days left out 1 record after the first 2 days and 1 user (1 record) with fewer than 2 days of data."
+            "first_days dropped 1 record after the first 2 days and 1 user (1 record) with fewer than 2 days of data."
         ]
         assert caught[0].filename == __file__
 
@@ -524,7 +521,7 @@ def test_digits_without_a_unit_are_seconds():
 def test_a_zone_for_times_that_have_none_is_named():
     city = pg.make_city(users=1, days=1)
     city["time"] = city["time"].dt.tz_localize(None)
-    with pytest.warns(UserWarning, match="have no zone and were taken as UTC"):
+    with pytest.warns(UserWarning, match="taken as UTC"):
         pg.collapse_empty_days(city, tz="Europe/Paris")
 
 

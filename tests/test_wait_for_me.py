@@ -22,7 +22,7 @@ from promesse_geo import progress, threads
 from promesse_geo.audit import file_mechanism
 from promesse_geo.mechanisms import base
 from promesse_geo.mechanisms.wait_for_me import grouping
-from promesse_geo.mechanisms.wait_for_me.program import c_rand
+from promesse_geo.mechanisms.wait_for_me.mechanism import c_rand
 
 GRID = 'LOCAL_CS["grid",UNIT["metre",1]]'
 GOLDEN = Path(__file__).parent / "data" / "w4m"
@@ -57,7 +57,7 @@ def program_of(case):
 def quietly(mechanism, data):
     """Protect without the warning of the trash, which is looked at by itself."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Wait for Me left out")
+        warnings.filterwarnings("ignore", "Wait for Me dropped")
         return mechanism.protect_with_report(data)
 
 
@@ -395,7 +395,7 @@ def test_the_help_says_in_which_order_the_program_takes_traces():
 def test_the_program_thins_long_traces_and_says_so():
     n = 25_000
     people = [(np.arange(n, dtype=float).tolist(), (np.arange(n) * 2.0).tolist(), [0.0] * n) for _ in range(2)]
-    with pytest.warns(UserWarning, match="30,000 records of 2 traces were left out"):
+    with pytest.warns(UserWarning, match="30,000 records of 2 traces"):
         safe, report = pg.WaitForMe.v1_1().protect_with_report(as_traces(people))
     assert report.records == safe.records == 20_000
     kept = [i for i in range(n) if math.fmod(i, n / 10_000) < 1]
@@ -427,11 +427,11 @@ def test_k_traces_are_one_group():
 
 def test_all_may_be_trash():
     people = [([0.0, 60.0], [1e5 * number, 1e5 * number + 50], [0.0, 0.0]) for number in range(4)]
-    with pytest.warns(UserWarning, match=r"left out 4 of 4 traces \(8 records\): within 10 m"):
+    with pytest.warns(UserWarning, match=r"4 of 4 traces \(8 records\): .* within 10 m"):
         safe, report = pg.WaitForMe(max_radius=10, max_trash=1, seed=1).protect_with_report(as_traces(people))
     assert (len(safe), safe.records, report.clusters) == (0, 0, 0)
     for radius, shown in ((0.001, r"0\.001"), (1_234.5678, r"1,234\.5678")):
-        with pytest.warns(UserWarning, match=f"within {shown} m there"):
+        with pytest.warns(UserWarning, match=f"within {shown} m"):
             pg.WaitForMe(max_radius=radius, max_trash=1, seed=1).protect(as_traces(people))
     assert math.isnan(report.summary["space_translation_per_trace"])
     assert len(safe.to_frame()) == 0
@@ -648,7 +648,7 @@ def test_the_command_writes_no_file_where_all_is_trash(raw, tmp_path):
     said = run("wait-for-me", raw, tmp_path / "safe.parquet", *words)
     assert said.exit_code == 1
     assert said.stdout == ""
-    assert "Warning: Wait for Me left out 9 of 9 traces" in said.stderr
+    assert "Warning: Wait for Me dropped 9 of 9 traces" in said.stderr
     assert "final_radius (m) 0.001 " in " ".join(said.stderr.split())
     assert said.stderr.splitlines()[-1] == (
         "Error: Nothing is left to write: no trace of INPUT could be protected. "

@@ -21,41 +21,40 @@ _BLOCKS = 1 << 18  # records drawn at a time: their random blocks stay in the ca
 
 @dataclass(frozen=True)
 class GeoIndistinguishability(Mechanism):
-    """Move every record by planar Laplace noise, independently.
+    """Move every record independently by planar Laplace noise.
 
-    Two places at most r metres apart give any published location with probabilities that differ by a factor of
-    exp(epsilon · r) at most. The mean move is 2/epsilon metres. Times and numbers of records stay.
+    For two places at most r metres apart, the probabilities of any published location differ by a factor of at most
+    exp(epsilon · r). The mean displacement is 2/epsilon metres. Times and the number of records do not change.
 
-    What that is worth for a trace: the guarantee is for one record. For a trace of n records it is n · epsilon, which
-    for a night at home is no guarantee at all: the noise averages out, and places where people stay can be found
-    again (paper, Table II).
+    The guarantee is for a single record. For a trace of n records it is n · epsilon, which is no guarantee for a night
+    at home: the noise averages out, and places where people stay can be found again (paper, Table II).
 
     Parameters
     ----------
     epsilon : float
-        Level in 1/metre, from 3e-6 (below, moves could go round the globe) to 10; smaller is noisier. The paper takes
-        ln(10)/100, ln(6)/200, ln(4)/200 and ln(2)/200; see `from_level`.
+        Level in 1/metre, from 3e-6 to 10; smaller is noisier. The paper uses ln(10)/100, ln(6)/200, ln(4)/200 and
+        ln(2)/200; see `from_level`.
     grid : float, optional
-        Round published locations to a grid of about this many metres, after the noise. Locations are floating-point
-        numbers of which not all can be reached from every true place, so that low-order digits can rule places out;
-        a grid coarse against those digits (a centimetre is enough) takes that away, at no cost in privacy.
+        Round published locations to a grid of about this many metres, after adding the noise. Not every
+        floating-point location can be reached from every true place, so that the last digits can rule places out; a
+        grid (a centimetre is enough) prevents that, at no cost in privacy.
     seed : int or str, optional
-        Makes the noise repeatable, for experiments only: whoever guesses the seed takes the noise off again. By
-        default a fresh 256-bit key comes from the operating system for each call. The seed shows in no repr and no
-        file that we write; what copies the whole object (pickle, dataclasses.asdict) copies it.
+        Makes the noise repeatable, for experiments only: whoever guesses the seed can subtract the noise. By default
+        each call takes a new 256-bit key from the operating system. No repr and no written file contains the seed,
+        but copies of the object (pickle, dataclasses.asdict) do.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is not of its kind or out of its range.
+        If a parameter has the wrong type or is out of range.
 
     Notes
     -----
-    Direction and distance of a record come from AES-256 of a block that holds a hash of (user, the trace's first
-    time, epsilon, grid) and the record's number in its trace. So the same seed gives the same output whatever the
-    order of users, the threads or the partitioning; and two levels with one seed share no draws, which would give
-    the true place away. Draws have 42 bits: no move exceeds 60/epsilon, and the exact guarantee of real numbers
-    holds but for a chance of 2⁻⁴⁰ or so per record.
+    Direction and distance of a record come from AES-256 of a block with a hash of (user, first time of the trace,
+    epsilon, grid) and the record's position in its trace. So the same seed gives the same output for any order of
+    users, number of threads and partitioning, and two levels with one seed share no random numbers, which would
+    reveal the true place. Random numbers have 42 bits: no displacement exceeds 60/epsilon, and the guarantee for
+    real numbers holds except with a probability of about 2⁻⁴⁰ per record.
 
     References
     ----------
@@ -89,7 +88,7 @@ class GeoIndistinguishability(Mechanism):
     def from_level(
         cls, level: float, *, radius: float, grid: float | None = None, seed: int | str | None = None
     ) -> "GeoIndistinguishability":
-        """Make the mechanism for which places within `radius` metres differ by a factor of `level` at most.
+        """Make the mechanism with probabilities that differ by a factor of at most `level` within `radius` metres.
 
         Parameters
         ----------
@@ -126,12 +125,12 @@ class GeoIndistinguishability(Mechanism):
         def move_all(begin: int, end: int) -> None:
             encryptor = cipher.encryptor()
             blocks = np.empty((min(_BLOCKS, end - begin), 4), np.uint32)
-            room = bytearray(blocks.nbytes + 15)
+            buffer = bytearray(blocks.nbytes + 15)
             for first in range(begin, end, _BLOCKS):
                 last = min(first + _BLOCKS, end)
                 laplace.label(names, traces.offsets, first, last, blocks)
-                size = encryptor.update_into(blocks[: last - first].data.cast("B"), room)
-                words = np.frombuffer(room, np.uint64, size // 8).reshape(-1, 2)
+                size = encryptor.update_into(blocks[: last - first].data.cast("B"), buffer)
+                words = np.frombuffer(buffer, np.uint64, size // 8).reshape(-1, 2)
                 move(traces.points[first:last], words, step, out[first:last])
 
         threads.run(move_all, threads.even(traces.records))
@@ -139,7 +138,7 @@ class GeoIndistinguishability(Mechanism):
         return moved if self.grid is None else replace(moved, points=freeze(moved.space.snap(moved.points, self.grid)))
 
     def _name(self, user: object, first: int) -> np.ndarray:
-        """96 bits that stand for a trace at this level."""
+        """96 bits that identify a trace at this level."""
         grid = -1.0 if self.grid is None else self.grid
         message = struct.pack("<qdd", first, self.epsilon, grid) + str(user).encode()
         return np.frombuffer(hashlib.blake2b(message, digest_size=12).digest(), np.uint32)

@@ -14,32 +14,32 @@ from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_integer, check_zone
 
 DAY = 86_400_000_000_000
-"""Nanoseconds of a day."""
+"""Nanoseconds in a day."""
 
 FIRST_DAY = 10_959 * DAY
 """2000-01-03 00:00, a Monday: the day on which every trace begins in the common calendar."""
 
 
 def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ...) -> Data:
-    """Make every trace begin on the same day, and leave no day empty.
+    """Move all traces to a common calendar, without days that have no data.
 
     The i-th day on which a user has data becomes the day that begins at 2000-01-03 00:00 + i · 24 h. The time of day
-    is the time since local midnight; on days of 23 or 25 hours, when clocks change, it is stretched to 24. The result
-    has no zone: its days are nobody's calendar days, and a zone would shift and stretch them again.
+    is the time since local midnight, scaled to 24 hours on days of 23 or 25 hours, when clocks change. The times of
+    the result are naive: its days are not calendar days, and a time zone would shift and scale them again.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
-        One trace for each physical user.
+        One trace for each person.
     tz : str or tzinfo, optional
-        Zone in which days begin; by default that of the times. Naive times are taken as UTC: without `tz` they stand.
+        Time zone in which days begin; by default that of the times. With `tz`, naive times are taken as UTC.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        The kind that came, with naive times in nanoseconds.
+        Of the type of `data`, with naive times in nanoseconds.
 
     References
     ----------
@@ -58,26 +58,26 @@ def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: N
 def first_days(
     data: Data, *, days: int = 20, min_days: int | None = None, tz: Any = None, user: Name = ..., time: Name = ...
 ) -> Data:
-    """Keep each user's first days that hold data.
+    """Keep the first days with data of each user.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
-        One trace for each physical user.
+        One trace for each person.
     days : int
-        Days of data to keep of each user.
+        Number of days with data to keep.
     min_days : int, optional
-        Users with fewer days of data, before the cut, are left out. The paper does not say so, but its Table I is
+        Drop users with fewer days of data before the cut. The paper does not mention it, but its Table I is only
         reached with 21.
     tz : str or tzinfo, optional
-        Zone in which days begin; by default that of the times, UTC for naive ones.
+        Time zone in which days begin; by default that of the times, UTC for naive ones.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        The kind that came; one warning says what was left out.
+        Of the type of `data`; one warning counts what was dropped.
 
     Examples
     --------
@@ -98,22 +98,22 @@ def first_days(
 
 
 def check_days(days: Any, min_days: Any, *, owner: str) -> tuple[int, int]:
-    """Return both as whole numbers of at least 1, or say which is not."""
+    """Return both as whole numbers of at least 1; raise TypeError or ValueError if one is not."""
     number = check_integer(days, name="days", owner=owner)
     return number, 1 if min_days is None else check_integer(min_days, name="min_days", owner=owner)
 
 
 def warn_dropped_days(remarks: list[str]) -> None:
-    """Warn once of what `keep_first_days` left out."""
+    """Warn once of what `keep_first_days` dropped."""
     if remarks:
-        warn("first_days left out " + " and ".join(remarks) + ".")
+        warn("first_days dropped " + " and ".join(remarks) + ".")
 
 
 def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:
-    """Instants (ns) at which the local days of the data begin, with one more before and after.
+    """Instants (ns) at which the local days of the data begin, and one more day before and after.
 
-    A day begins at the last instant before which an earlier date was read: clocks that go back over midnight
-    leave days whole.
+    A day begins at the last instant before which the clock shows an earlier date, so that a clock set back over
+    midnight does not split a day.
     """
     zone = zone or traces.time_format.zone or UTC
     first, last = (int(time) // DAY for time in (traces.times.min(), traces.times.max()))
@@ -132,7 +132,7 @@ def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:
 
 
 def _jumped_over(midnights: pd.DatetimeIndex, zone: tzinfo) -> np.ndarray:
-    """Seconds at which clocks jump over midnights, by bisection (pandas takes every such jump for an hour)."""
+    """Seconds at which clocks jump over midnights, by bisection (pandas assumes jumps of an hour)."""
     early, late = midnights.asi8 - 2 * 86_400, midnights.asi8 + 2 * 86_400
     while np.any(late - early > 1):
         middle = (early + late) // 2
@@ -145,8 +145,8 @@ def _local_days(traces: Traces, zone: tzinfo | None) -> tuple[np.ndarray, np.nda
     """Each record's local day and time of day (ns of a day of 24 h)."""
     if zone is not None and traces.time_format.zone is None:
         warn(
-            "The times have no zone and were taken as UTC to find the days of the zone given with 'tz'. "
-            "If they are local times already, leave 'tz' out."
+            "The times are naive and were taken as UTC to find the days of the time zone 'tz'. "
+            "If they are local times already, omit 'tz'."
         )
     if traces.records == 0:
         return traces.times, traces.times
@@ -156,14 +156,14 @@ def _local_days(traces: Traces, zone: tzinfo | None) -> tuple[np.ndarray, np.nda
     lengths = np.diff(starts)
     for day in np.flatnonzero((lengths != DAY) & (lengths > 0)):
         length = int(lengths[day])
-        common = math.gcd(length, DAY)  # the product with DAY itself would exceed 64 bits
-        here = days == day
-        elapsed[here] = elapsed[here] * (DAY // common) // (length // common)
+        common = math.gcd(length, DAY)  # the product with DAY exceeds 64 bits
+        rows = days == day
+        elapsed[rows] = elapsed[rows] * (DAY // common) // (length // common)
     return days, elapsed
 
 
 def _day_ranks(traces: Traces, days: np.ndarray) -> np.ndarray:
-    """Number from 0 the days on which each trace holds data."""
+    """Number of each record's day among the days with data of its trace, from 0."""
     begins = np.ones(traces.records, np.int64)
     begins[1:] = days[1:] != days[:-1]
     firsts = traces.offsets[:-1]
@@ -173,14 +173,14 @@ def _day_ranks(traces: Traces, days: np.ndarray) -> np.ndarray:
 
 
 def collapse(traces: Traces, zone: tzinfo | None) -> Traces:
-    """Do the work of `collapse_empty_days`."""
+    """Move Traces to the common calendar; see `collapse_empty_days`."""
     days, elapsed = _local_days(traces, zone)
     times = FIRST_DAY + _day_ranks(traces, days) * DAY + elapsed
     return replace(traces, times=freeze(times), time_format=TimeFormat())
 
 
 def keep_first_days(traces: Traces, days: int, least: int, zone: tzinfo | None) -> tuple[Traces, list[str]]:
-    """Do the work of `first_days`, and say what was left out."""
+    """Keep the first days of Traces, and return what was dropped in words; see `first_days`."""
     ranks = _day_ranks(traces, _local_days(traces, zone)[0])
     short = ranks[traces.offsets[1:] - 1] + 1 < least
     late = (ranks >= days) & np.repeat(~short, traces.counts)

@@ -1,4 +1,4 @@
-"""Split traces where nothing was recorded for a long time."""
+"""Split traces at gaps: long times without records."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_duration, check_flag, check_seed
 
-_MOST_PARTS = 100_000  # parts are named in five digits, so that text order is part order
+_MOST_PARTS = 100_000  # numbers of five digits, so that parts sort as text
 
 
 def split_gaps(
@@ -21,30 +21,30 @@ def split_gaps(
     user: Name = ...,
     time: Name = ...,
 ) -> Data:
-    """Cut traces where two consecutive records are at least `gap` apart, and give each part a virtual user.
+    """Split traces at gaps between consecutive records, and name each part as a new virtual user.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
         The data.
     gap : str, timedelta or number of seconds
-        Shortest pause that cuts.
+        Shortest time between records at which a trace is split.
     seed : int or str, optional
-        Makes the new names repeatable, and guessable; by default they come from the operating system's randomness.
+        Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
-        Name the parts `<user>-00000`, `<user>-00001`, … for analysis; never publish those.
+        Name the parts `<user>-00000`, `<user>-00001`, … for analysis. Do not publish such names.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        The kind that came, in the order of the new names, so that neighbours are not parts of one user.
+        Of the type of `data`, in the order of the new names, so that neighbours are not parts of one user.
 
     Raises
     ------
     ValueError
-        If two parts get the same name, or a user falls into more than 100,000 parts with `keep_user=True`.
+        If two parts get the same name, or a user has more than 100,000 parts with `keep_user=True`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def split_gaps(
 
 
 def check_gap(gap: Any, seed: Any, keep_user: Any, *, owner: str) -> tuple[int, int | str | None, bool]:
-    """Return gap (ns), seed and keep_user, checked."""
+    """Return the checked gap in nanoseconds, seed and keep_user."""
     return (
         check_duration(gap, name="gap", owner=owner),
         check_seed(seed, owner=owner),
@@ -83,8 +83,8 @@ def split(traces: Traces, gap: int, *, seed: int | str | None, keep_user: bool) 
     if keep_user:
         if len(parts) and parts.max() >= _MOST_PARTS:
             raise ValueError(
-                f"A user falls into more than {_MOST_PARTS:,} parts, which five digits cannot number. "
-                "Take a longer gap, or new names: no keep_user (--keep-users)."
+                f"A user has more than {_MOST_PARTS:,} parts, the limit of five digits. "
+                "Take a longer gap, or new names without keep_user (--keep-users)."
             )
         names = [f"{user}-{part:05d}" for user, part in zip(users, parts, strict=True)]
     else:

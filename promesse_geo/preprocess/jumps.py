@@ -11,24 +11,25 @@ from promesse_geo.validation import check_number
 
 
 def drop_jumps(data: Data, *, max_speed: float = 50.0, user: Name = ..., time: Name = ...) -> Data:
-    """Remove records that nobody could have reached from the last kept one.
+    """Drop records that cannot be reached from the last kept one.
 
-    A record goes when it is farther than `max_speed` times the time passed. When more than half of a trace would go,
-    its first record is the outlier: it goes, and the rest starts again. Not in the paper; use it first, on true times.
+    A record is dropped if its distance is more than `max_speed` times the time passed. If more than half of a trace
+    would be dropped, its first record is taken for the outlier: it is dropped, and the rest is done anew. This step
+    is not in the paper. Apply it first, to the true times.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
         The data.
     max_speed : float
-        Metres per second.
+        Greatest speed in metres per second.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        The kind that came; one warning says how many records were removed.
+        Of the type of `data`; one warning counts the dropped records.
 
     Examples
     --------
@@ -41,17 +42,17 @@ def drop_jumps(data: Data, *, max_speed: float = 50.0, user: Name = ..., time: N
 
     def work(traces: Traces) -> Traces:
         space = traces.space
-        way = speed / space.scale
+        step = speed / space.scale
         keep = np.empty(traces.records, bool)
         threads.run(
             lambda first, last: jumps.reachable(
-                traces.points, traces.times, traces.offsets, space.curvature, way, first, last, keep
+                traces.points, traces.times, traces.offsets, space.curvature, step, first, last, keep
             ),
             threads.fair(traces.counts),
         )
-        removed = len(keep) - int(keep.sum())
-        if removed:
-            warn(f"drop_jumps removed {removed:,} of {counted(len(keep), 'record')} that need more than {speed:g} m/s.")
+        dropped = len(keep) - int(keep.sum())
+        if dropped:
+            warn(f"drop_jumps dropped {dropped:,} of {counted(len(keep), 'record')} that need more than {speed:g} m/s.")
         return traces.select(keep)
 
     return map_traces(data, work, user=user, time=time, selects=True)

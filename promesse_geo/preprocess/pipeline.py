@@ -1,4 +1,4 @@
-"""The paper's preprocessing: common calendar, first days, split at gaps."""
+"""The preprocessing of the paper: common calendar, first days, split at gaps."""
 
 from typing import Any
 
@@ -21,37 +21,37 @@ def prepare(
     user: Name = ...,
     time: Name = ...,
 ) -> Data:
-    """Prepare a data set as the paper does: `collapse_empty_days`, `first_days`, `split_gaps`.
+    """Apply the paper's preprocessing: `collapse_empty_days`, `first_days`, `split_gaps`.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
-        One trace for each physical user.
+        One trace for each person.
     tz : str or tzinfo, optional
-        Zone in which days begin; by default that of the times, UTC for naive ones.
+        Time zone in which days begin; by default that of the times, UTC for naive ones.
     days : int
-        Days of data to keep of each user.
+        Number of days with data to keep of each user.
     min_days : int, optional
-        Users with fewer days of data are left out.
+        Drop users with fewer days of data.
     gap : str, timedelta or number of seconds
-        Where no record comes for this long, a trace is cut.
+        Shortest time between records at which a trace is split.
     seed : int or str, optional
-        Makes the new names repeatable, and guessable; by default they come from the operating system's randomness.
+        Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
-        Name the parts after their user, for analysis; never publish those.
+        Name the parts after their user, for analysis. Do not publish such names.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        The kind that came, with a virtual user for each part and zone-free times of the common calendar. What was
-        left out is said in one warning.
+        Of the type of `data`, with a virtual user for each part and naive times of the common calendar. One warning
+        counts what was dropped.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If a parameter is wrong or the data cannot be read.
+        If a parameter is invalid or the data cannot be read.
 
     References
     ----------

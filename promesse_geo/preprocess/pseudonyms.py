@@ -1,4 +1,4 @@
-"""Virtual users: names that nobody can lead back to a user, and traces in their order."""
+"""Pseudonyms that cannot be reversed, and traces in their order."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,25 +14,25 @@ from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_seed, key_of
 
 WHOLE_USER = 2**64 - 1
-"""The part number of a user who is renamed without being split."""
+"""The part number of a user who is renamed but not split."""
 
 
 def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ..., time: Name = ...) -> Data:
-    """Give every user a new name of 16 hex digits, without splitting.
+    """Rename every user to 16 hex digits, without splitting.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
         The data.
     seed : int or str, optional
-        Makes the names repeatable, and guessable; by default they come from the operating system's randomness.
+        Makes the names repeatable, but also guessable; by default they are random.
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        The kind that came, in the order of the new names.
+        Of the type of `data`, in the order of the new names.
 
     Examples
     --------
@@ -50,7 +50,13 @@ def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ...,
 
 
 def virtual_names(users: Sequence[Any], parts: Sequence[int], *, seed: int | str | None) -> list[str]:
-    """First 16 hex digits of the keyed BLAKE2b of (part number, user bytes)."""
+    """Return a name for each user and part: the first 16 hex digits of the keyed BLAKE2b of both.
+
+    Raises
+    ------
+    ValueError
+        If two names are equal.
+    """
     key = key_of(seed, "names")
 
     def name(user: Any, part: int) -> str:
@@ -59,12 +65,22 @@ def virtual_names(users: Sequence[Any], parts: Sequence[int], *, seed: int | str
 
     names = [name(user, part) for user, part in zip(users, parts, strict=True)]
     if len(set(names)) < len(names):
-        raise ValueError("Two virtual users got the same name by chance. Run again with another seed.")
+        raise ValueError("Two virtual users got the same name by chance. Take another seed.")
     return names
 
 
 def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
-    """Put runs of records under new names, in the order of these."""
+    """Return runs of records under new names, in the order of the names.
+
+    Parameters
+    ----------
+    traces : Traces
+        The records.
+    offsets : numpy.ndarray of int64, shape (names + 1,)
+        Run i holds the records `offsets[i]` to `offsets[i + 1]`.
+    names : list of str
+        The distinct new names.
+    """
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     counts = np.diff(offsets)[order]
     target = as_offsets(counts)

@@ -1,4 +1,4 @@
-"""Summary of a data set: the figures of the paper's Table I."""
+"""Summary of a data set, as in the paper's Table I."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from promesse_geo.traces.traces import Data, as_traces
 
 
 def describe(data: Data, *, user: Name = ..., time: Name = ...) -> pd.Series:
-    """Describe a data set by the figures of the paper's Table I.
+    """Summarize a data set as in the paper's Table I.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def describe(data: Data, *, user: Name = ..., time: Name = ...) -> pd.Series:
     Returns
     -------
     pandas.Series
-        records, traces, mean_duration, longest_duration and sampling_interval, which is the sum of durations over
-        the number of steps; a timedelta is missing (NaT) where there is nothing to divide by.
+        records, traces, mean_duration, longest_duration and sampling_interval, which is the sum of durations divided
+        by the number of steps; NaT if there is no trace or step.
 
     References
     ----------

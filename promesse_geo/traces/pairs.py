@@ -1,4 +1,4 @@
-"""Original and protected traces of the same users, in one space."""
+"""Pairs of original and protected traces of the same users, in one space."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ class Pairs:
     protected : Traces
         The protected traces whose users the original has, in the original's space.
     originals : numpy.ndarray of int64, shape (protected traces,)
-        The number of each one's original trace.
+        The position of each protected trace's original.
     """
 
     original: Traces
@@ -31,13 +31,12 @@ class Pairs:
 
 
 def align(original: Traces, protected: Traces) -> Pairs:
-    """Put protected traces beside the original ones of their users, in the original's space.
+    """Pair protected traces with the original ones of their users, in the original's space.
 
     Parameters
     ----------
     original, protected : Traces
-        Both may differ in CRS, in the order of their input, and in whether their users are text or integers: keys
-        that differ by nothing else never stand in one data set.
+        They may differ in CRS, in the order of the input, and in whether users are text or integers.
 
     Returns
     -------
@@ -46,15 +45,14 @@ def align(original: Traces, protected: Traces) -> Pairs:
     Raises
     ------
     ValueError
-        If one of the two has times with a zone and the other without, or protected points have no place in the
-        original's CRS.
+        If only one of them has naive times, or protected points have no place in the original's CRS.
     """
     zoned = [traces.time_format.zone is not None for traces in (original, protected)]
     if original.records and protected.records and zoned[0] != zoned[1]:
         with_zone, without = ("original", "protected") if zoned[0] else ("protected", "original")
         raise ValueError(
             f"The {with_zone} times have a time zone and the {without} ones have none, so they cannot be compared. "
-            "Compare with the prepared data, or bring both to one kind with dt.tz_localize."
+            "Compare with the prepared data, or convert one of them with dt.tz_localize."
         )
     numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
     kept = numbers >= 0
@@ -67,7 +65,13 @@ def _as_text(users: pd.Index) -> pd.Index:
 
 
 def in_space_of(original: Traces, protected: Traces) -> Traces:
-    """Return protected traces in the space of the original, or say what has no place there."""
+    """Return protected traces in the space of the original.
+
+    Raises
+    ------
+    ValueError
+        If a point has no place there.
+    """
     if protected.space == original.space:
         return protected
     x, y = protected.coordinates()
@@ -77,7 +81,7 @@ def in_space_of(original: Traces, protected: Traces) -> Traces:
             x, y = change.transform(x, y)
         except ProjError:
             raise ValueError(
-                "There is no way from the CRS of the protected data to that of the original. Compare in one CRS."
+                "The CRS of the protected data cannot be converted to that of the original. Compare in one CRS."
             ) from None
     points = original.space.points(np.asarray(x), np.asarray(y))
     lost = int((~np.isfinite(points).all(axis=1)).sum())

@@ -1,4 +1,4 @@
-"""Groups of traces that are near each other all the way: the clustering of Wait for Me."""
+"""The clustering of Wait for Me: groups of traces that are near each other at all times."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _BLOCKS = 200  # shares of the rows of a large matrix: each is one step of the p
 
 @dataclass(frozen=True)
 class Groups:
-    """What the clustering gave: traces as numbers, clusters in the order in which they were made.
+    """Result of the clustering: positions of traces, clusters in the order in which they were made.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Groups:
     radius : float
         Metres: the radius with which the trash was small enough.
     restarts : int
-        How often the clustering began anew with a larger radius.
+        How often the clustering started again with a larger radius.
     """
 
     pivots: list[int]
@@ -68,7 +68,7 @@ class Tracks:
         return self.ends - self.begins
 
     def distances(self, members: np.ndarray, *, size: float, cap: int, bar: bool) -> np.ndarray:
-        """Return the LSTs between members: one row for each as pivot, one column for each as the other."""
+        """Return the LST distances between members, shape (members, members): a row per pivot, a column per other."""
         out = allocate_distances(len(members), largest=int(cap * 2 * self.counts[members].max()))
         far, apart = _thresholds(size, cap)
         rule = (size, float(cap), far, apart)
@@ -85,7 +85,7 @@ class Tracks:
         return out
 
     def within(self, p: int, q: int, *, size: float, cap: int, limit: float) -> float:
-        """Return the radius distance of two traces, or one beyond the limit if it is beyond."""
+        """Return the radius distance in metres of two traces; if it is beyond the limit, some distance beyond it."""
         ways = (self.begins[p], self.ends[p], self.begins[q], self.ends[q])
         return float(alignment.radius(self.x, self.y, self.z, *ways, size, float(cap), limit))
 
@@ -123,20 +123,20 @@ def _thresholds(size: float, cap: int) -> tuple[float, float]:
 
 
 class Clustering:
-    """The clustering of some traces around pivots drawn at random.
+    """Clustering of traces around pivots drawn at random.
 
     Parameters
     ----------
     tracks : Tracks
         All traces.
     members : numpy.ndarray of int64
-        Those to cluster.
+        The traces to cluster.
     k : int
-        Traces of a cluster, at least.
+        Least number of traces in a cluster.
     size, cap
         Metres and cap of the distance; see kernels.alignment.
     slip : bool
-        Take positions for trace numbers in the radius test, as the program of 2010 does.
+        Take positions for trace numbers in the radius test, like the program of 2010.
     bar : bool
         Show progress.
     """
@@ -163,7 +163,7 @@ class Clustering:
         return Groups(number[pivots].tolist(), members, sorted(number[trash].tolist()), radius, restarts)
 
     def _around_pivots(self, radius: float, draw: Callable[[int], int]) -> tuple[list[int], list[list[int]], list[int]]:
-        """Pivots with their k − 1 nearest, as positions among the members; and what is left over."""
+        """Pivots with their k − 1 nearest, as positions among the members, and the members left over."""
         k, count = self._k, len(self._members)
         remaining, failed = np.arange(count), np.zeros(count, bool)
         amounts, places = np.empty(k + 1, self._distances.dtype), np.empty(k + 1, np.int64)
@@ -204,17 +204,30 @@ class Clustering:
         return trash
 
     def _is_beyond(self, pivot: int, other: int, radius: float) -> bool:
-        """Whether their radius distance is larger; remembered, with the limit up to which it is known."""
-        found, limit = self._radii.get((pivot, other), (0.0, -1.0))
-        if limit < found <= radius:
+        """Whether their radius distance is larger than `radius`; kept, with the limit up to which it is known."""
+        distance, limit = self._radii.get((pivot, other), (0.0, -1.0))
+        if limit < distance <= radius:
             p, q = int(self._members[pivot]), int(self._members[other])
-            found = self._tracks.within(p, q, size=self._size, cap=self._cap, limit=radius)
-            self._radii[pivot, other] = (found, radius)
-        return found > radius
+            distance = self._tracks.within(p, q, size=self._size, cap=self._cap, limit=radius)
+            self._radii[pivot, other] = (distance, radius)
+        return distance > radius
 
 
 def chunks(features: np.ndarray, *, k: int) -> list[np.ndarray]:
-    """Share traces out in chunks of 20 k: the first one left and those nearest to it; the last chunk may be larger."""
+    """Divide traces into chunks of 20 k: the first one left and those nearest to it; the last chunk may be larger.
+
+    Parameters
+    ----------
+    features : numpy.ndarray of float64, shape (traces, 6)
+        Begin, end and box of each trace, in metres.
+    k : int
+        Least number of traces in a group.
+
+    Returns
+    -------
+    list of numpy.ndarray of int64
+        The positions of the traces of each chunk.
+    """
     left, shared = np.arange(len(features)), []
     while len(left) >= 40 * k:
         gaps = np.empty(len(left) - 1)

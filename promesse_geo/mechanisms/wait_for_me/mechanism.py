@@ -1,8 +1,10 @@
-"""Wait for Me, the mechanism: its parameters, and the way through it."""
+"""The mechanism Wait for Me: parameters and steps."""
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,9 +14,8 @@ from promesse_geo import threads
 from promesse_geo.kernels import alignment
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.wait_for_me.grouping import Clustering, Groups, Tracks, allocate_distances, chunks
-from promesse_geo.mechanisms.wait_for_me.program import as_the_program_reads, c_rand, seed_of_c
 from promesse_geo.mechanisms.wait_for_me.publication import WaitForMeReport, publish
-from promesse_geo.messages import invalid
+from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.progress import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import LocalPlane
@@ -31,61 +32,61 @@ from promesse_geo.validation import (
 )
 
 _LARGEST_CAP = 1_000_000
+_SECOND = 1_000_000_000
+_LONGEST_OF_PROGRAM = 10_000  # records: the program thins longer traces
 
 
 @dataclass(frozen=True)
 class WaitForMe(Mechanism):
     """Publish traces in groups of at least k that are within delta metres of each other at every instant.
 
-    Traces that resemble each other in place and time are grouped around a pivot drawn at random; every member gets
-    the pivot's times, and points within delta/2 of the pivot's. Traces that suit no group are left out (trash).
+    Traces that are similar in place and time are grouped around a pivot drawn at random. Every member gets the times
+    of the pivot, and points within delta/2 of the pivot's. Traces that fit no group are dropped (trash).
 
-    What it does not promise. **The pivot of each group is published as it was**, with all places where it stopped:
-    of k members one is not protected at all, but for the doubt which of them it is. Uncertainty within delta is no
-    indistinguishability: with delta above 0 an attacker who knows some true places can tell members of a group apart,
-    so that this is not the k-anonymity of trajectories that the name suggests (Trujillo-Rasua and Domingo-Ferrer).
-    And traces that are moved to a stranger's path and times are of little use for counts and routes of their own.
+    What it does not protect: **the pivot of each group is published as it was**, with all places where it stopped.
+    Points within delta are not indistinguishable: if delta is above 0, an attacker who knows some true places can
+    tell members of a group apart, so this is not k-anonymity of trajectories (Trujillo-Rasua and Domingo-Ferrer).
+    Traces with the path and times of another user are of little use for counts and routes.
 
     Parameters
     ----------
     k : int
-        Traces of a group, at least; 2 or more.
+        Least number of traces in a group, 2 or more.
     delta : float
-        Metres between members of a group at any instant, at most.
+        Greatest distance in metres between members of a group at any instant.
     max_radius : float
-        Metres to which plane distances in a group are limited at first; it grows by half until the trash is small
-        enough.
+        Initial limit in metres of distances in a group; it is increased by half until the trash is small enough.
     max_trash : float
-        Share of the traces that may be left out, from 0 to 1.
+        Largest share of traces that are dropped, from 0 to 1.
     cost_cap : int
-        What a pair of far points costs in the alignment, in units of delta; the paper's M.
+        Cost of a pair of far points in the alignment, in units of delta; M in the paper.
     radius_test : {"members", "v1.1"}
-        Test the members of a group against the radius, or, as a slip in the program of 2010 has it, the traces whose
+        Compare the members of a group with the radius; or, like an error of the program of 2010, the traces whose
         numbers are the members' positions in a list.
     chunk : bool
-        Group 20·k traces at a time, those that resemble each other, for data too large for all distances at once.
+        Group 20·k similar traces at a time, for data too large for all distances at once.
     program : {None, "v1.1"}
-        "v1.1" does as the program of 2010: the random numbers of C (seed 1 unless given), whole seconds, speeds in
-        single precision, and traces above 10,000 records thinned to that number. The order of traces decides what it
-        finds: it takes a frame's in the order in which the frame names them first, but Traces, and so the command
-        line and `evaluate`, in the order of their users' names.
+        "v1.1" reproduces the program of 2010: random numbers of C (seed 1 by default), whole seconds, speeds in
+        single precision, and traces of more than 10,000 records thinned to that number. Its result depends on the
+        order of traces: that of first appearance in a frame, but that of user names in Traces, and so on the command
+        line and in `evaluate`.
     seed : int or str, optional
-        Makes the draw of pivots repeatable. By default it is drawn anew for each call. It shows in no repr.
+        Makes the drawing of pivots repeatable; by default it differs for each call. No repr shows it.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is not of its kind or out of its range; when protecting, if there are fewer than k traces.
+        If a parameter has the wrong type or is out of range; when protecting, if there are fewer than k traces.
     MemoryError
-        Before the work, if the distances between all traces are too many for the memory: take chunk=True.
+        Before the work, if the distances between all traces do not fit in memory: take chunk=True.
 
     Notes
     -----
-    All is done in one plane: that of a projected CRS that is true to scale, else the azimuthal equidistant plane of
-    the sphere around the mean of all records. There, lengths across the way to the middle are too long by θ/sin θ − 1
-    at an angle θ from it (0.1 % at 500 km, 1 % at 1,550 km; a warning says when that is exceeded). The distance of
-    traces is LST, the paper's greedy alignment: neither symmetric nor divided by length. Every distance is exact,
-    and any number of threads gives the same result.
+    Distances are measured in one plane: that of a projected CRS that is true to scale, else the azimuthal equidistant
+    plane around the mean of all records. At an angle θ from there, lengths across are too long by θ/sin θ − 1 (0.1 %
+    at 500 km, 1 % at 1,550 km, beyond which a warning is issued). The distance of traces is LST, the paper's greedy
+    alignment, which is neither symmetric nor divided by length. All distances are exact, and the result does not
+    depend on the number of threads.
 
     References
     ----------
@@ -128,12 +129,12 @@ class WaitForMe(Mechanism):
             if not (isinstance(self.program, str) and self.program == "v1.1"):
                 kind = ValueError if isinstance(self.program, str) else TypeError
                 raise kind(invalid("program", owner, "None or 'v1.1'", self.program))
-            seed = seed_of_c(seed)
+            seed = _seed_of_c(seed)
         checked = {
             "k": check_integer(self.k, name="k", owner=owner, low=2),
             "delta": check_number(self.delta, name="delta", owner=owner, unit="metres", low=0.01, high=1e7),
             "max_radius": check_number(self.max_radius, name="max_radius", owner=owner, unit="metres", high=1e9),
-            "max_trash": _share(self.max_trash, owner=owner),
+            "max_trash": _check_share(self.max_trash, owner=owner),
             "cost_cap": cap,
             "chunk": check_flag(self.chunk, name="chunk", owner=owner),
             "seed": seed,
@@ -200,9 +201,9 @@ class WaitForMe(Mechanism):
         Returns
         -------
         protected : geopandas.GeoDataFrame or Traces
-            The kind that came.
+            Of the type of `data`.
         report : WaitForMeReport
-            What was done; its groups are not for publication.
+            Counts and groups; do not publish the groups.
 
         Raises
         ------
@@ -228,12 +229,12 @@ class WaitForMe(Mechanism):
         if len(traces) < self.k:
             raise ValueError(
                 f"Wait for Me with k={self.k} needs at least {self.k} traces. Got {len(traces):,}. "
-                "Take a smaller k, or more traces: prepare() makes several of one user's."
+                "Take a smaller k, or more traces: prepare() splits each user's trace."
             )
         if not self.chunk:
             allocate_distances(len(traces), largest=2 * self.cost_cap * int(traces.counts.max()))
         if self.program:
-            traces = as_the_program_reads(traces)
+            traces = _read_like_program(traces)
         plane = traces.space.local_plane(traces.points)
         plane.warn_of_distortion()
         tracks, features = self._tracks(traces, plane, order)
@@ -241,7 +242,7 @@ class WaitForMe(Mechanism):
         return publish(traces, plane, tracks, groups, order, delta=self.delta, cap=self.cost_cap)
 
     def _tracks(self, traces: Traces, plane: LocalPlane, order: np.ndarray) -> tuple[Tracks, np.ndarray]:
-        """Traces in the order of the algorithm, and what chunks are made by."""
+        """Traces in the order of the algorithm, and the features by which chunks are made."""
         begins, ends = traces.offsets[:-1][order], traces.offsets[1:][order]
         paths, boxes = np.empty(len(order)), np.empty((len(order), 4))
         threads.run(
@@ -280,7 +281,7 @@ class WaitForMe(Mechanism):
         return groups
 
     def _draws(self) -> Callable[[int], Callable[[int], int]]:
-        """For each chunk, what draws a whole number below another."""
+        """For each chunk, a function that draws a whole number below another."""
         if self.program and self.seed is not None:
             stream = c_rand(int(self.seed))
             return lambda chunk: lambda count: next(stream) % count
@@ -293,11 +294,54 @@ class WaitForMe(Mechanism):
         return draw_in
 
 
-def _share(value: Any, *, owner: str) -> float:
-    """Return a share, or say that it is none."""
+def _check_share(value: Any, *, owner: str) -> float:
     rule = "a number from 0 to 1, the share of the traces"
     if not is_number(value):
         raise TypeError(invalid("max_trash", owner, rule, value))
     if not 0 <= value <= 1:
         raise ValueError(invalid("max_trash", owner, rule, value))
     return float(value)
+
+
+# The program of 2010, "Wait 4 Me v1.1".
+
+
+def _read_like_program(traces: Traces) -> Traces:
+    """Whole seconds, and of traces with n > 10,000 records those with (i mod (n / 10,000)) < 1."""
+    traces = replace(traces, times=traces.times // _SECOND * _SECOND)
+    counts = traces.counts
+    if len(counts) == 0 or counts.max() <= _LONGEST_OF_PROGRAM:
+        return traces
+    number = np.arange(traces.records) - np.repeat(traces.offsets[:-1], counts)
+    step = np.repeat(np.maximum(counts / _LONGEST_OF_PROGRAM, 1), counts)
+    keep = np.mod(number, step) < 1
+    long = int(np.sum(counts > _LONGEST_OF_PROGRAM))
+    warn(
+        f"{len(keep) - int(keep.sum()):,} records of {counted(long, 'trace')} were dropped: "
+        f"the program of 2010 thins traces of more than {_LONGEST_OF_PROGRAM:,} records."
+    )
+    return traces.select(keep)
+
+
+def _seed_of_c(seed: int | str | None) -> int:
+    """Return a seed for srand(), by default 1; raise ValueError, without the seed, if it is none."""
+    if isinstance(seed, str) and seed.isdecimal():
+        with suppress(ValueError):  # too many digits for Python
+            seed = int(seed)
+    seed = 1 if seed is None else seed
+    if not isinstance(seed, int) or not 0 <= seed < 2**31:
+        raise ValueError("The 'seed' parameter of WaitForMe with program='v1.1' must be a whole number below 2**31.")
+    return seed
+
+
+def c_rand(seed: int) -> Iterator[int]:
+    """Yield what rand() of the GNU C library gives after srand(seed)."""
+    r = [seed or 1]
+    for _ in range(30):
+        r.append(16807 * r[-1] % (2**31 - 1))
+    r += r[:3]
+    for number in itertools.count():
+        r.append((r[-3] + r[-31]) % 2**32)
+        del r[0]
+        if number >= 310:
+            yield r[-1] >> 1

@@ -1,4 +1,4 @@
-"""Publish the groups: every member at its pivot's times, near its pivot's points; and say what was done."""
+"""Publish groups: every member at its pivot's times, near its pivot's points; and report it."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -20,28 +20,28 @@ _RECORDS = 1 << 18  # written at a time, or one trace
 
 @dataclass(frozen=True)
 class WaitForMeReport:
-    """What Wait for Me did; metres, seconds and counts. `groups` tells who went with whom: do not publish it.
+    """What Wait for Me did, in metres, seconds and counts. `groups` shows who is grouped with whom: do not publish it.
 
     Parameters
     ----------
     traces, records : int
-        What came in; with program="v1.1" records are counted after thinning, as that program does.
+        In the original data; with program="v1.1" after thinning.
     clusters : int
-        Groups that were published.
+        Published groups.
     trash, trashed_records : int
-        Traces that were left out, and their records.
+        Dropped traces, and their records.
     final_radius : float
         Metres: the radius with which the trash was small enough; with chunks, the largest of them.
     restarts : int
-        How often the clustering began anew with a larger radius.
+        How often the clustering started again with a larger radius.
     created, deleted : int
-        By how many points members have fewer, or more, than their pivot.
+        The number of points that members lack, or have in excess, compared with their pivot.
     space_translation : float
-        Metres by which moved points were farther than half of delta from the pivot, summed up.
+        Sum of the metres beyond half of delta from the pivot, over moved points.
     time_translation : float
-        Seconds between the pivot's points and those matched with them, summed up.
+        Sum of the seconds between the pivot's points and those matched with them.
     moved, shifted : int
-        Points whose place, and whose time changed.
+        The number of points whose place, or time, changed.
     discernibility : int
         `Σ |cluster|² + trash · traces`.
     pseudo_diameter : float
@@ -77,25 +77,25 @@ class WaitForMeReport:
 
     @property
     def summary(self) -> pd.Series:
-        """All figures but the groups, and the means per published trace and per input record of those traces."""
-        figures: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "groups"}
+        """All numbers, with the means per published trace and per original record of these traces."""
+        numbers: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "groups"}
         for kind in ("space", "time"):
-            total = figures[f"{kind}_translation"]
+            total = numbers[f"{kind}_translation"]
             for unit in ("trace", "record"):
                 count = self.traces - self.trash if unit == "trace" else self.records - self.trashed_records
-                figures[f"{kind}_translation_per_{unit}"] = total / count if count else math.nan
-        return pd.Series(figures, name="value", dtype=object)
+                numbers[f"{kind}_translation_per_{unit}"] = total / count if count else math.nan
+        return pd.Series(numbers, name="value", dtype=object)
 
 
 def publish(
     traces: Traces, plane: LocalPlane, tracks: Tracks, parts: list[Groups], order: np.ndarray, *, delta: float, cap: int
 ) -> tuple[Traces, WaitForMeReport]:
-    """Give every member its pivot's times and points near the pivot's, and sum up what changed.
+    """Give every member its pivot's times and points near the pivot's, and report the changes.
 
     Parameters
     ----------
     traces : Traces
-        What came in.
+        The original data.
     plane, tracks : LocalPlane, Tracks
         Its records in the plane, and its traces there in the order of the algorithm.
     parts : list of Groups
@@ -103,7 +103,7 @@ def publish(
     order : numpy.ndarray of int64, shape (traces,)
         The number in `traces` of each of the tracks.
     delta, cap
-        As everywhere.
+        As in `WaitForMe`.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def publish(
         pseudo_diameter=math.hypot(float(np.ptp(plane.x)), float(np.ptp(plane.y))),
         groups=table,
     )
-    _tell_trash(report)
+    _warn_of_trash(report)
     return replace(published, users=traces.users[order[members]]), report
 
 
@@ -153,7 +153,7 @@ def _published(
     delta: float,
     cap: int,
 ) -> tuple[Traces, list[float]]:
-    """The members as they are published, under no names yet, and the sums that the kernel keeps."""
+    """The published members, without their names, and the sums over them."""
     offsets = as_offsets(tracks.counts[pivots])
     points, times = np.empty((offsets[-1], traces.space.dimension)), np.empty(offsets[-1], np.int64)
     sums = np.empty((len(members), 4))
@@ -168,8 +168,8 @@ def _published(
             *(offsets - offsets[first], first, last, half, float(cap), half, (x, y, times[records], sources), sums),
         )
         places = plane.points(x, y)
-        as_they_were = np.flatnonzero(sources >= 0)
-        places[as_they_were] = traces.points[sources[as_they_were]]
+        unchanged = np.flatnonzero(sources >= 0)
+        places[unchanged] = traces.points[sources[unchanged]]
         points[records] = places
 
     shares = np.searchsorted(offsets, np.arange(0, offsets[-1], _RECORDS))
@@ -185,10 +185,9 @@ def _published(
     return published, [math.fsum(column) for column in sums.T.tolist()]
 
 
-def _tell_trash(report: WaitForMeReport) -> None:
+def _warn_of_trash(report: WaitForMeReport) -> None:
     if report.trash:
         warn(
-            f"Wait for Me left out {report.trash:,} of {counted(report.traces, 'trace')} "
-            f"({counted(report.trashed_records, 'record')}): within {report.final_radius:,.12g} m there was no "
-            "group for them."
+            f"Wait for Me dropped {report.trash:,} of {counted(report.traces, 'trace')} "
+            f"({counted(report.trashed_records, 'record')}): no group within {report.final_radius:,.12g} m."
         )
