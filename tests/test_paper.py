@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 from conftest import COMPILED
 from readme import README
-from readme_tables import RESULTS, with_tables
+from readme_tables import RESULTS, beyond_summary, with_tables
 
 import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli.commands import main
 from promesse_geo.evaluation import PAPER
 from promesse_geo.paper import published
-from promesse_geo.paper.report import beyond_summary, format_value
+from promesse_geo.paper.report import format_value
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 

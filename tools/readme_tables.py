@@ -1,11 +1,13 @@
 """Write the tables of data/results/cabspotting into the README: `python tools/readme_tables.py`."""
 
+import math
 import re
 
+import pandas as pd
 from readme import README
 
 from promesse_geo import paper
-from promesse_geo.paper.report import beyond_summary, summary
+from promesse_geo.paper.report import DRAWN, PAPER_TABLES, format_spread, format_value, to_markdown
 
 RESULTS = README.parent / "data" / "results" / "cabspotting"
 
@@ -20,6 +22,32 @@ def with_tables(text: str) -> str:
         begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
         text = re.sub(f"{begin}.*{end}", lambda _, new=begin + table + end: new, text, flags=re.DOTALL)
     return text
+
+
+def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
+    """Return Tables I to VI of one data set as two short Markdown tables, with the paper's values in brackets."""
+    by_name = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items()}
+    sizes, times = with_paper(by_name["Table I"]), with_paper(by_name["Table V"])
+    head = pd.concat([sizes, times.add_suffix(": protecting and writing as text (s)")])
+    values = {f"{label} ({by_name[name].unit.iloc[0]})": with_paper(by_name[name]) for name, label in DRAWN.items()}
+    return to_markdown(head.to_frame(f"{dataset} (paper)")) + "\n\n" + to_markdown(pd.DataFrame(values))
+
+
+def beyond_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
+    """Return the metrics that the paper does not have beside its own attack, for one data set, as Markdown."""
+    names = {"Table II": "paper's attack"} | {name: name for name in tables if name not in PAPER_TABLES}
+    columns = {}
+    for name, title in names.items():
+        table = tables[name][tables[name].dataset == dataset].set_index("row")
+        columns[f"{title} ({table.unit.iloc[0]})"] = with_paper(table.assign(paper=math.nan))
+    rows = [row for row in next(iter(columns.values())).index if "pseudocode" not in row]
+    return to_markdown(pd.DataFrame(columns).reindex(rows).fillna("–"))
+
+
+def with_paper(table: pd.DataFrame) -> pd.Series:
+    """Return ours as text, with the paper's values in brackets."""
+    theirs = table.paper.map(lambda value: "" if math.isnan(value) else f" ({format_value(value)})")
+    return table.ours.map(format_value) + table.spread.map(format_spread) + theirs
 
 
 if __name__ == "__main__":

@@ -35,19 +35,9 @@ MOST_JOBS = 10_000
 """Greatest number of processes."""
 
 _LARGEST_SEED = 2**63 - 1
-_DTYPES = {
-    "dataset": "str",
-    "mechanism": "str",
-    "metric": "str",
-    "unit": "str",
-    "seed": "Int64",
-    "value": "float64",
-    "seconds": "float64",
-    "mechanism_name": "str",
-    "parameters": "str",
-    "metric_name": "str",
-    "label": "str",
-}
+_DTYPES = dict.fromkeys(("dataset", "mechanism", "metric", "unit"), "str")
+_DTYPES |= {"seed": "Int64", "value": "float64", "seconds": "float64"}
+_DTYPES |= dict.fromkeys(("mechanism_name", "parameters", "metric_name", "label"), "str")
 
 Seeded = TypeVar("Seeded", Mechanism, Metric)
 
@@ -172,7 +162,8 @@ def evaluate(
     ['Promesse', 'GeoIndistinguishability']
     """
     named = _check_datasets(datasets)
-    to_run = _check_mechanisms(mechanisms)
+    rule = "a list such as [pg.Promesse(200)], of what derives from pg.Mechanism"
+    to_run = _check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
     to_compute = _check_metrics(metrics, owner="evaluate")
     chosen = check_seeds(seeds, owner="evaluate")
     processes = check_jobs(n_jobs, owner="evaluate")
@@ -327,17 +318,8 @@ def _noting(
 
 def _describe(mechanism: Mechanism) -> dict[str, str]:
     """Return the columns of a mechanism."""
-    parameters = {name: _as_json(value) for name, value in mechanism.parameters().items()}
-    text = ", ".join(f"{json.dumps(name)}: {value}" for name, value in parameters.items())
-    return {"mechanism": repr(mechanism), "mechanism_name": type(mechanism).__name__, "parameters": f"{{{text}}}"}
-
-
-def _as_json(value: Any) -> str:
-    """Return a value as JSON text; its repr as text if JSON has no such value."""
-    try:
-        return json.dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        return json.dumps(repr(value))
+    parameters = json.dumps(mechanism.parameters(), default=repr, skipkeys=True)
+    return {"mechanism": repr(mechanism), "mechanism_name": type(mechanism).__name__, "parameters": parameters}
 
 
 def _as_table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
@@ -363,11 +345,6 @@ def _seeds_of(component: Mechanism | Metric, seeds: list[int]) -> Sequence[int |
 
 def _splits(metric: Metric) -> bool:
     return hasattr(metric, "split")
-
-
-def _check_mechanisms(mechanisms: Any) -> list[Mechanism]:
-    rule = "a list such as [pg.Promesse(200)], of what derives from pg.Mechanism"
-    return _check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
 
 
 def _check_metrics(metrics: Any, *, owner: str) -> list[Metric]:

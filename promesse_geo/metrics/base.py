@@ -299,6 +299,28 @@ def _unknown_users(unknown: int, users: int, row: int) -> str:
     )
 
 
+def score(original: np.ndarray, protected: np.ndarray, shared: np.ndarray) -> dict[str, np.ndarray]:
+    """Return precision, recall and F-score of counts.
+
+    Parameters
+    ----------
+    original, protected : numpy.ndarray of int64, shape (traces,)
+        Number of items of each original and each protected trace.
+    shared : numpy.ndarray of int64, shape (traces,)
+        Number of items of the original trace that the protected one has as well.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray of float64, shape (traces,)
+        `precision` = shared / protected and `recall` = shared / original, NaN without any, and their harmonic mean
+        `fscore` = 2 · shared / (original + protected), 0 without any.
+    """
+    precision, recall = np.full((2, len(shared)), np.nan)
+    np.divide(shared, protected, out=precision, where=protected > 0)
+    np.divide(shared, original, out=recall, where=original > 0)
+    return {"precision": precision, "recall": recall, "fscore": 2 * shared / np.maximum(original + protected, 1)}
+
+
 def as_rows_of(frame: gpd.GeoDataFrame, detail: Any, positions: np.ndarray) -> Any:
     """Return a detail per record in the order and with the index of the frame.
 

@@ -41,7 +41,8 @@ _NOTES = {
     "Area coverage": "Not an attack: the share of the cells that each user visited that stays the same.",
 }
 
-_DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
+DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
+"""Labels of the tables that have figures."""
 
 _FILES = ("report.md", "report.html", "results.parquet", "results.csv")
 
@@ -130,7 +131,7 @@ def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return the tables and their provenance as Markdown."""
     parts = ["# The paper's experiment, repeated", _wrapped(_ABOUT), _wrapped(_provenance(results.attrs))]
     for name, table in tables.items():
-        parts += [f"## {_heading(name, table)}", _NOTES.get(name, ""), _markdown(side_by_side([table]))]
+        parts += [f"## {_heading(name, table)}", _NOTES.get(name, ""), to_markdown(side_by_side([table]))]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -140,9 +141,9 @@ def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     for name, table in tables.items():
         note = f"<p>{html.escape(_NOTES[name])}</p>" if name in _NOTES else ""
         parts.append(f"<h2>{html.escape(_heading(name, table))}</h2>{note}{_html_table(table)}")
-        if name in _DRAWN:
+        if name in DRAWN:
             parts += [
-                _figure(beside_paper(rows, label=_DRAWN[name]), title=dataset) for dataset, rows in _by_dataset(table)
+                _figure(beside_paper(rows, label=DRAWN[name]), title=dataset) for dataset, rows in _by_dataset(table)
             ]
     parts.append("<h2>Privacy and utility</h2><p>Lower left is better. Labels are ε.</p>")
     for dataset, rows in _by_dataset(results):
@@ -185,7 +186,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     columns: list[pd.Series] = []
     for dataset, group in _by_dataset(table):
         rows = group.drop_duplicates("row", keep="last").set_index("row")
-        ours = rows.ours.map(format_value) + rows.spread.map(_plus_minus)
+        ours = rows.ours.map(format_value) + rows.spread.map(format_spread)
         if rows.paper.notna().any():
             columns.append(rows.paper.map(format_value).rename(f"{dataset}: paper"))
             columns += [ours.rename("ours"), rows.ratio.map(_format_ratio).rename("ratio")]
@@ -193,26 +194,6 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
             columns.append(ours.rename(f"{dataset}: ours"))
     texts = [column.reindex(labels, fill_value="–").astype("str") for column in columns]
     return pd.concat(texts, axis=1).rename_axis(None)
-
-
-def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
-    """Return Tables I to VI of one data set as two short Markdown tables, with the paper's values in brackets."""
-    by_name = {name: table[table.dataset == dataset].set_index("row") for name, table in tables.items()}
-    sizes, times = _with_paper(by_name["Table I"]), _with_paper(by_name["Table V"])
-    head = pd.concat([sizes, times.add_suffix(": protecting and writing as text (s)")])
-    values = {f"{label} ({by_name[name].unit.iloc[0]})": _with_paper(by_name[name]) for name, label in _DRAWN.items()}
-    return _markdown(head.to_frame(f"{dataset} (paper)")) + "\n\n" + _markdown(pd.DataFrame(values))
-
-
-def beyond_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
-    """Return the metrics that the paper does not have beside its own attack, for one data set, as Markdown."""
-    names = {"Table II": "paper's attack"} | {name: name for name in tables if name not in PAPER_TABLES}
-    columns = {}
-    for name, title in names.items():
-        table = tables[name][tables[name].dataset == dataset].set_index("row")
-        columns[f"{title} ({table.unit.iloc[0]})"] = _with_paper(table.assign(paper=math.nan))
-    rows = [row for row in next(iter(columns.values())).index if "pseudocode" not in row]
-    return _markdown(pd.DataFrame(columns).reindex(rows).fillna("–"))
 
 
 def format_value(value: float) -> str:
@@ -226,7 +207,8 @@ def format_value(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
-def _plus_minus(spread: float) -> str:
+def format_spread(spread: float) -> str:
+    """Return a standard deviation as text to append to a mean."""
     return f" ± {spread:.2g}" if spread > 0 else ""
 
 
@@ -234,18 +216,13 @@ def _format_ratio(ratio: float) -> str:
     return "–" if math.isnan(ratio) else f"{ratio:.2f}"
 
 
-def _with_paper(table: pd.DataFrame) -> pd.Series:
-    """Return ours as text, with the paper's values in brackets."""
-    paper = table.paper.map(lambda value: "" if math.isnan(value) else f" ({format_value(value)})")
-    return table.ours.map(format_value) + table.spread.map(_plus_minus) + paper
-
-
 def _heading(name: str, table: pd.DataFrame) -> str:
     title = _TITLES.get(name) or f"({table.unit.iloc[0]})"
     return f"{name}. {title}" if name in _TITLES else f"{name} {title}"
 
 
-def _markdown(table: pd.DataFrame) -> str:
+def to_markdown(table: pd.DataFrame) -> str:
+    """Return a table of text with its index as Markdown."""
     rows = [["", *table.columns], ["---"] + ["---:"] * len(table.columns), *table.reset_index().to_numpy().tolist()]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

@@ -11,7 +11,7 @@ from pandas.api.types import infer_dtype
 from promesse_geo import threads
 from promesse_geo.kernels import matching
 from promesse_geo.messages import invalid
-from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
 from promesse_geo.stays.stays import checked_stay, in_words
 from promesse_geo.traces.columns import KNOWN_USERS, Name, check_geometry, find_column
@@ -243,16 +243,5 @@ def _nearest(
 
 
 def _scores(original: np.ndarray, protected: np.ndarray, matched: np.ndarray, *, users: pd.Index) -> pd.DataFrame:
-    """Return precision, recall and F-score: 2pr/(p + r) = 2 · matched / (original + protected)."""
-    precision, recall = np.full((2, len(users)), np.nan)
-    np.divide(matched, protected, out=precision, where=protected > 0)
-    np.divide(matched, original, out=recall, where=original > 0)
-    columns = {
-        "original_pois": original,
-        "protected_pois": protected,
-        "matched": matched,
-        "precision": precision,
-        "recall": recall,
-        "fscore": 2 * matched / np.maximum(original + protected, 1),
-    }
-    return pd.DataFrame(columns, index=users)
+    columns = {"original_pois": original, "protected_pois": protected, "matched": matched}
+    return pd.DataFrame(columns | score(original, protected, matched), index=users)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.base import Metric, score
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_number
@@ -67,16 +67,8 @@ class AreaCoverage(Metric):
         original, protected, shared = (
             np.bincount(cells.trace, minlength=len(pairs.original)) for cells in (index, visited, index.merge(visited))
         )
-        precision = np.full(len(pairs.original), np.nan)
-        np.divide(shared, protected, out=precision, where=protected > 0)
-        columns = {
-            "original_cells": original,
-            "protected_cells": protected,
-            "shared": shared,
-            "precision": precision,
-            "recall": shared / original,
-            "fscore": 2 * shared / (original + protected),
-        }
+        columns = {"original_cells": original, "protected_cells": protected, "shared": shared}
+        columns |= score(original, protected, shared)
         return pd.DataFrame(columns, index=pairs.original.users.rename("user"))
 
     def value(self, detail: pd.DataFrame) -> float:
