@@ -173,7 +173,7 @@ def test_there_is_room_for_every_sample(walk, variant):
     samples = sample(as_points(traces), traces.times.tolist(), epsilon=walk.epsilon)
     epsilon = walk.epsilon / traces.space.scale
     room = np.empty(1)
-    smoothing.room(traces.points, traces.offsets, traces.space.curvature, epsilon, 0, 1, room)
+    smoothing.bound_samples(traces.points, traces.offsets, traces.space.curvature, epsilon, 0, 1, room)
     assert room[0] >= len(samples) - 1  # the first one is never written
 
 

@@ -72,7 +72,7 @@ def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path):
     code = (
         "import numba, numba.core.caching as c; c.CacheImpl._locator_classes = [];"
         "c.FunctionCache._impl_class._locator_classes = [];"
-        "import promesse_geo.kernels as k; print(k._KEPT)"
+        "import promesse_geo.kernels as k; print(k._CACHED)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -268,7 +268,7 @@ class Comparison:
         scale = self.original.space.scale
         lengths = (reaches / scale)[levels]
         threads.run(
-            lambda first, last: sharing.anybodys(
+            lambda first, last: sharing.matches_any_user(
                 times, order, self.original.points, points, middles, units, lengths, WIDER, most, first, last, matches
             ),
             threads.even(len(points)),

@@ -8,36 +8,13 @@ import math
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
+from promesse_geo.kernels.geometry import square_between, square_to
 
 _FEW = 40  # so many records are measured pair by pair
 
 
 @inner
-def _square(points, i, j):
-    """The squared chord or length between two records."""
-    dx = points[i, 0] - points[j, 0]
-    dy = points[i, 1] - points[j, 1]
-    square = dx * dx + dy * dy
-    if points.shape[1] == 3:
-        dz = points[i, 2] - points[j, 2]
-        square += dz * dz
-    return square
-
-
-@inner
-def _square_to(points, i, x, y, z):
-    """The same to a point that is no record; z is 0 in the plane."""
-    dx = points[i, 0] - x
-    dy = points[i, 1] - y
-    square = dx * dx + dy * dy
-    if points.shape[1] == 3:
-        dz = points[i, 2] - z
-        square += dz * dz
-    return square
-
-
-@inner
-def _middle(points, begin, end):
+def middle(points, begin, end):
     """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
     x = 0.0
     y = 0.0
@@ -93,7 +70,7 @@ def _longest_pair(points, chosen):
     longest = 0.0
     for i in range(len(chosen)):
         for j in range(i):
-            longest = max(longest, _square(points, chosen[i], chosen[j]))
+            longest = max(longest, square_between(points, chosen[i], points, chosen[j]))
     return longest
 
 
@@ -137,7 +114,11 @@ def _longest_across(points, chosen, x, y):
                 break
             j = (j + 1) % count
         for k in (corners[j], corners[(j + 1) % count]):
-            longest = max(longest, _square(points, chosen[a], chosen[k]), _square(points, chosen[b], chosen[k]))
+            longest = max(
+                longest,
+                square_between(points, chosen[a], points, chosen[k]),
+                square_between(points, chosen[b], points, chosen[k]),
+            )
     return longest
 
 
@@ -152,12 +133,12 @@ def _widest(points, begin, end, centre, axes):
         return _longest_pair(points, np.arange(begin, end))
     away = np.empty(end - begin)
     for i in range(begin, end):
-        away[i - begin] = _square_to(points, i, centre[0], centre[1], centre[2])
+        away[i - begin] = square_to(points, i, centre[0], centre[1], centre[2])
     far = begin + np.argmax(away)
     radius = away[far - begin]
     least = 0.0
     for i in range(begin, end):
-        least = max(least, _square(points, i, far))
+        least = max(least, square_between(points, i, points, far))
     if least == 0.0:
         return 0.0
     nearest = max((math.sqrt(least) - math.sqrt(radius)) * (1.0 - 1e-9), 0.0) ** 2
@@ -184,7 +165,7 @@ def measure(points, starts, ends, first, last, centres, squares):
     centre = np.empty(3)
     axes = np.empty((3, 3))
     for stay in range(first, last):
-        centre[0], centre[1], centre[2] = _middle(points, starts[stay], ends[stay])
+        centre[0], centre[1], centre[2] = middle(points, starts[stay], ends[stay])
         _turn(points, centre[0], centre[1], centre[2], axes)
         squares[stay] = _widest(points, starts[stay], ends[stay], centre, axes)
         length = 1.0

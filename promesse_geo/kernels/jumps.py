@@ -5,32 +5,19 @@ unless it can be told without one: it was kept right after another such record, 
 that more than half go wherever the walk starts.
 """
 
-import math
-
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
+from promesse_geo.kernels.geometry import arc, square_between
 
 _PATIENCE = 32  # walks through a trace before it is counted what must go, which costs about as much
 _BLOCK = 64  # records compared each with each for that
 
 
 @inner
-def _is_reached(square, way, curvature):
-    """Whether the arc over a squared chord is at most `way` long: angles on the sphere, lengths in the plane."""
-    if square > way * way:  # no arc is shorter than its chord
-        return False
-    if curvature * square < 1e-4:
-        return math.sqrt(square) * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0))) <= way
-    return 2.0 * math.asin(min(0.5 * math.sqrt(square), 1.0)) <= way
-
-
-@inner
-def _squared(points, i, j):
-    square = 0.0
-    for axis in range(points.shape[1]):
-        square += (points[i, axis] - points[j, axis]) ** 2
-    return square
+def _is_reached(square, limit, curvature):
+    """Return whether the arc over a squared chord is at most `limit` long."""
+    return square <= limit * limit and arc(square, curvature) <= limit  # no arc is shorter than its chord
 
 
 @inner
@@ -44,7 +31,7 @@ def _keep_from(points, times, begin, end, curvature, speed, keep):
     at = begin
     keep[begin] = True
     for i in range(begin + 1, end):
-        keep[i] = _is_reached(_squared(points, i, at), speed * ((times[i] - times[at]) / 1e9), curvature)
+        keep[i] = _is_reached(square_between(points, i, points, at), speed * ((times[i] - times[at]) / 1e9), curvature)
         if keep[i]:
             at = i
             alike += removed == 0
@@ -74,7 +61,7 @@ def _must_go(points, times, begin, end, curvature, speed):
             for j in range(first, i):
                 if chains[j - first] > chain:
                     way = speed * ((times[i] - times[j]) / 1e9) * (1.0 + 1e-9) + 1e-12
-                    if _is_reached(_squared(points, i, j), way, curvature):
+                    if _is_reached(square_between(points, i, points, j), way, curvature):
                         chain = chains[j - first]
             chains[i - first] = chain + 1
             longest = max(longest, chain + 1)

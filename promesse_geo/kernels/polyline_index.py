@@ -18,53 +18,12 @@ import math
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
+from promesse_geo.kernels.geometry import arc_between, direction, read
 
-_WIDTH = 8  # arcs in a leaf, and boxes in a group
+WIDTH = 8  # arcs in a leaf, and boxes in a group
 _CELLS = 65535.0  # of the Morton curve, along each axis
 _FINEST = 8.0  # arcs to a segment of mean length, at most
-_NOWHERE = 1e150  # far away, and its square is a number
-
-
-@inner
-def _read(points, i):
-    return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
-
-
-@inner
-def _leaving(ax, ay, az, bx, by, bz, curvature):
-    """V along the segment at a, and |v|²: v = d + κ|d|²/2 · a with d = b − a; any direction between antipodes."""
-    x, y, z = bx - ax, by - ay, bz - az
-    square = x * x + y * y + z * z
-    half = 0.5 * curvature * square
-    if half > 1.0:  # beyond 90 degrees: from the antipode, where nothing cancels
-        x, y, z = bx + ax, by + ay, bz + az
-        half = -0.5 * (x * x + y * y + z * z)
-    x += half * ax
-    y += half * ay
-    z += half * az
-    if half < 0.0:
-        off = x * ax + y * ay + z * az
-        x -= off * ax
-        y -= off * ay
-        z -= off * az
-    length = x * x + y * y + z * z
-    if curvature != 0.0 and length < 1e-24 * square:
-        if abs(az) < 0.9:
-            return -ax * az, -ay * az, 1.0 - az * az, 1.0 - az * az
-        return 1.0 - ax * ax, -ax * ay, -ax * az, 1.0 - ax * ax
-    return x, y, z, length
-
-
-@inner
-def _length(ax, ay, az, bx, by, bz, curvature):
-    """Length of a segment: 2 atan2(|b − a|, |b + a|) on the sphere."""
-    x, y, z = bx - ax, by - ay, bz - az
-    square = x * x + y * y + z * z
-    chord = math.sqrt(square)
-    if curvature * square < 1e-4:  # 2 arcsin(c/2) to the last digit
-        return chord * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0)))
-    x, y, z = bx + ax, by + ay, bz + az
-    return 2.0 * math.atan2(chord, math.sqrt(x * x + y * y + z * z))
+NOWHERE = 1e150  # far away, and its square is a number
 
 
 @inner
@@ -109,7 +68,7 @@ def _target(points, first, last, curvature, view):
     total = 0.0
     low_x, low_y, high_x, high_y = math.inf, math.inf, -math.inf, -math.inf
     for k in range(first, last):
-        ax, ay, az = _read(points, k)
+        ax, ay, az = read(points, k)
         x = ax * view[0] + ay * view[1] + az * view[2]
         y = ax * view[3] + ay * view[4] + az * view[5]
         low_x = min(low_x, x)
@@ -117,8 +76,8 @@ def _target(points, first, last, curvature, view):
         low_y = min(low_y, y)
         high_y = max(high_y, y)
         if k + 1 < last:
-            bx, by, bz = _read(points, k + 1)
-            total += _length(ax, ay, az, bx, by, bz, curvature)
+            bx, by, bz = read(points, k + 1)
+            total += arc_between(ax, ay, az, bx, by, bz, curvature)
     if total == 0.0:
         return 0.0
     mean = total / (last - 1 - first)
@@ -131,9 +90,9 @@ def _pieces(length, target):
 
 
 @inner
-def _over(things):
+def groups_of(things):
     """How many boxes of eight stand over so many."""
-    return (things + _WIDTH - 1) // _WIDTH
+    return (things + WIDTH - 1) // WIDTH
 
 
 @loop
@@ -146,16 +105,16 @@ def count(points, offsets, curvature, first, last, leaves, groups, targets, view
         target = _target(points, begin, end, curvature, views[trace])
         arcs = 0
         for k in range(begin, end - 1):
-            ax, ay, az = _read(points, k)
-            bx, by, bz = _read(points, k + 1)
-            length = _length(ax, ay, az, bx, by, bz, curvature)
+            ax, ay, az = read(points, k)
+            bx, by, bz = read(points, k + 1)
+            length = arc_between(ax, ay, az, bx, by, bz, curvature)
             if length > 0.0:
                 arcs += _pieces(length, target)
-        size = _over(max(arcs, 1))
+        size = groups_of(max(arcs, 1))
         leaves[trace] = size
         groups[trace] = 0
         while True:
-            size = _over(size)
+            size = groups_of(size)
             groups[trace] += size
             if size == 1:
                 break
@@ -168,17 +127,17 @@ def _cut(points, begin, end, curvature, target, view, ends, owners):
     placed = 0
     sagitta = 0.0
     largest = curvature
-    ax, ay, az = _read(points, begin)
+    ax, ay, az = read(points, begin)
     x = ax * view[0] + ay * view[1] + az * view[2]
     y = ax * view[3] + ay * view[4] + az * view[5]
     for k in range(begin, end - 1):
-        ax, ay, az = _read(points, k)
-        bx, by, bz = _read(points, k + 1)
-        length = _length(ax, ay, az, bx, by, bz, curvature)
+        ax, ay, az = read(points, k)
+        bx, by, bz = read(points, k + 1)
+        length = arc_between(ax, ay, az, bx, by, bz, curvature)
         if length == 0.0:
             continue
         pieces = _pieces(length, target)
-        ux, uy, uz, square = _leaving(ax, ay, az, bx, by, bz, curvature)
+        ux, uy, uz, square = direction(ax, ay, az, bx, by, bz, curvature)
         for piece in range(1, pieces + 1):
             cx, cy, cz = bx, by, bz
             if piece < pieces:
@@ -233,20 +192,13 @@ def _in_order(ends):
 @inner
 def _plant(ends, owners, keys, lines, segments, tree):
     """Fill the leaves with arcs (x, y, dx, dy, 1/d²), and the first level of the tree with their boxes."""
-    tree[:, :2] = _NOWHERE
-    tree[:, 2:] = -_NOWHERE
+    tree[:, :2] = NOWHERE
+    tree[:, 2:] = -NOWHERE
     for leaf in range(lines.shape[0]):
-        group = leaf // _WIDTH
-        place = leaf % _WIDTH
-        for j in range(_WIDTH):
-            i = leaf * _WIDTH + j
-            if i >= keys.shape[0]:
-                lines[leaf, 0, j] = _NOWHERE
-                lines[leaf, 1, j] = _NOWHERE
-                lines[leaf, 2:, j] = 0.0
-                segments[leaf, j] = 0
-                continue
-            k = keys[i] & 0x7FFFFFFF
+        group = leaf // WIDTH
+        place = leaf % WIDTH
+        for j in range(WIDTH):
+            k = keys[min(leaf * WIDTH + j, keys.shape[0] - 1)] & 0x7FFFFFFF
             dx = ends[k, 2] - ends[k, 0]
             dy = ends[k, 3] - ends[k, 1]
             square = dx * dx + dy * dy
@@ -266,18 +218,18 @@ def _plant(ends, owners, keys, lines, segments, tree):
 def _grow(tree, leaves):
     """Fill the levels above: each group of eight boxes is one box of the next level."""
     below = 0
-    size = _over(leaves)
+    size = groups_of(leaves)
     while size > 1:
         above = below + size
         for i in range(size):
-            group = above + i // _WIDTH
-            place = i % _WIDTH
+            group = above + i // WIDTH
+            place = i % WIDTH
             tree[group, 0, place] = tree[below + i, 0].min()
             tree[group, 1, place] = tree[below + i, 1].min()
             tree[group, 2, place] = tree[below + i, 2].max()
             tree[group, 3, place] = tree[below + i, 3].max()
         below = above
-        size = _over(size)
+        size = groups_of(size)
 
 
 @loop
@@ -288,7 +240,7 @@ def build(points, offsets, curvature, targets, first, last, leaves, groups, line
         end = offsets[trace + 1]
         own = slice(leaves[trace], leaves[trace + 1])
         boxes = tree[groups[trace] : groups[trace + 1]]
-        room = (leaves[trace + 1] - leaves[trace]) * _WIDTH
+        room = (leaves[trace + 1] - leaves[trace]) * WIDTH
         ends = np.empty((room, 4))
         owners = np.empty(room, np.int32)
         arcs, slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], ends, owners)

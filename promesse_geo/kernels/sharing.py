@@ -190,7 +190,7 @@ def rounded_times(published, starts, first, last, middles, units):
 
 
 @loop
-def anybodys(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
+def matches_any_user(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
     """Say of records first … last − 1 whether anybody's true one is at its place and time (2), near it (1) or not (0).
 
     `times` are those of the true records, in the ascending `order`. At a record is what lies within `lengths` in space

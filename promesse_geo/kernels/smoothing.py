@@ -13,11 +13,7 @@ import math
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
-
-
-@inner
-def _read(points, i):
-    return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
+from promesse_geo.kernels.geometry import arc, direction, read, squared
 
 
 @inner
@@ -26,44 +22,6 @@ def _write(points, i, x, y, z):
     points[i, 1] = y
     if points.shape[1] == 3:
         points[i, 2] = z
-
-
-@inner
-def _squared(ax, ay, az, bx, by, bz):
-    """Squared chord of two points."""
-    x = bx - ax
-    y = by - ay
-    z = bz - az
-    return x * x + y * y + z * z
-
-
-@inner
-def _leaving(ax, ay, az, bx, by, bz, curvature):
-    """V along the segment at a, and |v|² as a sum: |d|²(1 − κ|d|²/4) cancels near antipodes, which any arc joins."""
-    x = bx - ax
-    y = by - ay
-    z = bz - az
-    square = x * x + y * y + z * z
-    half = 0.5 * curvature * square
-    if half > 1.0:  # beyond 90 degrees: from the antipode, where nothing cancels
-        x = bx + ax
-        y = by + ay
-        z = bz + az
-        half = -0.5 * (x * x + y * y + z * z)
-    x += half * ax
-    y += half * ay
-    z += half * az
-    if half < 0.0:
-        off = x * ax + y * ay + z * az
-        x -= off * ax
-        y -= off * ay
-        z -= off * az
-    length = x * x + y * y + z * z
-    if curvature != 0.0 and length < 1e-24 * square:
-        if abs(az) < 0.9:
-            return -ax * az, -ay * az, 1.0 - az * az, 1.0 - az * az
-        return 1.0 - ax * ax, -ax * ay, -ax * az, 1.0 - ax * ax
-    return x, y, z, length
 
 
 @inner
@@ -85,21 +43,12 @@ def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
 
 
 @inner
-def _arc(square, curvature):
-    """Length of the arc over a squared chord (radians on the sphere, metres in the plane)."""
-    chord = math.sqrt(square)
-    if square * curvature < 1e-4:  # 2 arcsin(c/2) to the last digit
-        return chord * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0)))
-    return chord if curvature == 0.0 else 2.0 * math.asin(min(0.5 * chord, 1.0))
-
-
-@inner
 def _time_at(points, times, k, x, y, z, curvature):
     """Time at which the point (x, y, z) of the segment from record k to k + 1 is passed."""
-    ax, ay, az = _read(points, k)
-    bx, by, bz = _read(points, k + 1)
-    whole = _arc(_squared(ax, ay, az, bx, by, bz), curvature)
-    part = _arc(_squared(ax, ay, az, x, y, z), curvature)
+    ax, ay, az = read(points, k)
+    bx, by, bz = read(points, k + 1)
+    whole = arc(squared(ax, ay, az, bx, by, bz), curvature)
+    part = arc(squared(ax, ay, az, x, y, z), curvature)
     span = times[k + 1] - times[k]
     passed = np.int64(np.rint(part / whole * span)) if whole > 0.0 else span
     return times[k] + min(max(passed, 0), span)
@@ -108,9 +57,9 @@ def _time_at(points, times, k, x, y, z, curvature):
 @inner
 def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
     """How many steps of ε fit between two points, in general."""
-    rest = _arc(rest2, curvature)
+    rest = arc(rest2, curvature)
     if curvature * rest2 > 2.0:
-        rest = 2.0 * math.atan2(math.sqrt(rest2), math.sqrt(_squared(-sx, -sy, -sz, bx, by, bz)))
+        rest = 2.0 * math.atan2(math.sqrt(rest2), math.sqrt(squared(-sx, -sy, -sz, bx, by, bz)))
     return int((rest / epsilon) * (1.0 + 1e-9) + tolerance), rest
 
 
@@ -125,20 +74,20 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
     polyline, curvature, chord2, epsilon, tolerance = rule
     near2 = nears[1]
     table = nears.shape[0]
-    sx, sy, sz = _read(points, first)
+    sx, sy, sz = read(points, first)
     ax, ay, az = sx, sy, sz
     placed = 0
     opening = first  # segment of the second sample
     latest = first  # of the last
     before = first  # of the last but one
     for k in range(first + 1, last):
-        bx, by, bz = _read(points, k)
-        rest2 = _squared(sx, sy, sz, bx, by, bz)
+        bx, by, bz = read(points, k)
+        rest2 = squared(sx, sy, sz, bx, by, bz)
         if rest2 >= near2:
             if placed == 0:
                 opening = k - 1
             if polyline:
-                vx, vy, vz, length = _leaving(ax, ay, az, bx, by, bz, curvature)
+                vx, vy, vz, length = direction(ax, ay, az, bx, by, bz, curvature)
                 if rest2 <= chord2:  # within the tolerance
                     sx, sy, sz = bx, by, bz
                     rest2 = 0.0
@@ -150,7 +99,7 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                     sx = ax + factor * (vx - step * ax)
                     sy = ay + factor * (vy - step * ay)
                     sz = az + factor * (vz - step * az)
-                    rest2 = _squared(sx, sy, sz, bx, by, bz)
+                    rest2 = squared(sx, sy, sz, bx, by, bz)
                     # unit tangent at p: (v/|v|) cos φ − κ a sin φ
                     cosine = (1.0 - sigma * step) * shrink * inverse
                     sine = curvature * factor * length * inverse
@@ -162,7 +111,7 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                 before = latest
                 latest = k - 1
             else:
-                vx, vy, vz, length = _leaving(sx, sy, sz, bx, by, bz, curvature)
+                vx, vy, vz, length = direction(sx, sy, sz, bx, by, bz, curvature)
                 inverse = 1.0 / math.sqrt(length)
                 vx *= inverse
                 vy *= inverse
@@ -188,7 +137,7 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                     _write(out, start + placed, x, y, z)
                     placed += 1
             if m > 0:
-                if beyond or (m < table and _squared(sx, sy, sz, x, y, z) > rest2):  # by no more than the tolerance
+                if beyond or (m < table and squared(sx, sy, sz, x, y, z) > rest2):  # by no more than the tolerance
                     x, y, z = bx, by, bz
                     _write(out, start + placed - 1, x, y, z)
                 before = latest if m == 1 else k - 1
@@ -199,16 +148,16 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
         return 1, times[first], times[first]
     if not polyline:
         return placed + 1, times[opening + 1], times[(before if placed > 1 else opening) + 1]
-    x, y, z = _read(out, start)
+    x, y, z = read(out, start)
     second = _time_at(points, times, opening, x, y, z, curvature)
     if placed == 1:
         return 2, second, second
-    x, y, z = _read(out, start + placed - 2)
+    x, y, z = read(out, start + placed - 2)
     return placed + 1, second, _time_at(points, times, before, x, y, z, curvature)
 
 
 @loop
-def room(points, offsets, curvature, epsilon, first, last, bounds):
+def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
     """Write an upper bound of the samples of traces first … last − 1: path length / ε, and two.
 
     A step counts as the sum of its differences along the axes: at most √3 times too long, and no root.
@@ -216,8 +165,8 @@ def room(points, offsets, curvature, epsilon, first, last, bounds):
     for i in range(first, last):
         path = 0.0
         for k in range(offsets[i] + 1, offsets[i + 1]):
-            ax, ay, az = _read(points, k - 1)
-            bx, by, bz = _read(points, k)
+            ax, ay, az = read(points, k - 1)
+            bx, by, bz = read(points, k)
             step = abs(bx - ax) + abs(by - ay) + abs(bz - az)
             path += step * (1.0 + curvature * (step * step) / 6.0)  # no arc is longer: 2 · 5/3 > π at the antipode
         bounds[i] = path / epsilon * (1.0 + 1e-5) + 2.0  # the tolerance makes steps shorter by 1e-6 at most
@@ -246,12 +195,12 @@ def fill(
             else:
                 for k in range(kept[i] - 1, -1, -1):
                     cursor -= 1
-                    x, y, z = _read(out, start + k)
+                    x, y, z = read(out, start + k)
                     _write(out, cursor, x, y, z)
 
 
 @loop
-def spread(offsets, begin, end, first, last, times):
+def space_times(offsets, begin, end, first, last, times):
     """Write the times of traces first … last − 1: from begin to end in equal steps, to the nanosecond.
 
     That is begin + ⌊j · (end − begin)/(n − 1)⌋, or with q, r = divmod(end − begin, n − 1), begin + j · q +

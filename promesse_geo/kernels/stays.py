@@ -1,11 +1,17 @@
 """Stays: runs of records that are all within a diameter of each other.
 
-Bound: on sparse data a distance or two to each record of a short window. On dense data one distance to the middle of
-the window while it is clearly small enough, else two to the corners of each of `_SECTORS` around it; only in windows
-that fill the diameter to 0.05 % single sectors are searched, part by part and at last record by record.
+A distance is a squared chord or a squared length in the plane, and is always compared as such. The shortcuts below
+only prove what that comparison gives, with a margin for rounding:
 
-A distance is a squared chord or a squared length in the plane, and it is always compared as such: the shortcuts prove
-what that comparison would say, with room for their rounding, or leave it to it.
+- A circle around the window: a record is within the diameter of all records if its distance to the centre plus the
+  largest one in the window is at most the diameter. The centre is that of the bounding box, which approaches the
+  centre of symmetric clouds quickly (records all over a circle of the diameter: by its square, the mean by its root).
+- Balls around 16, 256 and 4,096 records: whole blocks are skipped while the window is searched backwards.
+- A pivot: records since the last search that are still near the pivot need no search of what lies well within reach.
+
+Cost: one or two distances per record of a short window on sparse data, one distance to the centre on dense data.
+Long windows of records all along the border of a figure of constant diameter that is no circle, such as a Reuleaux
+triangle, are searched block by block.
 """
 
 import math
@@ -13,88 +19,28 @@ import math
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
+from promesse_geo.kernels.geometry import read, square_between, square_to
 
-SHORT = 192  # windows up to this many records are searched one by one where a circle does not tell
-_SECTORS = 128  # around the middle of a window
-_PARTS = 32  # of a sector
-_PATIENCE = 4  # looks per record of a window that does not move before a circle is made for it
+SHORT = 192  # windows up to this many records are searched one by one where a circle does not decide
+_PATIENCE = 4  # distances per record of a window that does not move before a circle is made for it
 _ROUNDED = 1.0 - 1e-12  # differences of records are exact to 1e-15 of themselves
-_COARSE = 1.0 / math.cos(4.0 / _SECTORS)  # corners lie so much beyond an arc: a sector is at most 8/n wide
-_FINE = 1.0 / math.cos(4.0 / (_SECTORS * _PARTS))
 _LEVELS = 3  # balls around 16, 256 and 4,096 records
 
 
 @inner
-def _square(points, i, j):
-    """The squared chord or length between two records."""
-    dx = points[i, 0] - points[j, 0]
-    dy = points[i, 1] - points[j, 1]
-    square = dx * dx + dy * dy
-    if points.shape[1] == 3:
-        dz = points[i, 2] - points[j, 2]
-        square += dz * dz
-    return square
-
-
-@inner
-def _square_to(points, i, x, y, z):
-    """The same to a point that is no record; z is 0 in the plane."""
-    dx = points[i, 0] - x
-    dy = points[i, 1] - y
-    square = dx * dx + dy * dy
-    if points.shape[1] == 3:
-        dz = points[i, 2] - z
-        square += dz * dz
-    return square
-
-
-@inner
 def _middle(points, begin, end):
-    """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
-    x = y = z = 0.0
-    for i in range(begin, end):
-        x += points[i, 0] - points[begin, 0]
-        y += points[i, 1] - points[begin, 1]
-        if points.shape[1] == 3:
-            z += points[i, 2] - points[begin, 2]
-    count = end - begin
-    height = points[begin, 2] + z / count if points.shape[1] == 3 else 0.0
-    return points[begin, 0] + x / count, points[begin, 1] + y / count, height
-
-
-@inner
-def _turn(points, x, y, z, axes):
-    """Write east, north and up at a point, as rows of (3, 3); in the plane those of the plane."""
-    axes[:] = 0.0
-    axes[0, 0] = 1.0
-    axes[1, 1] = 1.0
-    axes[2, 2] = 1.0
-    flat = math.sqrt(x * x + y * y)
-    if points.shape[1] == 3 and flat > 0.0:
-        length = math.sqrt(x * x + y * y + z * z)
-        axes[0, 0] = -y / flat
-        axes[0, 1] = x / flat
-        axes[1, 0] = -z * x / flat / length
-        axes[1, 1] = -z * y / flat / length
-        axes[1, 2] = flat / length
-        axes[2, 0] = x / length
-        axes[2, 1] = y / length
-        axes[2, 2] = z / length
-
-
-@inner
-def _seen(points, i, centre, axes):
-    """A record as seen from above a point: how far east, north and up of it."""
-    dx = points[i, 0] - centre[0]
-    dy = points[i, 1] - centre[1]
-    if points.shape[1] == 2:
-        return dx, dy, 0.0
-    dz = points[i, 2] - centre[2]
-    return (
-        dx * axes[0, 0] + dy * axes[0, 1] + dz * axes[0, 2],
-        dx * axes[1, 0] + dy * axes[1, 1] + dz * axes[1, 2],
-        dx * axes[2, 0] + dy * axes[2, 1] + dz * axes[2, 2],
-    )
+    """Return the centre (x, y, z) of the bounding box of records begin … end − 1; z is 0 in the plane."""
+    low_x, low_y, low_z = read(points, begin)
+    high_x, high_y, high_z = low_x, low_y, low_z
+    for i in range(begin + 1, end):
+        x, y, z = read(points, i)
+        low_x = min(low_x, x)
+        low_y = min(low_y, y)
+        low_z = min(low_z, z)
+        high_x = max(high_x, x)
+        high_y = max(high_y, y)
+        high_z = max(high_z, z)
+    return 0.5 * (low_x + high_x), 0.5 * (low_y + high_y), 0.5 * (low_z + high_z)
 
 
 @inner
@@ -103,12 +49,15 @@ def _newest_beyond(points, i, start, limit):
     j = i - 1
     while j - 3 >= start:  # four at once, with one branch
         far = max(
-            _square(points, i, j), _square(points, i, j - 1), _square(points, i, j - 2), _square(points, i, j - 3)
+            square_between(points, i, points, j),
+            square_between(points, i, points, j - 1),
+            square_between(points, i, points, j - 2),
+            square_between(points, i, points, j - 3),
         )
         if far > limit:
             break
         j -= 4
-    while j >= start and _square(points, i, j) <= limit:
+    while j >= start and square_between(points, i, points, j) <= limit:
         j -= 1
     return j
 
@@ -128,7 +77,7 @@ def _make_balls(points, base, start, i, edge, balls, floors, made):
                 begin = base + block * 16
                 x, y, z = _middle(points, begin, begin + 16)
                 for j in range(begin, begin + 16):
-                    radius = max(radius, _square_to(points, j, x, y, z))
+                    radius = max(radius, square_to(points, j, x, y, z))
                 radius = math.sqrt(radius)
             else:
                 child = floors[level - 1] + block * 16
@@ -164,7 +113,7 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
                 at = floors[level] + ((j - base) >> shift) - 1
                 looks += 1
                 room = balls[at, 3] - less
-                if room > 0.0 and _square_to(points, i, balls[at, 0], balls[at, 1], balls[at, 2]) <= room * room:
+                if room > 0.0 and square_to(points, i, balls[at, 0], balls[at, 1], balls[at, 2]) <= room * room:
                     break
             level -= 1
         if level > 0:
@@ -174,176 +123,97 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
         looks += j - bound
         while j > bound:
             j -= 1
-            if _square(points, i, j) > limit:
+            if square_between(points, i, points, j) > limit:
                 return j, looks
     return start - 1, looks
 
 
 @inner
-def _sector(x, y):
-    """In which of all the sectors a direction lies: by its quarter, and how far along a straight line across that."""
-    whole = abs(x) + abs(y)
-    if whole == 0.0:
-        return 0
-    part = y / whole if x >= 0.0 else 2.0 - y / whole
-    if part < 0.0:
-        part += 4.0
-    return min(int(part * (_SECTORS * _PARTS // 4)), _SECTORS * _PARTS - 1)
-
-
-@loop
-def _borders():
-    """The directions between the sectors, as unit vectors: their x and their y."""
-    borders = np.empty((2, _SECTORS * _PARTS + 1))
-    for k in range(_SECTORS * _PARTS + 1):
-        part = 4.0 * k / (_SECTORS * _PARTS)
-        x = abs(2.0 - part) - 1.0
-        y = 1.0 - abs(1.0 - part) if part <= 2.0 else abs(3.0 - part) - 1.0
-        length = math.sqrt(x * x + y * y)
-        borders[0, k] = x / length
-        borders[1, k] = y / length
-    return borders
-
-
-@inner
-def _spread(points, base, begin, end, centre, axes, sectors, heights):
-    """Put records begin … end − 1 into their sectors: how far the farthest lies, and the chain of all of them."""
-    far, wide, heads, nexts = sectors
-    for i in range(begin, end):
-        x, y, up = _seen(points, i, centre, axes)
-        heights[0] = min(heights[0], up)
-        heights[1] = max(heights[1], up)
-        k = _sector(x, y)
-        away = math.sqrt(x * x + y * y)
-        far[k] = max(far[k], away * _FINE)
-        wide[k // _PARTS] = max(wide[k // _PARTS], away * _COARSE)
-        nexts[i - base] = heads[k]
-        heads[k] = i
-
-
-@inner
-def _corners_beyond(x, y, away, borders, k, reach):
-    """How many of a sector's two corners are beyond the reach (squared) of a place."""
-    one = (x - away * borders[0, k]) ** 2 + (y - away * borders[1, k]) ** 2
-    other = (x - away * borders[0, k + 1]) ** 2 + (y - away * borders[1, k + 1]) ** 2
-    return int(one > reach) + int(other > reach)
-
-
-@inner
-def _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
-    """Whether record i is within the limit of all records in the sectors.
-
-    What lies in a sector lies in the triangle of the centre and two corners on its borders, a little beyond its
-    farthest record: it is no farther from the record than the farthest of the three. Heights come on top:
-    chord² = (as seen from above)² + (difference in height)². Where corners are too far parts of the sector are
-    looked at, and then their records. A no may be wrong where the centre itself is too far, or heights differ much.
-    """
-    far, wide, heads, nexts = sectors
-    x, y, up = _seen(points, i, centre, axes)
-    rise = max(heights[1] - up, up - heights[0])
-    reach = (limit - rise * rise) * _ROUNDED
-    if x * x + y * y > reach:
-        return False
-    beyond = 0
-    for k in range(_SECTORS):
-        marks[k] = _corners_beyond(x, y, wide[k], coarse, k, reach)
-        beyond += marks[k]
-    if beyond == 0:
-        return True
-    for k in range(_SECTORS):
-        if marks[k] == 0:
-            continue
-        for part in range(_PARTS * k, _PARTS * (k + 1)):
-            if _corners_beyond(x, y, far[part], borders, part, reach) == 0:
-                continue
-            j = heads[part]
-            while j >= 0:
-                if _square(points, i, j) > limit:
-                    return False
-                j = nexts[j - base]
-    return True
+def _start_levels(records, floors):
+    """Write where the balls of each level begin, and return the number of balls of all levels."""
+    floors[:] = 0
+    for level in range(1, _LEVELS + 1):
+        floors[level + 1] = floors[level] + (records >> 4 * level) + 1
+    return floors[_LEVELS + 1]
 
 
 @loop
 def find(points, times, offsets, limit, duration, short, first, last, starts, ends, counts):
-    """Write first and end record of the stays of traces first … last − 1, from slot offsets[trace] // 2 on.
+    """Find the stays of traces first … last − 1.
 
-    A record within the limit (squared, in kernel units) of every record of the candidate joins it; else a candidate
-    of at least two records and the duration is a stay, and the record begins the next; else the oldest records go
-    until it joins: all up to the newest one beyond the limit, as removals never make a stay.
+    A record within the limit of every record of the candidate joins it. Otherwise, a candidate of at least two
+    records and the duration is a stay, and the record begins the next candidate. A shorter candidate loses its oldest
+    records until the record joins: all up to the newest one beyond the limit, as removals never make a stay.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3) or (records, 2)
+        Unit vectors, or metres in the plane.
+    times : int64, shape (records,)
+        Nanoseconds, ascending in each trace.
+    offsets : int64, shape (traces + 1,)
+        The first record of each trace, and the number of records.
+    limit : float
+        The diameter as a squared chord, or in square metres.
+    duration : int
+        Least nanoseconds from the first to the last record of a stay.
+    short : int
+        Windows up to this many records are searched one by one (`SHORT`).
+    first, last : int
+        The traces to search.
+    starts, ends : int64, shape (records // 2,)
+        Written from slot offsets[trace] // 2 on: first record of each stay of a trace, and the record after its last.
+    counts : int64, shape (traces,)
+        Written: the number of stays of each trace.
     """
     base = offsets[first]
     edge = math.sqrt(limit) * _ROUNDED
     step = edge / 8
-    floors = np.zeros(_LEVELS + 2, np.int64)
-    for level in range(1, _LEVELS + 1):
-        floors[level + 1] = floors[level] + ((offsets[last] - base) >> 4 * level) + 1
-    balls = np.empty((floors[_LEVELS + 1], 4))
+    floors = np.empty(_LEVELS + 2, np.int64)
+    balls = np.empty((_start_levels(offsets[last] - base, floors), 4))
     made = np.zeros(_LEVELS + 1, np.int64)
-    borders = _borders()
-    coarse = borders[:, ::_PARTS].copy()
-    marks = np.empty(_SECTORS, np.int64)
-    wide = np.empty(_SECTORS)
-    far = np.empty(_SECTORS * _PARTS)
-    heads = np.empty(_SECTORS * _PARTS, np.int64)
-    nexts = np.empty(offsets[last] - base, np.int64)
-    sectors = far, wide, heads, nexts
-    heights = np.empty(2)
-    centre = np.empty(3)
-    axes = np.empty((3, 3))
     for trace in range(first, last):
         begin = offsets[trace]
         end = offsets[trace + 1]
         slot = begin // 2
         found = 0
         start = begin
-        # A circle holds records ringed … circled − 1: around the middle of the whole window, and sectors those up to
-        # spread − 1; or of edge − step around a pivot, and the records since are within a step of that.
-        ringed = circled = spread = pivot = begin
-        whole = False
+        # A circle holds records ringed … circled − 1: around the middle of the window from its start (is_whole), or
+        # of edge − step around a pivot, where the records since are within a step of the pivot.
+        ringed = circled = pivot = begin
+        is_whole = False
+        x = y = z = 0.0
         farthest = 0.0  # from the middle, squared, and what is left of the edge beyond it
-        room = edge
+        margin = edge
         looks = 0  # at balls and records since the start last moved or a circle was made
         for i in range(begin, end):
             newest = start - 1
-            rest = i  # from here on none is beyond the limit
+            rest = i  # from here on no record is beyond the limit
             window = i - start
-            brief = window <= short
-            held = whole and ringed == start
-            late = looks > _PATIENCE * window
-            lasting = not brief and times[i - 1] - times[start] >= duration
-            if held or late or lasting:
-                if not held or (brief and late):
-                    looks = 0 if brief else looks
-                    centre[0], centre[1], centre[2] = _middle(points, start, i)
-                    ringed = circled = spread = start
-                    whole, farthest, room = True, 0.0, edge
-                for j in range(circled, i):
-                    away = _square_to(points, j, centre[0], centre[1], centre[2])
+            is_short = window <= short
+            is_held = is_whole and ringed == start
+            is_late = looks > _PATIENCE * window
+            is_lasting = not is_short and times[i - 1] - times[start] >= duration
+            if is_held or is_late or is_lasting:
+                if not is_held or is_late:
+                    looks = 0
+                    x, y, z = _middle(points, start, i)
+                    ringed = circled = start
+                    is_whole, farthest, margin = True, 0.0, edge
+                for j in range(circled, i + 1):
+                    away = square_to(points, j, x, y, z)
+                    if j == i and (margin <= 0.0 or away > margin * margin):
+                        break
                     if away > farthest:
-                        farthest, room = away, edge - math.sqrt(away)
-                circled = i
-                away = _square_to(points, i, centre[0], centre[1], centre[2])
-                if room > 0.0 and away <= room * room:
-                    rest, circled = start, i + 1
-                    if away > farthest:
-                        farthest, room = away, edge - math.sqrt(away)
-                elif away <= limit and window > 8 * short and (spread > start or looks >= window):
-                    if spread == start:
-                        _turn(points, centre[0], centre[1], centre[2], axes)
-                        wide[:] = 0.0
-                        far[:] = 0.0
-                        heads[:] = -1
-                        heights[0], heights[1] = np.inf, -np.inf
-                    _spread(points, base, spread, i, centre, axes, sectors, heights)
-                    spread = i
-                    if _fits(points, base, i, centre, axes, coarse, borders, marks, sectors, heights, limit):
-                        rest = start
-                elif not (brief or late or lasting):
-                    whole = False  # it was made while the window was short
-            elif not brief:
-                if whole or circled != i or _square(points, i, pivot) > step * step:
-                    pivot, whole = i, False
+                        farthest, margin = away, edge - math.sqrt(away)
+                    circled = j + 1
+                if circled > i:
+                    rest = start
+                elif not (is_short or is_late or is_lasting):
+                    is_whole = False  # it was made while the window was short
+            elif not is_short:
+                if is_whole or circled != i or square_between(points, i, points, pivot) > step * step:
+                    pivot, is_whole = i, False
                     _make_balls(points, base, start, i, edge, balls, floors, made)
                     ringed, more = _newest_beyond_by_balls(
                         points, i, start, i, base, (edge - step) ** 2, step, balls, floors
@@ -354,7 +224,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     looks += more
                 circled = i + 1
                 rest = max(ringed, start)
-            if brief and rest > start:
+            if is_short and rest > start:
                 newest = _newest_beyond(points, i, start, limit)
                 looks += i - newest
             elif rest > start:

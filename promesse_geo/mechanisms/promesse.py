@@ -128,7 +128,7 @@ class Promesse(Mechanism):
         bounds, counts, begin, end = np.empty(number), *np.empty((3, number), np.int64)
         step = self.epsilon / space.scale
         threads.run(
-            lambda first, last: smoothing.room(points, offsets, space.curvature, step, first, last, bounds),
+            lambda first, last: smoothing.bound_samples(points, offsets, space.curvature, step, first, last, bounds),
             threads.fair(np.diff(offsets)),
         )
         chunks = threads.fair(bounds)
@@ -180,7 +180,7 @@ def _equal_steps(offsets: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.
     """Times in equal steps from each trace's first to its last."""
     times = np.empty(offsets[-1], np.int64)
     threads.run(
-        lambda first, last: smoothing.spread(offsets, begin, end, first, last, times),
+        lambda first, last: smoothing.space_times(offsets, begin, end, first, last, times),
         threads.fair(np.diff(offsets)),
     )
     return times
