@@ -71,8 +71,8 @@ def failed(*words, code=1) -> str:
 # Help.
 
 
-@pytest.mark.parametrize("command", ["smooth", "prepare", "info", "demo"])
-def test_every_command_has_a_help_without_holes(command):
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_every_option_of_a_command_is_explained(command):
     said = done(command, "--help").stdout
     assert said == done(command, "-h").stdout
     assert said.startswith(f"Usage: promesse-geo {command}") or said.startswith(f"Usage: main {command}")
@@ -83,7 +83,7 @@ def test_every_command_has_a_help_without_holes(command):
 
 def test_the_first_help_shows_commands_exit_codes_and_how_to_compare():
     said = done("--help").stdout
-    for words in ("smooth", "prepare", "info", "demo", "Exit status: 0 done; 1 could not be done", "--keep-users"):
+    for words in ("smooth", "prepare", "info", "demo", "Exit status: 0 success; 1 error", "--keep-users"):
         assert words in said
     assert max(map(len, said.splitlines())) <= 100
 
@@ -91,7 +91,7 @@ def test_the_first_help_shows_commands_exit_codes_and_how_to_compare():
 def test_the_help_of_smooth_says_to_prepare_first():
     said = " ".join(done("smooth", "--help").stdout.split())
     assert "Prepare INPUT first unless its traces are short" in said
-    assert "if all are, nothing is written" in said
+    assert "nothing is written" in said
 
 
 def test_the_help_of_the_package_names_all_there_is():
@@ -100,7 +100,7 @@ def test_the_help_of_the_package_names_all_there_is():
     assert dir(pg) == sorted(pg.__all__)
 
 
-def test_the_defaults_are_said():
+def test_help_shows_defaults():
     said = " ".join(done("prepare", "--help").stdout.split())
     assert "[default: 20; x>=1]" in said
     assert "[default: 4h]" in said
@@ -113,7 +113,7 @@ def test_the_version_is_the_package_s():
     assert done("--version").stdout == f"promesse-geo, version {pg.__version__}\n"
 
 
-# What works.
+# Success.
 
 
 @every_ending
@@ -217,7 +217,7 @@ def test_prepared_users_can_be_compared_with_the_protected_ones(raw, tmp_path):
     assert safe < prepared
 
 
-def test_info_is_a_table_of_what_is_there(raw):
+def test_info_is_a_table(raw):
     rows = dict(re.split(r"  +", line, maxsplit=1) for line in done("info", raw).stdout.splitlines())
     assert list(rows) == [
         "records",
@@ -301,7 +301,7 @@ def test_a_file_is_never_written_over_the_input(raw):
 
 
 def test_one_trace_and_a_column_of_users_contradict_each_other(raw, tmp_path):
-    assert "Say one of them" in failed("info", raw, "--one-trace", "--user", "user", code=2)
+    assert "Specify one of them" in failed("info", raw, "--one-trace", "--user", "user", code=2)
 
 
 def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
@@ -312,7 +312,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
         assert "reading" not in result.stderr
 
 
-# Wrong calls.
+# Wrong usage.
 
 
 @pytest.mark.parametrize(
@@ -342,11 +342,11 @@ def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
         (["publish"], "No such command 'publish'"),
     ],
 )
-def test_a_wrong_call_says_what_is_wrong_and_exits_with_2(words, reason):
+def test_wrong_usage_is_explained_and_exits_with_2(words, reason):
     assert reason in failed(*words, code=2)
 
 
-# Files that cannot be used.
+# Files that cannot be read.
 
 
 def test_a_missing_input_is_named(tmp_path):
@@ -472,7 +472,7 @@ def test_an_output_within_the_input_is_refused(raw, tmp_path):
         ("\n", "it is empty."),
     ],
 )
-def test_words_about_a_file_name_options_and_no_python(content, words, tmp_path):
+def test_errors_about_files_name_options_and_no_python(content, words, tmp_path):
     (tmp_path / "a.txt").write_text(content, encoding="utf-8")
     said = failed("info", tmp_path / "a.txt")
     assert words in said
@@ -499,40 +499,40 @@ def test_a_pipe_is_no_input(options, tmp_path):
         pg.read_table(tmp_path / "pipe.csv")
 
 
-# The true thing.
+# Processes.
 
 
-def run_true(*words, **named) -> subprocess.CompletedProcess:
+def run_process(*words, **named) -> subprocess.CompletedProcess:
     command = [sys.executable, "-m", "promesse_geo.cli.commands", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8", **named)
 
 
-def test_a_true_process_ends_with_0_1_or_2(raw, tmp_path):
-    good = run_true("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
+def test_a_process_ends_with_0_1_or_2(raw, tmp_path):
+    good = run_process("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
     assert (good.returncode, good.stdout) == (0, f"{tmp_path / 'safe.parquet'}: 36 records of 2 traces\n")
-    bad = run_true("info", tmp_path / "nothing")
+    bad = run_process("info", tmp_path / "nothing")
     assert (bad.returncode, bad.stdout) == (1, "")
     assert "does not exist" in bad.stderr.splitlines()[-1]
-    wrong = run_true("smooth")
+    wrong = run_process("smooth")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "Traceback" not in good.stderr + bad.stderr + wrong.stderr
 
 
 def test_the_result_can_be_piped_without_the_progress(raw):
-    result = run_true("info", raw)
+    result = run_process("info", raw)
     assert result.stdout.startswith("records ")
     assert "reading" not in result.stdout
     assert "reading …" in result.stderr
 
 
 def test_standard_input_is_no_input():
-    result = run_true("info", "/dev/stdin", input="user,time,lon,lat\na,2008-05-17T10:00,1,2\n")
+    result = run_process("info", "/dev/stdin", input="user,time,lon,lat\na,2008-05-17T10:00,1,2\n")
     assert result.returncode == 1
     assert "is a pipe or a device" in result.stderr
 
 
 def test_a_name_that_is_not_utf_8_is_written_and_said(raw, tmp_path):
-    result = run_true("pseudonymize", raw, tmp_path / "a\udcff.parquet")
+    result = run_process("pseudonymize", raw, tmp_path / "a\udcff.parquet")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "a\udcff.parquet").exists()
 
@@ -581,7 +581,7 @@ def test_a_layer_of_input_can_be_named(tmp_path):
         city.to_file(path, layer=layer)
     said = failed("smooth", path, tmp_path / "safe.csv", "--epsilon", 200)
     assert "several layers" in said
-    assert said.strip().endswith("Name it, as in --layer monday.")
+    assert said.strip().endswith("as in --layer monday.")
     done("smooth", path, tmp_path / "safe.csv", "--epsilon", 200, "--layer", "tuesday", "--keep-users")
     assert run("check", path, tmp_path / "safe.csv", "--epsilon", 200, "--layer", "tuesday").exit_code in (0, 3)
     pg.write(city, tmp_path / "city.csv")

@@ -58,9 +58,9 @@ def test_a_seed_repeats_the_noise_and_shows_nowhere(prepared, tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "Say either --epsilon, or --level"),
-        (["--epsilon", 0.01, "--level", 4], "Say either --epsilon, or --level"),
-        (["--epsilon", 0.01, "--radius", 100], "Say either --epsilon, or --level"),
+        ([], "either --epsilon, or --level"),
+        (["--epsilon", 0.01, "--level", 4], "either --epsilon, or --level"),
+        (["--epsilon", 0.01, "--radius", 100], "either --epsilon, or --level"),
         (["--epsilon", 200], "Is it in 1/metre?"),
         (["--epsilon", -1], "'epsilon' parameter"),
         (["--level", 0.5], "'level' parameter"),
@@ -106,7 +106,7 @@ def test_an_epsilon_that_is_none_is_a_wrong_call(prepared, epsilon):
     [["smooth", "--epsilon", 200], ["geo-indistinguishability", "--epsilon", 0.01], ["pseudonymize"]],
     ids=lambda words: words[0],
 )
-def test_what_we_write_passes_whatever_is_looked_at_in_files(prepared, tmp_path, words, ending):
+def test_files_of_ours_pass_the_checks_of_files(prepared, tmp_path, words, ending):
     command, *options = words
     path = tmp_path / f"safe.{ending}"
     done(command, prepared, path, *options)
@@ -160,7 +160,7 @@ def test_the_recommended_workflow_ends_with_0(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
-def test_rows_out_of_order_are_looked_at(prepared, tmp_path, ending):
+def test_unsorted_rows_are_reviewed(prepared, tmp_path, ending):
     safe = gpd.read_parquet(smoothed(prepared, "--keep-users"))
     for number, (frame, verdict) in enumerate([(safe, "passed"), (safe.iloc[::-1], "review")]):
         path = tmp_path / f"{number}.{ending}"
@@ -197,7 +197,7 @@ def test_impossible_jumps_are_removed_when_asked(tmp_path):
 @pytest.mark.parametrize(
     "sample", ["cabspotting", "geolife", "mdc/challenge", "mdc/campaign", "gpx/watch.gpx", "table/semicolons.csv"]
 )
-def test_every_sample_is_told_by_its_content(sample):
+def test_the_format_of_every_sample_is_detected(sample):
     path = SAMPLES / sample
     if not path.exists():
         pytest.fail(f"there is no sample {sample}: {sorted(path.parent.iterdir())}")

@@ -1,4 +1,4 @@
-"""The command line, `promesse-geo`."""
+"""The command line `promesse-geo`."""
 
 from promesse_geo.cli.commands import main
 

@@ -1,4 +1,4 @@
-"""promesse-geo …: the accessor's verbs for files."""
+"""The command `promesse-geo`, and the commands that describe, prepare, check and rename."""
 
 import shutil
 import signal
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta, tzinfo
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -28,25 +29,25 @@ from promesse_geo.audit import (
 from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import protect as cli_protect
 from promesse_geo.cli.options import (
-    as_pause,
-    as_said,
+    as_duration,
     as_zone,
     check_target,
+    expected_errors,
     force_option,
-    in_plain_words,
     input_options,
     keep_users_option,
     output_argument,
     read,
+    reading_options,
+    usage_errors,
     write,
-    wrong_call,
 )
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
 from promesse_geo.plot.tables import description, findings
 
-_HELP = f"""Protect GPS traces before they are published.
+_HELP = f"""Anonymize GPS trajectories before you publish them.
 
 INPUT is a file or folder, whose format is detected from its content: {LABELS}.
 
@@ -54,43 +55,61 @@ OUTPUT is a file, whose extension sets the format: {", ".join(WRITERS)}.
 """
 _EPILOG = """
 \b
-Exit status: 0 done; 1 could not be done, the reason is on stderr; 2 the call was wrong;
-3 `check` found something that fails or could not compare.
+To publish, compare with the users kept, then rename them:
+  promesse-geo prepare raw.csv parts.parquet --tz Europe/Paris
+  promesse-geo smooth parts.parquet safe.parquet --epsilon 200 --keep-users
+  promesse-geo check parts.parquet safe.parquet
+  promesse-geo pseudonymize safe.parquet published.parquet
+  promesse-geo check parts.parquet published.parquet
 
 \b
-To compare files later, prepare first and keep the prepared users while protecting:
-  promesse-geo prepare raw.tar.gz prepared.parquet --tz America/Los_Angeles
-  promesse-geo smooth prepared.parquet safe.parquet --epsilon 200 --keep-users
+Exit status: 0 success; 1 error, the reason is on stderr; 2 wrong usage;
+3 a test of `check` failed or is not comparable.
 """
 
 
+class _Sections(click.Group):
+    """A group of commands that lists them by section."""
+
+    sections: dict[str, list[str]]
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of each section with their short help."""
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names], col_max=26)
+
+
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as an error does, which removes what is half written."""
+def _exit_on_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP end a command as an error does, so that incomplete files are removed."""
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
         signals = []  # only the main thread may change handlers
-    taken = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
-    for number in taken:
+    changed = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for number in changed:
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         yield
     finally:
-        for number in taken:
+        for number in changed:
             signal.signal(number, signal.SIG_DFL)
 
 
 @click.group(
-    help=_HELP, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG
+    cls=_Sections,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EPILOG,
 )
 @click.version_option(pg.__version__, prog_name="promesse-geo")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Run a command, ended by signals as other programs are."""
-    context.with_resource(_ended_by_signals())
+    """Run a command; signals end it as an error does."""
+    context.with_resource(_exit_on_signals())
 
 
-@main.command(short_help="Run the checks before publication.")
+@click.command(short_help="Run the checks before publication.")
 @input_options
 @click.argument("protected", metavar="PROTECTED")
 @click.option("--epsilon", type=float, help="Metres hidden at both ends of a trace; by default as PROTECTED says.")
@@ -102,12 +121,12 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
     Each test passes, fails, is not comparable, or is to be reviewed: only you can judge that. The exit status is 3 if
     any test failed or is not comparable, else 0.
     """
-    with wrong_call():
+    with usage_errors():
         check_epsilon(epsilon)
-    with in_plain_words():
+    with expected_errors():
         before, after = read(context), read(context, source=protected)
         table = check_published(before, after, epsilon=file_epsilon(protected) if epsilon is None else epsilon)
-        options = as_said(context)
+        options = reading_options(context)
         of_files = check_files(protected, after, lon=options["lon"], lat=options["lat"])
         table = pd.concat((table[~table["test"].isin(of_files["test"])], Findings([check_row_order(after)]), of_files))
         click.echo(findings(table, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
@@ -119,27 +138,27 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
         sys.exit(3)
 
 
-@main.command(short_help="Prepare as the paper does: days, parts.")
+@click.command(short_help="Preprocess: common calendar, first days, split at gaps.")
 @input_options
 @output_argument
 @click.option(
     "--tz",
     callback=as_zone,
-    help="Zone in which days begin, such as Europe/Paris; by default that of the times.",
+    help="Time zone in which days begin, such as Europe/Paris; by default that of the times.",
 )
 @click.option(
-    "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep of each user."
+    "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep per user."
 )
-@click.option("--min-days", type=click.IntRange(min=1), help="Leave out users with fewer days of data.")
+@click.option("--min-days", type=click.IntRange(min=1), help="Drop users with fewer days of data.")
 @click.option(
-    "--max-speed", type=float, help="First remove records that nobody could reach at so many m/s, such as 50."
+    "--max-speed", type=float, help="First drop records that nobody can reach at this speed in m/s, such as 50."
 )
 @click.option(
     "--gap",
     default="4h",
     show_default=True,
-    callback=as_pause,
-    help="Shortest pause that cuts a trace, such as 90min; a number alone is seconds.",
+    callback=as_duration,
+    help="Shortest gap at which a trace is split, such as 90min; a number alone is seconds.",
 )
 @keep_users_option
 @force_option
@@ -154,11 +173,11 @@ def prepare(
     keep_users: bool,
     force: bool,
 ) -> None:
-    """Prepare INPUT as the paper does: no empty days, the first days, parts between pauses.
+    """Preprocess INPUT as in the paper: common calendar, first days, traces split at gaps.
 
-    Each part gets a virtual user of its own. This protects nothing: places remain as they are.
+    Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """
-    with in_plain_words():
+    with expected_errors():
         check_target(context, output, force=force)
         traces = read(context)
         if max_speed is not None:
@@ -167,41 +186,48 @@ def prepare(
         write(parts, output, mechanism=None, force=force)
 
 
-@main.command(short_help="Give every user a new name.")
+@click.command(short_help="Rename all users.")
 @input_options
 @output_argument
 @force_option
 def pseudonymize(context: click.Context, output: str, force: bool) -> None:
-    """Give every user of INPUT a new name of 16 hex digits, in no order that leads back.
+    """Rename every user of INPUT to 16 random hex digits, and sort the records by the new names.
 
-    For what was protected with --keep-users and compared with `check`. This alone protects nothing.
+    Use it for data that was protected with --keep-users and checked. Renaming alone protects nothing.
     """
-    with in_plain_words():
+    with expected_errors():
         check_target(context, output, force=force)
         write(pg.pseudonymize(read(context)), output, mechanism=file_mechanism(context.obj["source"]), force=force)
 
 
-@main.command(short_help="Describe by the figures of the paper's Table I.")
+@click.command(short_help="Describe: records, traces, durations, sampling interval.")
 @input_options
 def info(context: click.Context) -> None:
-    """Describe INPUT by the figures of the paper's Table I."""
-    with in_plain_words():
+    """Describe INPUT by the numbers of the paper's Table I."""
+    with expected_errors():
         click.echo(description(read(context)))
 
 
-@main.command()
+@click.command(short_help="Protect a synthetic city and show the result.")
 @click.option("--out", default="promesse-demo", show_default=True, help="Folder to write to.")
 @click.option("--epsilon", type=float, default=200.0, show_default=True, help="Metres between published points.")
 @force_option
 def demo(out: str, epsilon: float, force: bool) -> None:
-    """Make a city, smooth it, and show what happened to it."""
-    with wrong_call():
+    """Protect a synthetic city with Promesse, and write the result and a figure to a folder."""
+    with usage_errors():
         pg.Promesse(epsilon)
-    with in_plain_words():
+    with expected_errors():
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
 
 
-for command in (*cli_protect.COMMANDS, *cli_measures.COMMANDS):
+_SECTIONS = {
+    "Explore and prepare": (info, prepare, demo),
+    "Protect": cli_protect.COMMANDS,
+    "Measure": cli_measures.COMMANDS,
+    "Publish": (check, pseudonymize),
+}
+main.sections = {title: [str(command.name) for command in commands] for title, commands in _SECTIONS.items()}
+for command in chain(*_SECTIONS.values()):
     main.add_command(command)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""promesse-geo measure, pois, reproduce: what an attacker finds, what an analyst loses, and the paper's tables."""
+"""Commands that measure: measure, pois, reproduce."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,13 +7,13 @@ import click
 
 import promesse_geo as pg
 from promesse_geo.cli.options import (
-    as_pause,
-    check_inputs_stay,
+    as_duration,
+    check_not_input,
+    expected_errors,
     force_option,
-    in_plain_words,
     input_options,
     read,
-    wrong_call,
+    usage_errors,
 )
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
@@ -25,27 +25,35 @@ from promesse_geo.plot.tables import measures
 from promesse_geo.stays.stays import checked_stay
 
 _diameter = click.option(
-    "--diameter", type=float, default=200, show_default=True, help="Metres between any two records of a stay, at most."
+    "--diameter",
+    type=float,
+    default=200,
+    show_default=True,
+    help="Maximum distance in metres between two records of a stay.",
 )
 _duration = click.option(
     "--duration",
     default="15min",
     show_default=True,
-    callback=as_pause,
-    help="Least time of a stay, such as 15min; a number alone is seconds.",
+    callback=as_duration,
+    help="Minimum duration of a stay, such as 15min; a number alone is seconds.",
 )
 
 
-@click.command(short_help="Say what is still found, and what is lost.")
+@click.command(short_help="Measure privacy and utility.")
 @input_options
 @click.argument("protected", metavar="PROTECTED")
 @_diameter
 @_duration
 @click.option(
-    "--threshold", type=float, default=100, show_default=True, help="Metres within which a POI is found again."
+    "--threshold",
+    type=float,
+    default=100,
+    show_default=True,
+    help="Maximum distance in metres at which a POI is retrieved.",
 )
 @click.option("--queries", type=click.IntRange(min=1), default=1000, show_default=True, help="Range queries to draw.")
-@click.option("--seed", help="Makes the draw of range queries repeatable.")
+@click.option("--seed", help="Seed of the range queries.")
 @click.option("--out", metavar="FILE", help="Write the table to FILE as well: .csv or .parquet.")
 @force_option
 def measure(
@@ -59,20 +67,20 @@ def measure(
     out: str | None,
     force: bool,
 ) -> None:
-    """Say what an attacker still finds in PROTECTED, and what an analyst loses; INPUT is what it was made of.
+    """Measure the privacy and utility of PROTECTED, made from INPUT.
 
-    Traces are compared by their users: prepare, then protect the prepared file with --keep-users.
+    Traces are compared by their users: prepare INPUT, then protect the prepared file with --keep-users.
     """
-    with wrong_call():
+    with usage_errors():
         metrics = (
             pg.PoiRetrieval(diameter, duration, threshold),
             pg.SpatialError(),
             pg.RangeQueryDistortion(queries, seed=seed),
             pg.Compression(),
         )
-    with in_plain_words():
+    with expected_errors():
         if out is not None:
-            check_inputs_stay(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
+            check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
             check_results_output(out, force=force)
         table = pg.measure(read(context), read(context, source=protected), metrics)
         click.echo(measures(table))
@@ -80,21 +88,21 @@ def measure(
             pg.save_results(table, out, force=force)
 
 
-@click.command(short_help="Find where users stayed, as the paper's attacker does.")
+@click.command(short_help="Find stays of users, as the paper's attack does.")
 @input_options
 @click.argument("output", metavar="OUTPUT")
 @_diameter
 @_duration
 @force_option
 def pois(context: click.Context, output: str, diameter: float, duration: timedelta, force: bool) -> None:
-    """Find the points of interest in INPUT: places where users stayed.
+    """Find the points of interest in INPUT: where users stayed.
 
-    OUTPUT is .parquet, .gpkg, .geojson or .csv. It holds true places and user names: it is not for publication.
-    GeoPackage and GeoJSON cut times to milliseconds.
+    OUTPUT is .parquet, .gpkg, .geojson or .csv. It contains true locations and user names: do not publish it. Times are
+    cut to milliseconds in GeoPackage and GeoJSON.
     """
-    with in_plain_words():
-        check_inputs_stay(output, {"INPUT": context.obj["source"]})
-        with wrong_call():
+    with expected_errors():
+        check_not_input(output, {"INPUT": context.obj["source"]})
+        with usage_errors():
             check_output(output, force=force)
             checked_stay(diameter, duration, owner="pois")
         traces = read(context)
@@ -107,18 +115,18 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
         )
 
 
-@click.command(short_help="Repeat the paper's experiment: Tables I to VI.")
+@click.command(short_help="Reproduce the paper's Tables I to VI.")
 @click.option("--cabspotting", metavar="PATH", help="cabspottingdata.tar.gz, or its folder.")
 @click.option("--geolife", metavar="PATH", help="Geolife's archive, or its folder.")
 @click.option("--mdc", metavar="PATH", help="The folder or file of the Mobile Data Challenge.")
 @click.option(
     "--min-days",
     type=click.IntRange(min=1),
-    help="Leave out users with fewer days of data; by default 21 in real data, none in the made-up city.",
+    help="Drop users with fewer days of data; by default 21 in real data, none in the synthetic city.",
 )
-@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=3, show_default=True, help="How often to draw.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes to use; -1 is one per processor.")
-@click.option("--attacks", is_flag=True, help="Go beyond the paper: stronger attacks and area coverage, with one seed.")
+@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=3, show_default=True, help="Number of seeds.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Number of processes; -1 uses all processors.")
+@click.option("--attacks", is_flag=True, help="Add stronger attacks and area coverage, with one seed.")
 @click.option("--out", metavar="DIR", default="promesse-tables", show_default=True, help="Folder to write to.")
 @force_option
 def reproduce(
@@ -132,14 +140,14 @@ def reproduce(
     out: str,
     force: bool,
 ) -> None:
-    """Repeat the paper's experiment from raw files, its figures beside ours.
+    """Reproduce the paper's experiment from raw files, with its numbers next to ours.
 
-    Writes Tables I to VI as CSV, and a report as Markdown and as an HTML page that stands alone. Without any path a
-    made-up city takes the place of the data, for which the paper has no figures.
+    Write Tables I to VI as CSV, and a report as Markdown and as a self-contained HTML page. Without any path, a
+    synthetic city replaces the data; the paper has no numbers for it.
     """
-    with in_plain_words():
+    with expected_errors():
         folder = Path(out)
-        check_inputs_stay(out, {"--cabspotting": cabspotting, "--geolife": geolife, "--mdc": mdc}, name="--out")
+        check_not_input(out, {"--cabspotting": cabspotting, "--geolife": geolife, "--mdc": mdc}, name="--out")
         check_report_folder(folder, force=force)
         done = reproduce_paper(
             cabspotting=cabspotting,

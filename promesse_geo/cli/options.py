@@ -1,9 +1,9 @@
-"""What the commands share: options, reading, writing, and errors in plain words."""
+"""Options, reading, writing and error handling that the commands share."""
 
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta, tzinfo
 from pathlib import Path
@@ -26,81 +26,82 @@ _EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Keep a shared option for `read` instead of handing it to the command."""
+    """Store a shared option for `read` instead of passing it to the command."""
     if value == "":
-        raise click.BadParameter("must not be empty. Leave it out, or say a name.")
+        raise click.BadParameter("must not be empty. Omit it, or specify a name.")
     context.ensure_object(dict)[parameter.name] = value
 
 
 def as_zone(context: click.Context, parameter: click.Parameter, value: str | None) -> tzinfo | None:
-    """Turn the name of a zone into one."""
-    with wrong_call():
+    """Convert the name of a time zone."""
+    with usage_errors():
         return None if value is None else check_zone(value, name="tz", owner="prepare")
 
 
-def as_pause(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
-    """Turn a pause in words into one."""
-    number = re.fullmatch(r"\d+(\.\d+)?", value)  # seconds; pandas would take nanoseconds
-    with wrong_call():
+def as_duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+    """Convert a duration such as 15min; a number alone is seconds."""
+    number = re.fullmatch(r"\d+(\.\d+)?", value)  # pandas would take it for nanoseconds
+    with usage_errors():
         name, owner = str(parameter.name), str(context.command.name)
         nanoseconds = check_duration(float(value) if number else value, name=name, owner=owner)
     return pd.Timedelta(nanoseconds, unit="ns")
 
 
-def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the argument INPUT and the options that say how to read it."""
-    options = (
-        click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
-        click.option(
-            "--format",
-            "format",
-            type=click.Choice(list(FORMATS)),
-            expose_value=False,
-            callback=remember,
-            help="Format of INPUT; detected from its content by default.",
-        ),
-        click.option("--user", metavar="NAME", expose_value=False, callback=remember, help="Column of the user."),
-        click.option(
-            "--one-trace",
-            is_flag=True,
-            expose_value=False,
-            callback=remember,
-            help="INPUT has no user: it is one trace.",
-        ),
-        click.option(
-            "--skip",
-            is_flag=True,
-            expose_value=False,
-            callback=remember,
-            help="Leave out files and records that cannot be read, with a warning, instead of stopping.",
-        ),
-        click.option(
-            "--lon", metavar="NAME", expose_value=False, callback=remember, help="Column of the longitude or x."
-        ),
-        click.option(
-            "--lat", metavar="NAME", expose_value=False, callback=remember, help="Column of the latitude or y."
-        ),
-        click.option("--time", metavar="NAME", expose_value=False, callback=remember, help="Column of the time."),
-        click.option(
-            "--layer",
-            metavar="NAME",
-            expose_value=False,
-            callback=remember,
-            help="Layer of INPUT, where it is a GeoPackage with several.",
-        ),
-        click.option(
-            "--crs", expose_value=False, callback=remember, help="CRS of a CSV's coordinates, such as EPSG:32631."
-        ),
+def shared_option(
+    name: str,
+    help: str,
+    *,
+    kind: Any = None,
+    default: Any = None,
+    is_flag: bool = False,
+    metavar: str | None = None,
+) -> Callable[..., Any]:
+    """Return an option that `remember` stores for later instead of a parameter of the command."""
+    return click.option(
+        name,
+        type=kind,
+        default=False if is_flag else default,
+        show_default=default is not None,
+        is_flag=is_flag,
+        metavar=metavar,
+        help=help,
+        expose_value=False,
+        callback=remember,
     )
+
+
+_INPUT = (
+    click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
+    shared_option("--format", "Format of INPUT; detected by default.", kind=click.Choice(list(FORMATS))),
+    shared_option("--user", "Column of the user.", metavar="NAME"),
+    shared_option("--one-trace", "INPUT has no user column: all records are one trace.", is_flag=True),
+    shared_option(
+        "--skip", "Skip files and records that cannot be read, with a warning, instead of stopping.", is_flag=True
+    ),
+    shared_option("--lon", "Column of the longitude or x.", metavar="NAME"),
+    shared_option("--lat", "Column of the latitude or y.", metavar="NAME"),
+    shared_option("--time", "Column of the time.", metavar="NAME"),
+    shared_option("--layer", "Layer of INPUT, if it is a GeoPackage with several layers.", metavar="NAME"),
+    shared_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631."),
+)
+
+
+def with_options(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """Add options to a command, in this order."""
     for option in reversed(options):
         command = option(command)
-    return click.pass_context(command)
+    return command
+
+
+def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument INPUT and the options of reading it to a command, which then takes the context."""
+    return click.pass_context(with_options(command, _INPUT))
 
 
 output_argument = click.argument("output", metavar="OUTPUT")
-force_option = click.option("--force", is_flag=True, help="Replace what is there.")
+force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
 keep_users_option = click.option(
-    "--keep-users", is_flag=True, help="Keep user names instead of giving new ones. Never publish those of people."
+    "--keep-users", is_flag=True, help="Keep user names instead of renaming them. Never publish names of people."
 )
 
 
@@ -113,61 +114,54 @@ def protect(context: click.Context, mechanism: Mechanism, *, output: str, keep_u
     save(protected, mechanism, of=records, output=output, keep_users=keep_users, force=force)
 
 
-def save(
-    protected: Traces,
-    mechanism: Mechanism,
-    *,
-    of: int,
-    output: str,
-    keep_users: bool,
-    force: bool,
-) -> None:
-    """Rename users unless they are kept, and write OUTPUT; refuse to write nothing where INPUT had `of` records."""
+def save(protected: Traces, mechanism: Mechanism, *, of: int, output: str, keep_users: bool, force: bool) -> None:
+    """Rename users unless they are kept, and write OUTPUT; raise if INPUT had `of` records and none is left."""
     if of and not protected.records:
-        raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected. {mechanism.remedy}".strip())
+        remedy = f" {mechanism.remedy}" if mechanism.remedy else ""
+        raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected.{remedy}")
     if not keep_users:
         protected = pg.pseudonymize(protected)
     write(protected, output, mechanism=mechanism, force=force)
 
 
 def check_target(context: click.Context, output: str, *, force: bool) -> None:
-    """Say before long work that OUTPUT cannot be written; never over INPUT, which would be lost."""
-    check_inputs_stay(output, {"INPUT": context.ensure_object(dict)["source"]})
-    with wrong_call():  # an ending that is not known; files that are there or not are none
+    """Raise before long work if OUTPUT cannot be written, or is INPUT."""
+    check_not_input(output, {"INPUT": context.ensure_object(dict)["source"]})
+    with usage_errors():  # an unknown extension; existing files and missing folders are no usage errors
         check_output(output, force=force)
 
 
-def check_inputs_stay(output: str, inputs: Mapping[str, str | None], *, name: str = "OUTPUT") -> None:
-    """Say before long work that an output is one of the inputs, which would be lost, or lies in one of them."""
+def check_not_input(output: str, inputs: Mapping[str, str | None], *, name: str = "OUTPUT") -> None:
+    """Raise before long work if an output is one of the inputs or lies in the folder of one."""
     for role, path in inputs.items():
         if path is None or not (source := Path(path)).exists():
             continue
         if Path(output).exists() and source.samefile(output):
-            raise click.UsageError(f"{name} is {role} itself, which would be lost. Name another place.")
+            raise click.UsageError(f"{name} is {role} itself, which would be lost. Specify another path.")
         if source.is_dir() and Path(output).resolve().is_relative_to(source.resolve()):
             raise click.UsageError(
-                f"{name} lies in the folder {role}, and would be read as part of it the next time. Name another place."
+                f"{name} lies in the folder {role} and would be read as part of it next time. Specify another path."
             )
 
 
 def read(context: click.Context, *, source: str | None = None) -> Traces:
-    """Read INPUT, or another source, as the shared options say; the other whole, with one layer, or not at all."""
+    """Read INPUT, or another source, with the shared options; --format, --layer and --skip apply to INPUT only."""
     options = context.ensure_object(dict)
-    _check_all_used(context)
+    _check_options_apply(context)
     click.echo("reading …", err=True)
     traces = pg.read_file(
         source or options["source"],
         format=None if source else options["format"],
         layer=None if source else options["layer"],
         errors="skip" if options["skip"] and not source else "raise",
-        **as_said(context),
+        **reading_options(context),
     )
     click.echo(f"read {size(traces)}", err=True)
     return traces
 
 
-def _check_all_used(context: click.Context) -> None:
-    """Refuse options that say how to read what neither INPUT nor PROTECTED, where a command has one, is."""
+def _check_options_apply(context: click.Context) -> None:
+    """Raise if an option of reading applies neither to INPUT nor to PROTECTED."""
     options = context.ensure_object(dict)
     said = [name for name in READING if options[name]]
     places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
@@ -182,12 +176,12 @@ def _check_all_used(context: click.Context) -> None:
         )
 
 
-def as_said(context: click.Context) -> dict[str, Any]:
-    """Return the columns and the CRS that the shared options name."""
+def reading_options(context: click.Context) -> dict[str, Any]:
+    """Return the columns and the CRS that the shared options specify."""
     options = context.ensure_object(dict)
     if options["one_trace"] and options["user"]:
         raise click.UsageError(
-            "--one-trace says that there is no column of the user, --user names one. Say one of them."
+            "--one-trace means that there is no user column, and --user names one. Specify one of them."
         )
     return {
         "user": None if options["one_trace"] else ... if options["user"] is None else options["user"],
@@ -197,20 +191,20 @@ def as_said(context: click.Context) -> dict[str, Any]:
 
 
 def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:
-    """Write OUTPUT and say what is in it."""
+    """Write OUTPUT and report its size."""
     click.echo("writing …", err=True)
     pg.write(traces, output, mechanism=mechanism, force=force)
     click.echo(f"{click.format_filename(output)}: {size(traces)}")
 
 
 def size(traces: Traces) -> str:
-    """Records and traces in words."""
+    """Return the number of records and traces as text."""
     return f"{counted(traces.records, 'record')} of {counted(len(traces), 'trace')}"
 
 
 @contextmanager
-def wrong_call() -> Iterator[None]:
-    """Turn a refused parameter into a wrong call."""
+def usage_errors() -> Iterator[None]:
+    """Convert errors of parameters to usage errors."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -218,11 +212,13 @@ def wrong_call() -> Iterator[None]:
 
 
 @contextmanager
-def in_plain_words() -> Iterator[None]:
-    """Turn expected errors and warnings into one line each on stderr."""
+def expected_errors() -> Iterator[None]:
+    """Report expected errors and warnings in one line each on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *rest: click.echo(f"Warning: {_by_options(str(message))}", err=True)
+        warnings.showwarning = lambda message, *rest: click.echo(
+            f"Warning: {_with_options_named(str(message))}", err=True
+        )
         try:
             yield
         except _EXPECTED as error:
@@ -230,10 +226,10 @@ def in_plain_words() -> Iterator[None]:
             if isinstance(error, MemoryError) and not words:  # Python's own has no words
                 words = "There is not enough memory."
             words = " ".join((words, *getattr(error, "__notes__", ())))
-            click.echo(f"Error: {_by_options(' '.join(words.split()))}", err=True)
+            click.echo(f"Error: {_with_options_named(' '.join(words.split()))}", err=True)
             sys.exit(1)
 
 
-def _by_options(words: str) -> str:
-    """The words with options where they name parameters and options: --skip in place of errors='skip' (--skip)."""
+def _with_options_named(words: str) -> str:
+    """Replace names of parameters by options: --skip instead of errors='skip' (--skip)."""
     return _OWNED.sub(r"--\1", _TWINS.sub(r"\1", words))

@@ -1,4 +1,4 @@
-"""promesse-geo smooth, geo-indistinguishability, wait-for-me: the mechanisms for files."""
+"""Commands that protect files: smooth, geo-indistinguishability, wait-for-me."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,32 +8,37 @@ import click
 import promesse_geo as pg
 from promesse_geo.cli.options import (
     check_target,
+    expected_errors,
     force_option,
-    in_plain_words,
     input_options,
     keep_users_option,
     output_argument,
     protect,
     read,
-    remember,
     save,
-    wrong_call,
+    shared_option,
+    usage_errors,
+    with_options,
 )
 
 
-@click.command(short_help="Protect with Promesse: constant distance and time.")
+@click.command(short_help="Apply Promesse: points at constant distance and time.")
 @input_options
 @output_argument
-@click.option("--epsilon", type=float, required=True, help="Metres between published points; the paper takes 200.")
+@click.option("--epsilon", type=float, required=True, help="Metres between published points; 200 in the paper.")
 @click.option(
     "--variant",
     type=click.Choice(["polyline", "pseudocode"]),
     default="polyline",
     show_default=True,
-    help="Points on the path, or as Algorithm 1 says to the letter.",
+    help="Points on the path, or Algorithm 1 to the letter.",
 )
 @click.option(
-    "--min-points", type=click.IntRange(min=1), default=1, show_default=True, help="Drop traces with fewer points left."
+    "--min-points",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Drop traces with fewer protected points.",
 )
 @keep_users_option
 @force_option
@@ -46,27 +51,27 @@ def smooth(
     keep_users: bool,
     force: bool,
 ) -> None:
-    """Protect INPUT with Promesse: a constant distance and time between points.
+    """Apply Promesse to INPUT: points at constant distance and time from each other.
 
-    Stops disappear, the path stays. Users get new names unless --keep-users is given.
+    Stops are hidden, the path is kept. Users are renamed unless you pass --keep-users.
 
-    Prepare INPUT first unless its traces are short: each is smoothed as a whole, straight on through nights without
-    records. Traces too short for EPSILON are left out; if all are, nothing is written.
+    Prepare INPUT first unless its traces are short: smoothing does not stop at gaps. Traces too short for EPSILON are
+    dropped. If all are, nothing is written.
     """
-    with wrong_call():
+    with usage_errors():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)
-    with in_plain_words():
+    with expected_errors():
         protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
-@click.command(short_help="Protect with planar Laplace noise.")
+@click.command(short_help="Add planar Laplace noise to each record.")
 @input_options
 @output_argument
 @click.option("--epsilon", type=float, help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
-@click.option("--level", type=float, help="In place of --epsilon: factor within --radius, such as 4.")
+@click.option("--level", type=float, help="Instead of --epsilon: factor within --radius, such as 4.")
 @click.option("--radius", type=float, help="Metres, for --level; 200 by default.")
-@click.option("--grid", type=float, help="Round to a grid of so many metres, after the noise.")
-@click.option("--seed", help="Repeatable noise, for experiments only: who guesses the seed takes the noise off again.")
+@click.option("--grid", type=float, help="Cell size in metres of a grid to round to after the noise.")
+@click.option("--seed", help="Seed of the noise, for experiments only: anybody who guesses it can remove the noise.")
 @keep_users_option
 @force_option
 def geo_indistinguishability(
@@ -80,100 +85,91 @@ def geo_indistinguishability(
     keep_users: bool,
     force: bool,
 ) -> None:
-    """Protect INPUT with geo-indistinguishability: every record moves by noise of its own.
+    """Add planar Laplace noise to each record of INPUT independently (geo-indistinguishability).
 
-    Times stay. The guarantee is for one record: where somebody stays long, the noise averages out.
+    Times are kept. The guarantee holds for a single record: during long stays the noise averages out.
     """
     if (epsilon is None) == (level is None) or (level is None and radius is not None):
-        raise click.UsageError("Say either --epsilon, or --level and its --radius.")
-    with wrong_call():
+        raise click.UsageError("Specify either --epsilon, or --level and its --radius.")
+    with usage_errors():
         if epsilon is not None:
             mechanism = pg.GeoIndistinguishability(epsilon, grid=grid, seed=seed)
         elif level is not None:
             mechanism = pg.GeoIndistinguishability.from_level(
                 level, radius=200 if radius is None else radius, grid=grid, seed=seed
             )
-    with in_plain_words():
+    with expected_errors():
         protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that `_wait_for_me_mechanism` reads."""
+    """Add the options that `_wait_for_me_mechanism` reads to a command."""
     defaults = pg.WaitForMe()
-    kept: dict[str, Any] = {"expose_value": False, "callback": remember}
-    shown: dict[str, Any] = {**kept, "show_default": True}
-    tests = click.Choice(["members", "v1.1"])
+
+    def option(name: str, kind: Any, text: str) -> Callable[..., Any]:
+        default = getattr(defaults, name.strip("-").replace("-", "_"))
+        return shared_option(name, text, kind=kind, default=default)
+
     options = (
-        click.option("--k", type=int, default=defaults.k, help="Traces of a group, at least.", **shown),
-        click.option("--delta", type=float, default=defaults.delta, help="Metres within a group, at most.", **shown),
-        click.option(
+        option("--k", int, "Minimum number of traces of a group."),
+        option("--delta", float, "Maximum distance in metres within a group."),
+        option(
             "--max-radius",
-            type=float,
-            default=defaults.max_radius,
-            help="Metres that a group may lie apart in the data; grows until the trash is small enough.",
-            **shown,
+            float,
+            "Initial group radius in metres; increased until few enough traces are discarded.",
         ),
-        click.option(
-            "--max-trash", type=float, default=defaults.max_trash, help="Share of traces that may be left out.", **shown
-        ),
-        click.option(
-            "--cost-cap", type=int, default=defaults.cost_cap, help="Cost of a far pair, in units of delta.", **shown
-        ),
-        click.option(
-            "--radius-test", type=tests, default="members", help="What is tested against the radius.", **shown
-        ),
-        click.option("--chunk", is_flag=True, help="Group 20·k traces at a time, for data beyond memory.", **kept),
-        click.option(
+        option("--max-trash", float, "Maximum share of traces to discard."),
+        option("--cost-cap", int, "Cost of a distant pair, in units of delta."),
+        option("--radius-test", click.Choice(["members", "v1.1"]), "What is compared with the radius."),
+        shared_option("--chunk", "Group 20·k traces at a time, for data beyond memory.", is_flag=True),
+        shared_option(
             "--program",
-            type=click.Choice(["v1.1"]),
-            help="Do as the program of 2010, with traces in the order of their names.",
-            **kept,
+            "Behave as the program of 2010, with traces in the order of their names.",
+            kind=click.Choice(["v1.1"]),
         ),
-        click.option("--seed", help="Repeatable pivots, for experiments: never publish with one.", **kept),
+        shared_option("--seed", "Seed of the pivots, for experiments only: never publish with one."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def _wait_for_me_mechanism(context: click.Context) -> pg.WaitForMe:
-    """Return Wait for Me as its options say."""
+    """Return Wait for Me with the parameters of the options."""
     options = context.ensure_object(dict)
     rest = ("max_radius", "max_trash", "cost_cap", "radius_test", "chunk", "program", "seed")
-    with wrong_call():
+    with usage_errors():
         return pg.WaitForMe(options["k"], options["delta"], **{name: options[name] for name in rest})
 
 
-def _figure(value: float) -> str:
-    """One decimal, or three digits of what is too small for one."""
+def _rounded(value: float) -> str:
+    """One decimal, or three digits of numbers below one."""
     return f"{value:.3g}" if 0 < value < 1 else f"{value:,.1f}"
 
 
 def _with_unit(name: str) -> str:
-    """A name of the report's summary, with its unit if it has one."""
+    """Return a name of the report with its unit, if it has one."""
     units = {"final_radius": "m", "space_translation": "m", "time_translation": "s", "pseudo_diameter": "m"}
     return next((f"{name} ({unit})" for start, unit in units.items() if name.startswith(start)), name)
 
 
-@click.command(short_help="Protect in groups of traces that go together.")
+@click.command(short_help="Move traces together in groups (Wait for Me).")
 @input_options
 @output_argument
 @_wait_for_me_options
 @keep_users_option
 @force_option
 def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bool) -> None:
-    """Protect INPUT with Wait for Me: groups of k traces within delta metres of each other at every instant.
+    """Apply Wait for Me to INPUT: groups of k traces within delta metres of each other at every instant.
 
-    One trace of each group, the pivot, is published as it was, with all places where it stopped.
+    One trace of each group, the pivot, is published unchanged, with all its stops.
     """
     mechanism = _wait_for_me_mechanism(context)
-    with in_plain_words():
+    with expected_errors():
         check_target(context, output, force=force)
         traces = read(context)
         protected, report = mechanism.protect_with_report(traces)
-        click.echo(report.summary.rename(_with_unit).to_string(float_format=_figure), err=True)
+        click.echo(report.summary.rename(_with_unit).to_string(float_format=_rounded), err=True)
         if report.clusters:
-            click.echo("The pivot of each cluster is published as it was, with all places where it stopped.", err=True)
+            click.echo("The pivot of each cluster is published unchanged, with all its stops.", err=True)
         save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)
 
 
