@@ -59,7 +59,8 @@ def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
     """How many steps of ε fit between two points, in general."""
     rest = arc(rest2, curvature)
     if curvature * rest2 > 2.0:
-        rest = 2.0 * math.atan2(math.sqrt(rest2), math.sqrt(squared(-sx, -sy, -sz, bx, by, bz)))
+        opposite = math.sqrt(squared(-sx, -sy, -sz, bx, by, bz))  # by itself: else numba on Python 3.12 finds no type
+        rest = 2.0 * math.atan2(math.sqrt(rest2), opposite)
     return int((rest / epsilon) * (1.0 + 1e-9) + tolerance), rest
 
 
