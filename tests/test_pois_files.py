@@ -1,4 +1,4 @@
-"""Points of interest as files: what formats cannot keep is refused as for traces, and the rest comes back."""
+"""write_pois: points of interest come back, and what a format cannot keep is refused."""
 
 import geopandas as gpd
 import numpy as np
@@ -28,14 +28,14 @@ def run(*words):
 
 
 def written(data, path, **named) -> gpd.GeoDataFrame:
-    """The points of interest of data, which go to a file."""
+    """Write the points of interest of data to a file, and return them."""
     found = pg.pois(data, **named)
     write_pois(found, path, force=False)
     return found
 
 
 def read_back(path) -> pd.DataFrame:
-    """Read a file with what everybody has."""
+    """Read a file with GeoPandas or pandas."""
     if path.suffix == ".csv":
         table = pd.read_csv(path, dtype={"user": str}, keep_default_na=False)
         return table.assign(**{name: pd.to_datetime(table[name]) for name in ("arrival", "departure")})
@@ -96,7 +96,7 @@ def test_the_name_of_a_file_is_not_that_of_its_layer(city, stem, tmp_path):
 
 @pytest.mark.parametrize("crs", [LOCAL_GRID, MARS, "+proj=utm +zone=31 +a=3396190 +b=3376200"])
 @pytest.mark.parametrize("command", [["pois"], ["smooth", "--epsilon", "200"]])
-def test_geojson_of_what_has_no_place_on_the_earth_is_refused_in_words(city, crs, command, tmp_path):
+def test_geojson_refuses_a_crs_that_cannot_be_transformed(city, crs, command, tmp_path):
     data = city if "longlat" in crs else city.to_crs(32631)
     data.set_crs(crs, allow_override=True).to_parquet(tmp_path / "in.parquet")
     called = run(command[0], tmp_path / "in.parquet", tmp_path / "p.geojson", *command[1:])

@@ -1,4 +1,4 @@
-"""Files as a stranger reads them: what is in them, what is not, and that none is ever half written."""
+"""write: what other programs read from a file, what is not in it, and that no file is ever incomplete."""
 
 import datetime
 import json
@@ -11,7 +11,6 @@ import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 
 import geopandas as gpd
 import numpy as np
@@ -21,8 +20,7 @@ import pyogrio
 import pytest
 
 import promesse_geo as pg
-
-writing = import_module("promesse_geo.io.writers")  # the package's name `write` is the function
+from promesse_geo.io import writers as writing
 
 ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
 MILLISECONDS = (".gpkg", ".geojson")  # GDAL keeps no more
@@ -84,8 +82,8 @@ CASES = {
 every_case = pytest.mark.parametrize("case", CASES)
 
 
-def as_stranger(path, *, user="user", time="time", crs=None) -> gpd.GeoDataFrame:
-    """Read a file with what everybody has."""
+def read_by_others(path, *, user="user", time="time", crs=None) -> gpd.GeoDataFrame:
+    """Read a file with GeoPandas or pandas."""
     if path.suffix == ".parquet":
         return gpd.read_parquet(path)
     if path.suffix != ".csv":
@@ -100,29 +98,29 @@ def instants(times) -> np.ndarray:
     return pd.DatetimeIndex(times).as_unit("ns").asi8
 
 
-def assert_same_records(found, wanted, *, ending):
+def assert_same_records(read, expected, *, ending):
     """The same users (as text), instants (in the format's unit) and places, in the order of traces."""
-    wanted = pg.Traces.from_frame(wanted).to_frame()
+    expected = pg.Traces.from_frame(expected).to_frame()
     if ending == ".geojson":
-        wanted = wanted.to_crs("EPSG:4326")
-    assert [str(user) for user in found["user"]] == [str(user) for user in wanted["user"]]
+        expected = expected.to_crs("EPSG:4326")
+    assert [str(user) for user in read["user"]] == [str(user) for user in expected["user"]]
     unit = 1_000_000 if ending in MILLISECONDS else 1
-    assert (instants(found["time"]) // unit).tolist() == (instants(wanted["time"]) // unit).tolist()
-    assert (pd.DatetimeIndex(found["time"]).tz is None) == (wanted["time"].dt.tz is None)
-    tolerance = 1e-9 if np.abs(wanted.total_bounds).max() <= 360 else 1e-7
+    assert (instants(read["time"]) // unit).tolist() == (instants(expected["time"]) // unit).tolist()
+    assert (pd.DatetimeIndex(read["time"]).tz is None) == (expected["time"].dt.tz is None)
+    tolerance = 1e-9 if np.abs(expected.total_bounds).max() <= 360 else 1e-7
     for axis in "xy":
-        off = getattr(found.geometry, axis).to_numpy() - getattr(wanted.geometry, axis).to_numpy()
-        assert np.abs((off + 180) % 360 - 180 if wanted.crs.is_geographic else off).max() < tolerance
+        off = getattr(read.geometry, axis).to_numpy() - getattr(expected.geometry, axis).to_numpy()
+        assert np.abs((off + 180) % 360 - 180 if expected.crs.is_geographic else off).max() < tolerance
 
 
 @every_ending
 @every_case
-def test_a_stranger_reads_the_records_that_were_written(case, ending, tmp_path):
+def test_other_programs_read_the_records_that_were_written(case, ending, tmp_path):
     frame, path = CASES[case], tmp_path / f"traces{ending}"
     if ending == ".geojson" and case == "a local grid":
-        pytest.skip("it has no place on the globe, which has a test of its own")
+        pytest.skip("it cannot be transformed to EPSG:4326")
     pg.write(frame, path)
-    found = as_stranger(path, crs=frame.crs)
+    found = read_by_others(path, crs=frame.crs)
     if len(frame) == 0:
         assert len(found) == 0
         assert ending == ".geojson" or list(found.columns) == ["user", "time", "geometry"]
@@ -137,7 +135,7 @@ def test_a_stranger_reads_the_records_that_were_written(case, ending, tmp_path):
 def test_we_read_the_records_that_we_wrote(case, ending, tmp_path):
     frame, path = CASES[case], tmp_path / f"traces{ending}"
     if ending == ".geojson" and case in ("a local grid", "no record"):
-        pytest.skip("the one has no place on the globe, the other no columns in GeoJSON")
+        pytest.skip("it cannot be transformed to EPSG:4326, or has no columns in GeoJSON")
     pg.write(frame, path)
     found = pg.read_table(path, crs=frame.crs if ending == ".csv" else None)
     if len(frame) == 0:
@@ -156,7 +154,7 @@ def test_text_users_that_look_like_something_else_stay_text(users, ending, tmp_p
 
 
 @every_ending
-def test_a_user_with_line_breaks_is_read_wherever_the_reader_cuts_the_file(ending, tmp_path):
+def test_a_user_with_line_breaks_is_read_across_the_blocks_of_the_reader(ending, tmp_path):
     path, user = tmp_path / f"traces{ending}", "line\n" * 100
     pg.write(make_frame([user] * 3_000), path)
     assert set(pg.read_table(path)["user"]) == {user}
@@ -185,7 +183,7 @@ def test_columns_keep_their_names(user, time, ending, tmp_path):
     found = pg.read_table(path, user=user, time=time)
     place = "place" if ending in (".parquet", ".gpkg") else "geometry"  # CSV and GeoJSON have no name for it
     assert list(found.columns) == [user, time, place]
-    assert set(as_stranger(path, user=user, time=time).columns) >= {user, time}
+    assert set(read_by_others(path, user=user, time=time).columns) >= {user, time}
 
 
 @every_ending
@@ -217,7 +215,7 @@ def test_a_csv_is_what_the_documentation_says(tmp_path):
     ]
 
 
-def test_geojson_refuses_what_has_no_place_on_the_globe(tmp_path):
+def test_geojson_refuses_a_crs_that_cannot_be_transformed(tmp_path):
     with pytest.raises(ValueError, match="no place on the globe"):
         pg.write(CASES["a local grid"], tmp_path / "traces.geojson")
     assert list(tmp_path.iterdir()) == []
@@ -229,15 +227,15 @@ def test_traces_longer_than_a_block_are_written_whole(tmp_path, monkeypatch):
     for ending in ENDINGS:
         path = tmp_path / f"traces{ending}"
         pg.write(frame, path)
-        assert_same_records(as_stranger(path, crs=frame.crs), frame, ending=ending)
+        assert_same_records(read_by_others(path, crs=frame.crs), frame, ending=ending)
 
 
-# What is not in a file.
+# Content that must not be in a file.
 
 
 @dataclass(frozen=True)
 class Seeded(pg.Mechanism):
-    """A mechanism with a secret."""
+    """A mechanism with a seed."""
 
     radius: float
     seed: int = field(default=0, repr=False)
@@ -281,7 +279,7 @@ def test_nothing_of_the_input_or_the_run_is_in_the_bytes(ending, tmp_path):
 @every_ending
 def test_a_file_holds_user_time_and_geometry_only(ending, tmp_path):
     write_protected(tmp_path, ending)
-    found = as_stranger(tmp_path / f"safe{ending}")
+    found = read_by_others(tmp_path / f"safe{ending}")
     assert list(found.columns) == ["user", "time", "geometry"]
     assert found["user"].str.fullmatch("[0-9a-f]{16}").all()
 
@@ -336,13 +334,13 @@ def test_the_same_traces_make_the_same_geopackage(tmp_path):
     assert contents[0] == contents[1]
 
 
-def test_gdal_is_left_as_it_was(tmp_path):
+def test_settings_of_gdal_are_unchanged(tmp_path):
     before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
     pg.write(make_frame(["a"]), tmp_path / "a.gpkg")
     assert pyogrio.get_gdal_config_option("OGR_CURRENT_DATE") == before
 
 
-# Whole files or none.
+# Atomic writing.
 
 
 @every_ending
@@ -421,7 +419,7 @@ for ending in {ENDINGS}:
     assert list(tmp_path.iterdir()) == []
 
 
-# Where a file can go.
+# Output paths.
 
 
 @every_ending
@@ -432,7 +430,7 @@ def test_a_file_is_only_replaced_by_force(ending, tmp_path):
         pg.write(make_frame(["a"]), path)
     assert path.read_bytes() == b"old"
     pg.write(make_frame(["a"]), path, force=True)
-    assert len(as_stranger(path)) == 1
+    assert len(read_by_others(path)) == 1
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -546,7 +544,7 @@ UNITS = ["+proj=utm +zone=31 +units=us-ft", "+proj=utm +zone=31 +units=ft", "+pr
 def test_the_crs_and_its_unit_come_back(crs, ending, tmp_path):
     frame, path = make_frame(list("ab")).to_crs(crs), tmp_path / f"traces{ending}"
     pg.write(frame, path)
-    found = as_stranger(path)
+    found = read_by_others(path)
     assert found.crs.equals(frame.crs, ignore_axis_order=True)
     back = found.to_crs("EPSG:4326").geometry
     assert np.allclose([back.x, back.y], [[2, 2.013], [48, 48.007]], atol=1e-7)
@@ -569,7 +567,7 @@ def test_a_nul_in_a_key_is_refused_by_formats_that_would_end_there(users, count,
 def test_users_that_look_like_json_stay_text(ending, tmp_path):
     users = ['{"a": 1}', '{"a":1}', "[1]", "[ 1 ]", "{}", "[]", '"a"', "null", "1.0"]
     pg.write(make_frame(users), tmp_path / f"traces{ending}")
-    assert sorted(as_stranger(tmp_path / f"traces{ending}")["user"]) == sorted(users)
+    assert sorted(read_by_others(tmp_path / f"traces{ending}")["user"]) == sorted(users)
     assert sorted(pg.read_table(tmp_path / f"traces{ending}")["user"]) == sorted(users)
 
 
@@ -645,7 +643,7 @@ def test_more_text_than_an_array_holds_is_written_in_several(total, ending, tmp_
     monkeypatch.setattr(writing, "_TEXT_LIMIT", total)  # a record at a time; all keys together in large text or not
     frame = make_frame(["zaphod-1", "zaphod-2", "zaphod-1"])
     pg.write(frame, tmp_path / f"traces{ending}")
-    assert_same_records(as_stranger(tmp_path / f"traces{ending}"), frame, ending=ending)
+    assert_same_records(read_by_others(tmp_path / f"traces{ending}"), frame, ending=ending)
 
 
 # Names of files and folders.
@@ -658,7 +656,7 @@ def test_a_file_may_have_any_name(name, ending, tmp_path, monkeypatch):
     pg.write(make_frame(["a"]), f"{name}{ending}")
     assert os.listdir(tmp_path) == [f"{name}{ending}"]
     os.rename(f"{name}{ending}", f"plain{ending}")
-    assert len(as_stranger(tmp_path / f"plain{ending}")) == 1
+    assert len(read_by_others(tmp_path / f"plain{ending}")) == 1
 
 
 @every_ending
@@ -697,14 +695,14 @@ def test_what_came_during_the_run_is_not_replaced(links, tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
 
 
-def test_a_link_that_leads_nowhere_is_a_file_that_is_there(tmp_path):
+def test_a_broken_link_is_an_existing_file(tmp_path):
     (tmp_path / "a.csv").symlink_to(tmp_path / "nowhere")
     with pytest.raises(FileExistsError, match="already exists"):
         pg.write(make_frame(["a"]), tmp_path / "a.csv")
     assert (tmp_path / "a.csv").is_symlink()
 
 
-def test_gdal_is_left_as_it_was_by_threads_too(tmp_path):
+def test_threads_leave_the_settings_of_gdal_unchanged(tmp_path):
     before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
     frame = make_frame(list("ab") * 200)
     with ThreadPoolExecutor(8) as pool:

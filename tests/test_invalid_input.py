@@ -1,4 +1,4 @@
-"""Bad and odd inputs, one a line, each with what becomes of it: the kind of error and its words, or the answer."""
+"""Invalid and unusual input to traces and parameters: one case per line, with the error or the result."""
 
 import datetime
 import re
