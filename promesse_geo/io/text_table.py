@@ -67,10 +67,10 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=options.lenient)
     if ragged and not table.num_rows:
         raise ValueError(_ragged_message(ragged[0].expected_columns, ragged[0].actual_columns, text=text))
-    line_count, has_quotes, is_ended = _count_lines(file)
+    has_quotes, is_ended = _find_quotes_and_end(file)
     users = None if names.user is None else as_users(table.column(names.user), names.user)
     long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
-    may_span_lines = has_quotes and (long_keys or line_count != table.num_rows + len(ragged) + 1)
+    may_span_lines = has_quotes and (long_keys or _count_lines(file) != table.num_rows + len(ragged) + 1)
     quotes = _inspect_quotes(text, numbers=[x_name, y_name]) if may_span_lines else _Quotes()
     if quotes.is_open:
         table = table.slice(0, table.num_rows - 1)
@@ -238,20 +238,26 @@ def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[p
     return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign
 
 
-def _count_lines(file: pa.NativeFile) -> tuple[int, bool, bool]:
-    """Return an upper bound of the number of lines, whether there are quotes, and whether the last line has an end.
-
-    Empty lines, and in UTF-16 halves of letters, may be counted too.
-    """
-    count, has_quotes, last = 0, False, b""
+def _find_quotes_and_end(file: pa.NativeFile) -> tuple[bool, bool]:
+    """Return whether a text has quotes, and whether its last line has an end."""
+    has_quotes, last = False, b""
     with decompressed(file) as stream:
         while piece := stream.read(_PIECE):
-            piece = piece.replace(b"\0", b"")  # UTF-16
-            count += piece.count(b"\n") + piece.count(b"\r") - piece.count(b"\r\n")
             has_quotes = has_quotes or b'"' in piece
+            last = piece[-4:].replace(b"\0", b"") or last  # UTF-16
+    return has_quotes, last.endswith((b"\n", b"\r"))
+
+
+def _count_lines(file: pa.NativeFile) -> int:
+    """Return an upper bound of the number of lines: in UTF-16 halves of letters may be counted too."""
+    count, last = 0, b""
+    with decompressed(file) as stream:
+        while piece := stream.read(_PIECE):
+            piece = piece.replace(b"\0", b"")
+            returns = piece.count(b"\r")
+            count += piece.count(b"\n") + returns - (piece.count(b"\r\n") if returns else 0)
             last = piece[-1:] or last
-    is_ended = last in (b"\n", b"\r")
-    return count + (not is_ended), has_quotes, is_ended
+    return count + (last not in (b"\n", b"\r"))
 
 
 def _inspect_quotes(text: TextFile, *, numbers: Sequence[str]) -> _Quotes:
