@@ -443,11 +443,3 @@ def test_places_do_not_overwrite_a_column_named_stays(name):
     with pytest.raises(ValueError, match=r"columns .*'stays' of their own\. Rename 'stays'"):
         pg.PoiExtractor(merge="places").fit(city, user=user)
     assert "stays" in pg.PoiExtractor().fit(city, user=user).pois_
-
-
-def test_without_scikit_learn_the_estimator_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setitem(sys.modules, "sklearn.base", None)
-    monkeypatch.delitem(sys.modules, "promesse_geo.stays.places", raising=False)
-    with pytest.raises(ImportError, match=r'PoiExtractor needs scikit-learn.*promesse-geo\[scikit-learn\]"'):
-        pg.PoiExtractor  # noqa: B018

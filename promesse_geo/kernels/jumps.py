@@ -71,7 +71,7 @@ def _must_go(points, times, begin, end, curvature, speed):
 
 @loop
 def reachable(points, times, offsets, curvature, speed, first, last, keep):
-    """Whether each record of traces first … last − 1 is kept: d ≤ speed · Δt from the last kept one of its trace.
+    """Mark the records of traces first … last − 1 that are kept: d ≤ speed · Δt from the last kept one of its trace.
 
     When that removes more than half of a trace, its first record is the outlier: it goes and the rest starts again.
     Speed is in kernel units per second.

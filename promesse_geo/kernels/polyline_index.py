@@ -8,7 +8,8 @@ chord: so distances in the view, less the sagitta, bound the true ones from belo
 For trace i, rows leaves[i] … leaves[i + 1] − 1 of the lines hold its arcs, eight to a row (x of all, y of all, dx, dy,
 1/d²), and the same rows of `segments` the record from which each one's segment starts, counted from the trace's first.
 Rows groups[i] … groups[i + 1] − 1 of the tree hold its boxes, eight to a row (low x, low y, high x, high y): those of
-the leaves first, then, level by level, those of eight boxes each. Fewer than eight are filled up with some far away.
+the leaves first, then, level by level, those of eight boxes each. Fewer than eight boxes are
+filled up with some far away, fewer than eight arcs with the last one.
 
 Bound: for each segment its length, measured three times, and the sort.
 """
@@ -91,13 +92,25 @@ def _pieces(length, target):
 
 @inner
 def groups_of(things):
-    """How many boxes of eight stand over so many."""
+    """Return how many groups of eight hold so many boxes or arcs."""
     return (things + WIDTH - 1) // WIDTH
 
 
 @loop
 def count(points, offsets, curvature, first, last, leaves, groups, targets, views):
-    """Leaves and groups of boxes for traces first … last − 1; a repeated point makes no arc, but a trace has one."""
+    """Count the leaves and groups of boxes of traces first … last − 1. Repeated points have no arc; a trace has one.
+
+    Parameters
+    ----------
+    points, offsets, curvature, first, last
+        As for `polyline.search`, for the traces to count.
+    leaves, groups : int64, shape (traces,)
+        Written: how many leaves and groups of boxes each trace has.
+    targets : float64, shape (traces,)
+        Written: the length of arcs, in radians on the sphere and metres in the plane.
+    views : float64, shape (traces, 6)
+        Written: the two axes of the view.
+    """
     for trace in range(first, last):
         begin = offsets[trace]
         end = offsets[trace + 1]
@@ -234,15 +247,33 @@ def _grow(tree, leaves):
 
 @loop
 def build(points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks):
-    """Fill the index of traces first … last − 1; `leaves` and `groups` say where each trace's begin."""
+    """Fill the index of traces first … last − 1.
+
+    Parameters
+    ----------
+    points, offsets, curvature, targets, views
+        As for `count`.
+    first, last : int
+        The traces to index.
+    leaves, groups : int64, shape (traces + 1,)
+        The first leaf and the first group of each trace, and their number.
+    lines : float64, shape (leaves, 5, 8)
+        Written: x, y, dx, dy and 1/d² of eight arcs in the view.
+    segments : int32, shape (leaves, 8)
+        Written: the record at which the segment of each arc starts, counted from the first of its trace.
+    tree : float64, shape (groups, 4, 8)
+        Written: low x, low y, high x and high y of eight boxes.
+    slacks : float64, shape (traces,)
+        Written: how much nearer an arc may be than it is in the view.
+    """
     for trace in range(first, last):
         begin = offsets[trace]
         end = offsets[trace + 1]
-        own = slice(leaves[trace], leaves[trace + 1])
+        rows = slice(leaves[trace], leaves[trace + 1])
         boxes = tree[groups[trace] : groups[trace + 1]]
-        room = (leaves[trace + 1] - leaves[trace]) * WIDTH
-        ends = np.empty((room, 4))
-        owners = np.empty(room, np.int32)
+        most = (leaves[trace + 1] - leaves[trace]) * WIDTH
+        ends = np.empty((most, 4))
+        owners = np.empty(most, np.int32)
         arcs, slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], ends, owners)
-        _plant(ends, owners, _in_order(ends[:arcs]), lines[own], segments[own], boxes)
+        _plant(ends, owners, _in_order(ends[:arcs]), lines[rows], segments[rows], boxes)
         _grow(boxes, leaves[trace + 1] - leaves[trace])

@@ -76,7 +76,7 @@ def _is_known(points, scale, slots, places, i):
 
 @loop
 def nearness(original, offsets, published, starts, partners, levels, scales, wider, first, last, out):
-    """Say of each record of traces first … last − 1 whether a true point is at it (2), near it (1) or neither (0).
+    """Write for each record of traces first … last − 1 whether a true point is at it (2), near it (1) or neither (0).
 
     At it: within 1/scales[level of the record] or so; near it: within `wider` times that. Levels that fewer than a
     tenth of a trace have, or a coarser one, are taken for the next: some digits are zero by chance. `out` comes with
@@ -191,11 +191,11 @@ def rounded_times(published, starts, first, last, middles, units):
 
 @loop
 def matches_any_user(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
-    """Say of records first … last − 1 whether anybody's true one is at its place and time (2), near it (1) or not (0).
+    """Write for records first … last − 1 whether any user's true record is at (2) or near (1) it in space and time.
 
     `times` are those of the true records, in the ascending `order`. At a record is what lies within `lengths` in space
     and less than its unit from the middle in time, near it what lies within `wider` times that in space. Where more
-    than `most` are there in time, nobody looks and the answer is −1. `out` comes with zeros.
+    than `most` are there in time, none is compared and −1 is written. `out` comes with zeros.
     """
     slot = 0
     for i in range(first, last):
@@ -218,7 +218,21 @@ def matches_any_user(times, order, original, published, middles, units, lengths,
 
 @loop
 def fewest_decimals(x, y, least, most, first, last, out):
-    """Find how many decimals, from `least` to `most`, both coordinates have but for float noise; else most + 1."""
+    """Find how many decimals, from `least` to `most`, both coordinates have; else most + 1.
+
+    A coordinate has n decimals if coordinate · 10ⁿ is within 1e-4 of a whole number (float noise).
+
+    Parameters
+    ----------
+    x, y : float64, shape (records,)
+        Coordinates in degrees or metres.
+    least, most : int
+        Numbers of decimals to try.
+    first, last : int
+        The records to look at.
+    out : int64, shape (records,)
+        Written: the number of decimals.
+    """
     for i in range(first, last):
         decimals = least
         scale = 10.0**least

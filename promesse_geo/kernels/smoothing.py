@@ -44,7 +44,7 @@ def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
 
 @inner
 def _time_at(points, times, k, x, y, z, curvature):
-    """Time at which the point (x, y, z) of the segment from record k to k + 1 is passed."""
+    """Return the time at which the point (x, y, z) of the segment from record k to k + 1 is passed, to ±1 ns."""
     ax, ay, az = read(points, k)
     bx, by, bz = read(points, k + 1)
     whole = arc(squared(ax, ay, az, bx, by, bz), curvature)
@@ -159,9 +159,24 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
 
 @loop
 def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
-    """Write an upper bound of the samples of traces first … last − 1: path length / ε, and two.
+    """Write an upper bound of the samples of traces first … last − 1: path length / ε + 2.
 
-    A step counts as the sum of its differences along the axes: at most √3 times too long, and no root.
+    A step counts as the sum of its differences along the axes: at most √3 times too long, without a root.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3) or (records, 2)
+        Unit vectors, or metres in the plane.
+    offsets : int64, shape (traces + 1,)
+        The first record of each trace, and the number of records.
+    curvature : float
+        1 on the sphere, 0 in the plane.
+    epsilon : float
+        Distance of samples, in radians on the sphere and metres in the plane.
+    first, last : int
+        The traces to bound.
+    bounds : float64, shape (traces,)
+        Written: the bounds.
     """
     for i in range(first, last):
         path = 0.0
@@ -177,10 +192,32 @@ def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
 def fill(
     points, times, offsets, bounds, first, last, cursor, upward, out, rule, tables, least, final, kept, begin, end
 ):
-    """Sample traces first … last − 1 into out, but their first point and the `final` last ones.
+    """Sample traces first … last − 1, without their first point and the `final` last ones.
 
-    Upward, the first trace begins at `cursor`; else the last one ends there. Traces with fewer than `least` samples
-    left are dropped. Writes per trace the number of records that remain and their first and last time.
+    Parameters
+    ----------
+    points, offsets, bounds
+        As for `bound_samples`.
+    times : int64, shape (records,)
+        Nanoseconds, ascending in each trace.
+    first, last : int
+        The traces to sample.
+    cursor : int
+        The first row to write if upward, else the row after the last.
+    upward : bool
+        Whether traces are written from the cursor on, or from the last trace down to it.
+    out : float64, shape (rows, 3) or (rows, 2)
+        Written: the samples.
+    rule : tuple
+        (polyline, curvature, chord², ε, tolerance): whether samples lie on the polyline, lengths in kernel units.
+    tables : tuple of three float64 arrays, shape (steps,)
+        Cosine and sine of m steps, and their squared chord less the tolerance.
+    least : int
+        Traces with fewer samples left are dropped.
+    final : int
+        How many of the last samples are removed.
+    kept, begin, end : int64, shape (traces,)
+        Written: the number of samples left of each trace, and the times of the first and the last, in nanoseconds.
     """
     for number in range(first, last):
         i = number if upward else first + last - 1 - number

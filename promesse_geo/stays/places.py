@@ -1,9 +1,11 @@
-"""The attack as a scikit-learn estimator, and the merging of stays into places."""
+"""POI extraction as a scikit-learn estimator, and the merging of stays into places."""
 
 from typing import Any, Self
 
 import geopandas as gpd
 import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import AgglomerativeClustering
 
 from promesse_geo.messages import invalid
 from promesse_geo.stays.stays import Pois, checked_stay, find_pois, measured
@@ -11,14 +13,6 @@ from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, as_traces
-
-try:
-    from sklearn.base import BaseEstimator, ClusterMixin
-    from sklearn.cluster import AgglomerativeClustering
-except ModuleNotFoundError as error:
-    raise ImportError(
-        'PoiExtractor needs scikit-learn, which is not installed. Get it with: pip install "promesse-geo[scikit-learn]"'
-    ) from error
 
 
 class PoiExtractor(ClusterMixin, BaseEstimator):
@@ -115,7 +109,7 @@ class PoiExtractor(ClusterMixin, BaseEstimator):
 
 
 def _each(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The numbers start, start + 1, … of each run, one run after the other."""
+    """Return the numbers start, start + 1, … of each run, one run after the other."""
     ends = as_offsets(counts)
     return np.arange(ends[-1]) + np.repeat(starts - ends[:-1], counts)
 
@@ -127,10 +121,10 @@ def _places(stays: Pois, space: Space, diameter: float) -> np.ndarray:
     clustering = AgglomerativeClustering(n_clusters=None, linkage="complete", distance_threshold=limit)
     _, firsts, counts = np.unique(stays.traces, return_index=True, return_counts=True)
     for first, count in zip(firsts[counts > 1], counts[counts > 1], strict=True):
-        own = slice(first, first + count)
-        labels = clustering.fit_predict(stays.points[own] - stays.points[first])
+        rows = slice(first, first + count)
+        labels = clustering.fit_predict(stays.points[rows] - stays.points[first])
         _, first_stay, place = np.unique(labels, return_index=True, return_inverse=True)
-        place_of[own] = first + first_stay[place]
+        place_of[rows] = first + first_stay[place]
     return np.unique(place_of, return_inverse=True)[1]
 
 
