@@ -1,6 +1,6 @@
-"""Protect GPS traces before they are published, and say honestly what was gained and lost.
+"""Anonymize GPS trajectories before you publish them, and measure privacy and utility.
 
-Importing the package registers the accessor `gdf.promesse` on GeoDataFrames::
+Importing the package adds the accessor `gdf.promesse` to GeoDataFrames::
 
     import promesse_geo as pg
 
@@ -8,29 +8,27 @@ Importing the package registers the accessor `gdf.promesse` on GeoDataFrames::
     parts = gdf.promesse.prepare(tz="America/Los_Angeles")
     safe = parts.promesse.smooth(200)
 
-Every verb of the accessor is a function as well, for GeoDataFrames and for `Traces`, the columnar form that large
-data stays in: `pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protect(data)`. In the order of use:
+Each method of the accessor is also a function, for GeoDataFrames and for `Traces`, the columnar form for large data:
+`pg.prepare(data)`, `pg.describe(data)`, `pg.Promesse(200).protect(data)`. By order of use:
 
-- read: `read_file` (any of the formats), `read_table`, `read_cabspotting`, `read_geolife`, `read_mdc`, `read_gpx`;
-  `make_city` makes data up, `run_demo` shows it all on such data
-- look: `describe`, `pois` and `PoiExtractor` (where people stay), `draw_map` and `draw_map_pair` (before and after)
-- prepare: `prepare`, or its steps `collapse_empty_days`, `first_days`, `split_gaps`; `drop_jumps` before it
-- protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is what a new one
-  derives from
-- measure: `measure` one protected data set, `evaluate` many mechanisms (`save_results`, `load_results`), or
-  `reproduce` the paper's tables; by `PoiRetrieval` and `match_pois`, `SpatialError`, `RangeQueryDistortion`,
-  `Compression`, `AreaCoverage`, and the stronger attacks `AdaptivePoiRetrieval`, `Residue` and `Reidentification`;
-  `Metric` is what a new one derives from
+- read: `read_file` (any format), `read_table`, `read_cabspotting`, `read_geolife`, `read_mdc`, `read_gpx`; `make_city`
+  makes synthetic data, and `run_demo` protects it and shows the result
+- explore: `describe`, `pois` and `PoiExtractor` (stays of users), `draw_map` and `draw_map_pair`; `plot` has figures
+- prepare: `drop_jumps`, then `prepare`, or its steps `collapse_empty_days`, `first_days` and `split_gaps`
+- protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is the base class
+- measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `reproduce` the paper's
+  tables (`paper` has them one by one); metrics are `PoiRetrieval` (with `match_pois`), `SpatialError`,
+  `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks `AdaptivePoiRetrieval`, `Residue` and
+  `Reidentification`; `Metric` is the base class
 - publish: `check_published`, `pseudonymize`, `write`
-- underneath: `Traces`, which lie on a `Sphere` or in a `Plane`
+- data structures: `Traces`, in the spaces `Sphere` and `Plane`
 
-`help(pg.Promesse)` and so on tell the rest. The modules are no part of what is promised to stay: take names from here.
+Only the names of this package, of `promesse_geo.plot` and of `promesse_geo.paper` are stable; other modules may change.
 
-Which mechanism? `Promesse` hides where people stop and keeps the map exact, at the price of the times; it promises
-nothing formal. `GeoIndistinguishability` promises something formal for single locations, at the price of the map; for a
-trace the promise shrinks with every record, and places where people stay can be found again. `WaitForMe` makes groups
-that go together, and publishes one trace of each unchanged. None makes publication safe by itself: look at
-`gdf.promesse.check(safe)` before anything leaves the house.
+Which mechanism? `Promesse` hides stops and keeps the path, but changes times; it has no formal guarantee.
+`GeoIndistinguishability` has a formal guarantee for single locations, but moves each of them; it weakens with
+every record of a trace, and long stays can be found again. `WaitForMe` groups traces and publishes one trace of each
+group unchanged. None of them makes publication safe by itself: run `gdf.promesse.check(safe)` before you publish.
 """
 
 from importlib import import_module
@@ -76,8 +74,7 @@ from promesse_geo.traces.space import Plane, Sphere
 from promesse_geo.traces.traces import Traces
 
 if TYPE_CHECKING:
-    from promesse_geo import paper as paper
-    from promesse_geo import plot as plot
+    from promesse_geo import paper, plot
     from promesse_geo.demo import run_demo
     from promesse_geo.paper import reproduce
     from promesse_geo.plot.maps import draw_map, draw_map_pair
@@ -139,6 +136,8 @@ __all__ = [
     "make_city",
     "match_pois",
     "measure",
+    "paper",
+    "plot",
     "pois",
     "prepare",
     "pseudonymize",

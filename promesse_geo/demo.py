@@ -1,4 +1,4 @@
-"""The demonstration: a city is made, smoothed, tabled and drawn."""
+"""The demonstration: protect a synthetic city with Promesse."""
 
 import warnings
 from pathlib import Path
@@ -20,26 +20,26 @@ _ZONE = "Europe/Paris"
 
 
 def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False) -> str:
-    """Make a city, smooth it, write what would be published and a picture, and return what to say.
+    """Protect a synthetic city with Promesse, and write the published file and a figure to a folder.
 
     Parameters
     ----------
     folder : pathlib.Path
-        Where `protected.parquet` and `overview.png` go; made if it is not there.
+        Folder of `protected.parquet` and `overview.png`; created if it does not exist.
     epsilon : float
         Metres between published points.
     force : bool
-        Whether to replace files that are there.
+        Whether to overwrite existing files.
 
     Returns
     -------
     str
-        A short table, and what to try next.
+        A table of both data sets, and commands to try next.
 
     Raises
     ------
     OSError, ValueError
-        If files are there, cannot be written, or nobody moves far enough for epsilon.
+        If files exist and `force` is False, files cannot be written, or all traces are too short for epsilon.
 
     Examples
     --------
@@ -54,9 +54,9 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
     folder = Path(folder)
     published, picture = folder / "protected.parquet", folder / "overview.png"
     if picture.exists() and not force:
-        raise FileExistsError(f"The file {str(picture)!r} is there already. Say --force, or another folder with --out.")
+        raise FileExistsError(f"The file {str(picture)!r} already exists. Pass --force, or another folder with --out.")
     if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{str(folder)!r} is a file. Say another folder with --out.")
+        raise FileExistsError(f"{str(folder)!r} is a file. Specify another folder with --out.")
     folder.mkdir(parents=True, exist_ok=True)
     check_output(published, force=force)
     made = make_city(users=50, days=7, seed=0, as_traces=True, return_pois=True)
@@ -66,22 +66,22 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
         parts = prepare(city, tz=_ZONE, keep_user=True)
         protected = mechanism.protect(parts)
     if len(protected) == 0:
-        raise ValueError(f"Nobody in the city moves far enough for epsilon = {epsilon:g} m. Take a smaller one.")
+        raise ValueError(f"All traces of the city are too short for epsilon = {epsilon:g} m. Specify a smaller one.")
     write(pseudonymize(protected), published, mechanism=mechanism, force=force)
     part = protected.users[:2].tolist()[-1]  # the second, if there are two
     drawn, person = parts.users.tolist().index(part), part.rpartition("-")[0]
-    own = stays[(stays["user"] == person) & stays["kind"].isin(["home", "work"])]
-    places = own.drop_duplicates("kind").set_index("kind").geometry
+    home_and_work = stays[(stays["user"] == person) & stays["kind"].isin(["home", "work"])]
+    places = home_and_work.drop_duplicates("kind").set_index("kind").geometry
     with atomic_path(picture, force=force) as temporary:
         overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"
     return f"""\
-A made-up city of {len(city)} people and 7 days, protected with {mechanism!r}:
+A synthetic city of {len(city)} people and 7 days, protected with {mechanism!r}:
 
 {comparison(parts, protected)}
 
-{counted(dropped, "trace")} never moved far enough to be protected and {were} dropped.
+{counted(dropped, "trace")} {were} too short to be protected and dropped.
 What would be published:  {published}
 What happened to a trace: {picture}
 
@@ -91,6 +91,7 @@ Next, on your own data:
   promesse-geo smooth  parts.parquet protected.parquet --epsilon 200 --keep-users
   promesse-geo check   parts.parquet protected.parquet
   promesse-geo pseudonymize protected.parquet published.parquet
+  promesse-geo check   parts.parquet published.parquet
 or in Python:
   import promesse_geo as pg
   parts = pg.read_table("traces.csv").promesse.prepare(tz="Europe/Paris")
