@@ -256,6 +256,7 @@ def _count_lines(file: pa.NativeFile) -> int:
             piece = piece.replace(b"\0", b"")
             returns = piece.count(b"\r")
             count += piece.count(b"\n") + returns - (piece.count(b"\r\n") if returns else 0)
+            count -= last == b"\r" and piece.startswith(b"\n")
             last = piece[-1:] or last
     return count + (last not in (b"\n", b"\r"))
 
