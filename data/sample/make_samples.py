@@ -1,4 +1,4 @@
-"""Make the samples in this folder: records of the made-up city, written as the data sets are, with their oddities."""
+"""Make the samples in this folder: the synthetic city in the formats of the data sets, with their peculiarities."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +45,7 @@ def records_of(user: str, traces: pg.Traces) -> list[Record]:
 
 
 def write(path: Path, lines: Sequence[str], *, end: str = "\n", last_end: bool = True) -> None:
-    """Write lines with the line end asked for, and the last one perhaps without."""
+    """Write lines with a line end, which the last one may lack."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes((end.join(lines) + (end if last_end else "")).encode())
 

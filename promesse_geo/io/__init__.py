@@ -1,4 +1,4 @@
-"""Data sets: one file is one reader or one maker."""
+"""Readers and writers of files: one module per format or data set, listed in `registry.FORMATS`."""
 
 from promesse_geo.io.cabspotting import read_cabspotting
 from promesse_geo.io.geolife import read_geolife
