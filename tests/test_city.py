@@ -1,4 +1,4 @@
-"""The made-up city: the same from the same seed, and with stays that stand out until they are smoothed away."""
+"""The synthetic city: equal for equal seeds, with stays that smoothing removes."""
 
 import math
 
