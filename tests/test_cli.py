@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
@@ -15,10 +16,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from shapely import Point
 
 import promesse_geo as pg
 from promesse_geo.cli.commands import main
 
+SAMPLES = Path(__file__).parents[1] / "data" / "sample"
 ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
 every_ending = pytest.mark.parametrize("ending", ENDINGS)
 
@@ -586,3 +589,22 @@ def test_a_layer_of_input_can_be_named(tmp_path):
     assert run("check", path, tmp_path / "safe.csv", "--epsilon", 200, "--layer", "tuesday").exit_code in (0, 3)
     pg.write(city, tmp_path / "city.csv")
     assert "without --layer" in failed("info", tmp_path / "city.csv", "--layer", "tuesday")
+
+
+def test_impossible_jumps_are_removed_when_asked(tmp_path):
+    frame = make_frame()
+    frame.loc[5, "geometry"] = Point(10, 50)
+    pg.write(frame, tmp_path / "raw.parquet")
+    said = done("prepare", tmp_path / "raw.parquet", tmp_path / "parts.csv", "--max-speed", 50)
+    assert "drop_jumps dropped 1 of 600 records" in said.stderr
+    assert "599 records" in said.stdout
+
+
+@pytest.mark.parametrize(
+    "sample", ["cabspotting", "geolife", "mdc/challenge", "mdc/campaign", "gpx/watch.gpx", "table/semicolons.csv"]
+)
+def test_the_format_of_every_sample_is_detected(sample):
+    path = SAMPLES / sample
+    if not path.exists():
+        pytest.fail(f"there is no sample {sample}: {sorted(path.parent.iterdir())}")
+    assert "records" in done("info", path).stdout

@@ -1,11 +1,10 @@
-"""The command line: noise, and the check before publishing."""
+"""The commands check and pseudonymize."""
 
 import re
 from pathlib import Path
 
 import geopandas as gpd
 import pytest
-from shapely import Point
 from test_cli import done, failed, make_frame, run
 
 import promesse_geo as pg
@@ -25,51 +24,6 @@ def prepared(tmp_path):
 def smoothed(prepared, *words):
     done("smooth", prepared, prepared.with_name("safe.parquet"), "--epsilon", 200, *words)
     return prepared.with_name("safe.parquet")
-
-
-def test_noise_keeps_times_and_counts_and_renames_users(prepared, tmp_path):
-    said = done("geo-indistinguishability", prepared, tmp_path / "noisy.gpkg", "--level", 4, "--radius", 100)
-    assert said.stdout.endswith("noisy.gpkg: 600 records of 6 traces\n")
-    noisy, before = gpd.read_file(tmp_path / "noisy.gpkg"), gpd.read_parquet(prepared)
-    assert sorted(noisy["time"]) == sorted(before["time"])
-    assert set(noisy["user"]).isdisjoint(before["user"])
-
-
-@pytest.mark.parametrize("ending", [".parquet", ".csv", ".gpkg", ".geojson"])
-def test_noise_beyond_the_projection_is_refused_and_leaves_no_file(tmp_path, ending):
-    frame = make_frame().set_crs(4326).to_crs("+proj=ortho +lon_0=92 +type=crs")
-    frame.to_parquet(tmp_path / "edge.parquet")
-    output = tmp_path / f"noisy{ending}"
-    said = failed("geo-indistinguishability", tmp_path / "edge.parquet", output, "--epsilon", 1e-5)
-    assert re.search(r"does not reach \d+ of 600 locations .* ogr2ogr", said)
-    assert [path.name for path in tmp_path.iterdir()] == ["edge.parquet"]
-
-
-def test_a_seed_repeats_the_noise_and_shows_nowhere(prepared, tmp_path):
-    for name in ("one.csv", "two.csv"):
-        done(
-            "geo-indistinguishability", prepared, tmp_path / name, "--epsilon", 0.01, "--seed", 31415926, "--keep-users"
-        )
-    one, two = ((tmp_path / name).read_bytes() for name in ("one.csv", "two.csv"))
-    assert one == two
-    assert b"31415926" not in one
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ([], "either --epsilon, or --level"),
-        (["--epsilon", 0.01, "--level", 4], "either --epsilon, or --level"),
-        (["--epsilon", 0.01, "--radius", 100], "either --epsilon, or --level"),
-        (["--epsilon", 200], "Is it in 1/metre?"),
-        (["--epsilon", -1], "'epsilon' parameter"),
-        (["--level", 0.5], "'level' parameter"),
-        (["--level", 4, "--grid", 0], "'grid' parameter"),
-    ],
-)
-def test_a_wrong_level_is_a_wrong_call(words, reason, prepared, tmp_path):
-    said = failed("geo-indistinguishability", prepared, tmp_path / "noisy.csv", *words, code=2)
-    assert reason in said
 
 
 def test_the_check_knows_epsilon_from_the_file_and_passes(prepared):
@@ -183,25 +137,6 @@ def test_what_was_checked_is_renamed_for_publication(prepared, tmp_path):
     assert set(published["user"]).isdisjoint(before["user"])
     assert sorted(published["time"]) == sorted(before["time"])
     assert file_epsilon(tmp_path / "published.parquet") == 200
-
-
-def test_impossible_jumps_are_removed_when_asked(tmp_path):
-    frame = make_frame()
-    frame.loc[5, "geometry"] = Point(10, 50)
-    pg.write(frame, tmp_path / "raw.parquet")
-    said = done("prepare", tmp_path / "raw.parquet", tmp_path / "parts.csv", "--max-speed", 50)
-    assert "drop_jumps dropped 1 of 600 records" in said.stderr
-    assert "599 records" in said.stdout
-
-
-@pytest.mark.parametrize(
-    "sample", ["cabspotting", "geolife", "mdc/challenge", "mdc/campaign", "gpx/watch.gpx", "table/semicolons.csv"]
-)
-def test_the_format_of_every_sample_is_detected(sample):
-    path = SAMPLES / sample
-    if not path.exists():
-        pytest.fail(f"there is no sample {sample}: {sorted(path.parent.iterdir())}")
-    assert "records" in done("info", path).stdout
 
 
 def test_tests_to_review_are_counted(prepared):
