@@ -3,12 +3,13 @@
 The pool ends with the work, so that a process can fork afterwards, and any thread may call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import pairwise
 
 import numba
 import numpy as np
+from tqdm import tqdm
 
 MANY = 256
 """Number of chunks with which long work can be interrupted, or balanced if some chunks take longer."""
@@ -86,3 +87,28 @@ def run_interruptible(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+class _Bar(tqdm):
+    """A bar without tqdm's monitor thread, which would outlive the work and be lost in a fork."""
+
+    monitor_interval = 0
+
+
+def progress_bar(
+    items: Iterable | None = None, *, label: str, unit: str, total: int | None = None, hidden: bool = False
+) -> tqdm:
+    """Return a progress bar on standard error that appears after a second, and only in a terminal.
+
+    Parameters
+    ----------
+    items : iterable, optional
+        What the bar counts when it is iterated; otherwise call its `update`.
+    label, unit : str
+        What is done, and to what (in the plural).
+    total : int, optional
+        Number of units.
+    hidden : bool
+        Whether to show nothing at all.
+    """
+    return _Bar(items, desc=label, unit=f" {unit}", total=total, delay=1, disable=True if hidden else None)

@@ -14,7 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Layers from the lowest up: a package imports from lower layers and from itself only.
 LAYERS = (
-    ("kernels", "messages", "progress", "threads"),
+    ("kernels", "messages", "threads"),
     ("validation",),
     ("traces",),
     ("preprocess", "stays", "synthetic"),

@@ -20,9 +20,8 @@ from test_cli import done, failed, run
 import promesse_geo as pg
 from promesse_geo import progress, threads
 from promesse_geo.audit import file_mechanism
-from promesse_geo.mechanisms import base
-from promesse_geo.mechanisms.wait_for_me import grouping
-from promesse_geo.mechanisms.wait_for_me.mechanism import c_rand
+from promesse_geo.mechanisms import base, clustering
+from promesse_geo.mechanisms.wait_for_me import c_rand
 
 GRID = 'LOCAL_CS["grid",UNIT["metre",1]]'
 GOLDEN = Path(__file__).parent / "data" / "w4m"
@@ -255,7 +254,7 @@ def test_skipping_far_stretches_changes_no_distance(seed, sizes, cap, gap, step)
     ends = np.cumsum(sizes)
     begins = ends - sizes
     boxes = np.array([(x[a:b].min(), x[a:b].max(), y[a:b].min(), y[a:b].max()) for a, b in zip(begins, ends)])  # noqa: B905
-    tracks = grouping.Tracks(x, y, z, begins, ends, boxes)
+    tracks = clustering.Tracks(x, y, z, begins, ends, boxes)
     found = tracks.distances(np.arange(len(sizes)), size=200.0, cap=cap, bar=False)
     points = [np.column_stack(way).tolist() for way in ways]
     for p, P in enumerate(points):
@@ -273,7 +272,7 @@ def test_an_alignment_by_hand():
     = 180 m: 1. Of equals both: (P1, Q1), then P2 against Q1: no way apart, 150 m of time: 1. LST = 2; Max2D = 100.
     """
     x, y, z = np.array([0.0, 100, 200, 0, 200]), np.zeros(5), np.array([0.0, 10, 20, 0, 10]) * 15
-    tracks = grouping.Tracks(
+    tracks = clustering.Tracks(
         *(x, y, z, np.array([0, 3]), np.array([3, 5])), np.array([[0.0, 200.0, 0, 0], [0.0, 200.0, 0, 0]])
     )
     assert tracks.distances(np.arange(2), size=100.0, cap=10, bar=False)[0, 1] == 2
@@ -341,7 +340,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_threads(city, mon
             with monkeypatch.context() as patch:
                 patch.setattr(threads, "number", lambda number=number: number)
                 patch.setattr(threads, "_LEAST", 1)
-                patch.setattr("promesse_geo.mechanisms.wait_for_me.publication._RECORDS", 500)
+                patch.setattr("promesse_geo.mechanisms.wait_for_me._RECORDS", 500)
                 assert as_bytes(quietly(mechanism, city)[0]) == one
 
 
@@ -509,8 +508,8 @@ def test_too_many_traces_for_the_memory_are_refused_before_the_work(city, monkey
 
 
 def test_distances_beyond_32_bits_have_room():
-    assert grouping.allocate_distances(2, largest=2**31 - 1).dtype == np.int32
-    assert grouping.allocate_distances(2, largest=2**31).dtype == np.int64
+    assert clustering.allocate_distances(2, largest=2**31 - 1).dtype == np.int32
+    assert clustering.allocate_distances(2, largest=2**31).dtype == np.int64
 
 
 def test_an_interrupt_ends_the_work_soon(monkeypatch):
@@ -540,7 +539,7 @@ def test_an_interrupt_ends_a_chunk_between_its_rows(monkeypatch, number):
     def interrupt(*rest):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(grouping.alignment, "distances", slowly)
+    monkeypatch.setattr(clustering.alignment, "distances", slowly)
     monkeypatch.setattr(progress._Bar, "update", interrupt)
     before = as_traces([([0.0, 60.0], [float(number), 0.0], [0.0, 0.0]) for number in range(130)])
     with pytest.raises(KeyboardInterrupt):

@@ -23,7 +23,7 @@ from promesse_geo.audit.names import check_user_names
 from promesse_geo.messages import counted
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
-from promesse_geo.progress import progress_bar
+from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number

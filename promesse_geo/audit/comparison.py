@@ -8,10 +8,9 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import sharing
-from promesse_geo.traces.pairs import Pairs, align, in_space_of
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.traces import Pairs, Traces, align, in_space_of
 
 SAME_PLACE = 1e-3
 """Metres within which two locations are the same, whatever CRS and space they went through."""

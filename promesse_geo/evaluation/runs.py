@@ -19,10 +19,9 @@ from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.base import Index
-from promesse_geo.progress import progress_bar
+from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.pairs import Pairs
-from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.traces import Pairs, Traces, as_traces
 from promesse_geo.validation import check_integer, check_text, is_integer
 
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from promesse_geo.messages import counted, warn
-from promesse_geo.progress import progress_bar
+from promesse_geo.threads import progress_bar
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users_exist
 

@@ -26,7 +26,7 @@ from promesse_geo.io.sources import Source, check_is_file, find_files, name_user
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, warn
-from promesse_geo.progress import progress_bar
+from promesse_geo.threads import progress_bar
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
 from promesse_geo.traces.space import choose_space

@@ -11,8 +11,7 @@ import pandas as pd
 
 from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.pairs import Pairs, align
-from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.traces import Pairs, Traces, align, as_traces
 
 Detail = pd.DataFrame | pd.Series
 """The result of a detailed comparison, one row per trace, record or query."""

@@ -15,8 +15,7 @@ from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
 from promesse_geo.stays.stays import checked_stay, in_words
 from promesse_geo.traces.columns import KNOWN_USERS, Name, check_geometry, find_column
-from promesse_geo.traces.pairs import Pairs, align
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_number
 
 

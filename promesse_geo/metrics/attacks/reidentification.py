@@ -16,9 +16,8 @@ from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.pairs import Pairs, align
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.traces.traces import Data, Pairs, Traces, align, map_traces
 from promesse_geo.validation import check_duration
 
 _PART = re.compile(r"-[0-9]{5}$")  # the suffix of parts that `split` makes

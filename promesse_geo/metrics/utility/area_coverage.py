@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.metrics.base import Metric, score
-from promesse_geo.traces.pairs import Pairs
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_number
 
 

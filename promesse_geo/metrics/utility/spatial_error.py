@@ -12,9 +12,8 @@ from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.messages import counted
 from promesse_geo.metrics.base import Metric, as_rows_of
 from promesse_geo.traces.columns import Name, make_points
-from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.traces import Pairs, Traces, as_traces
 
 _BLOCK = 4096  # least number of points per block; idle threads take the next block
 

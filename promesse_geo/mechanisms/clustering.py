@@ -9,7 +9,7 @@ import numpy as np
 from promesse_geo import threads
 from promesse_geo.kernels import alignment, neighbours
 from promesse_geo.mechanisms.base import allocate
-from promesse_geo.progress import progress_bar
+from promesse_geo.threads import progress_bar
 
 _TOTAL = 2**31 - 1  # totals up to here are kept in 32 bits
 _SHARE = 0.25  # of the memory that the distances may take
