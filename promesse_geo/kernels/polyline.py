@@ -233,25 +233,6 @@ def _start_levels(leaves, levels):
     return height
 
 
-@inner
-def _push(stack, bounds, top, level, node, squares, limit):
-    """Push the boxes of a group that are within the limit, the nearest last; return the new top."""
-    base = top + 1
-    for j in range(WIDTH):
-        bound = squares[j]
-        if bound <= limit:
-            top += 1
-            place = top
-            while place > base and bounds[place - 1] < bound:
-                stack[place, 1] = stack[place - 1, 1]
-                bounds[place] = bounds[place - 1]
-                place -= 1
-            stack[top, 0] = level - 1
-            stack[place, 1] = node * WIDTH + j
-            bounds[place] = bound
-    return top
-
-
 @loop
 def _search_one(points, begin, end, curvature, lines, segments, tree, view, slack, queries, first, last, metres, feet):
     """Search query points first … last − 1 on the polyline of records begin … end − 1; see `search`."""
@@ -289,7 +270,19 @@ def _search_one(points, begin, end, curvature, lines, segments, tree, view, slac
                 _to_boxes(tree, levels[level] + node, x, y, squares)
                 if frames.shape[0] > 0:
                     _to_frames(frames[levels[level] + node], px, py, pz, curvature, slack, least, squares)
-                top = _push(stack, bounds, top, level, node, squares, limit)
+                base = top + 1
+                for j in range(WIDTH):
+                    bound = squares[j]
+                    if bound <= limit:
+                        top += 1
+                        place = top
+                        while place > base and bounds[place - 1] < bound:
+                            stack[place, 1] = stack[place - 1, 1]
+                            bounds[place] = bounds[place - 1]
+                            place -= 1
+                        stack[top, 0] = level - 1
+                        stack[place, 1] = node * WIDTH + j
+                        bounds[place] = bound
                 continue
             visits += 1
             _to_lines(lines, node, x, y, squares)
