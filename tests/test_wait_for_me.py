@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from test_cli import done, failed, run
 
 import promesse_geo as pg
-from promesse_geo import progress, threads
+from promesse_geo import threads
 from promesse_geo.audit import file_mechanism
 from promesse_geo.mechanisms import base, clustering
 from promesse_geo.mechanisms.wait_for_me import c_rand
@@ -540,7 +540,7 @@ def test_an_interrupt_ends_a_chunk_between_its_rows(monkeypatch, number):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(clustering.alignment, "distances", slowly)
-    monkeypatch.setattr(progress._Bar, "update", interrupt)
+    monkeypatch.setattr(threads._Bar, "update", interrupt)
     before = as_traces([([0.0, 60.0], [float(number), 0.0], [0.0, 0.0]) for number in range(130)])
     with pytest.raises(KeyboardInterrupt):
         pg.WaitForMe(chunk=True, seed=1).protect(before)
