@@ -31,7 +31,8 @@ napoleon_use_param = False  # keep parameters that share a line together
 napoleon_use_rtype = False
 nitpick_ignore_regex = [("py:(class|exc)", r"(?!promesse_geo\.).*")]  # types of Python and of other libraries
 
-_NAME = rf"(?:promesse_geo\.)?((?:{'|'.join(pg.__all__)})(?:\.[a-z]\w*)?)"
+_NAMES = [name for name in pg.__all__ if name not in ("paper", "plot")]  # not the modules
+_NAME = rf"(?:promesse_geo\.)?((?:{'|'.join(_NAMES)})(?:\.[a-z]\w*)?)"
 _CLASSES = "|".join(name for name in pg.__all__ if name[0].isupper())
 _LINK = r":py:obj:`\1 <promesse_geo.\1>`"
 _IN_BACKTICKS = re.compile(rf"(?<![`:])`{_NAME}`(?!`)")
