@@ -6,8 +6,7 @@ from typing import cast
 
 import geopandas as gpd
 
-from promesse_geo.io.output import atomic_path
-from promesse_geo.io.writers import check_output, write
+from promesse_geo.io.writers import atomic_path, check_output, write
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.messages import counted
 from promesse_geo.plot.figures import overview

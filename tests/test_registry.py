@@ -14,8 +14,8 @@ from conftest import ROOT
 
 import promesse_geo as pg
 from promesse_geo.io import registry
-from promesse_geo.io.formats import Format
 from promesse_geo.io.registry import FORMATS, guess_format
+from promesse_geo.io.sources import Format
 
 SAMPLE = ROOT / "data" / "sample"
 CAB = b"37.75134 -122.39488 0 1213084687\n"

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from promesse_geo.io import compressed
-from promesse_geo.io.compressed import read_bytes
-from promesse_geo.io.sources import find_files
+from promesse_geo.io import sources
+from promesse_geo.io.sources import find_files, read_bytes
 from promesse_geo.io.table import read_table
 
 TEXT = "user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.5,45.5\n"
@@ -86,7 +85,7 @@ def test_what_grows_beyond_measure_is_refused(tmp_path, monkeypatch):
     lines = TEXT + "ana,2024-03-04T08:00:00Z,4.5,45.5\n" * 50_000
     path.write_bytes(gzip.compress(lines.encode()))
     assert read_table(path, as_traces=True).records == 50_001
-    monkeypatch.setattr(compressed, "_SMALL", 1 << 20)
+    monkeypatch.setattr(sources, "_SMALL", 1 << 20)
     with pytest.raises(ValueError, match=r"a\.csv\.gz': it would take more than 0 GiB"):
         read_table(path)
     with pytest.raises(ValueError, match=r"a\.csv\.gz' would take more than 0 GiB"):

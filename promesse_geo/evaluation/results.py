@@ -19,7 +19,7 @@ import pyarrow as pa
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from promesse_geo import threads
-from promesse_geo.io.output import atomic_path, check_target
+from promesse_geo.io.writers import atomic_path, check_target
 from promesse_geo.messages import invalid, listed
 from promesse_geo.metrics.base import name_in_words
 from promesse_geo.traces.traces import Traces

@@ -16,9 +16,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.io import batch
-from promesse_geo.io.compressed import Head, size_limit, too_large
-from promesse_geo.io.formats import Format
-from promesse_geo.io.sources import check_exists, files_inside, read_stored
+from promesse_geo.io.sources import Format, Head, check_exists, files_inside, read_stored, size_limit, too_large
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
 

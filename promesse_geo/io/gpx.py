@@ -17,9 +17,7 @@ import pyarrow.compute as pc
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.compressed import Head, read_bytes
-from promesse_geo.io.formats import Format
-from promesse_geo.io.sources import Source, find_files, name_users
+from promesse_geo.io.sources import Format, Head, Source, find_files, name_users, read_bytes
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_users, check_users_exist

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyogrio
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.parquet_table import as_columns, resolve_crs
+from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import Columns, ReadOptions, find_user_and_time
-from promesse_geo.io.wkb import decode_points
 from promesse_geo.messages import listed
 
 GDAL_ERRORS = (

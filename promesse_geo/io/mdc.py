@@ -12,9 +12,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.io import batch
-from promesse_geo.io.compressed import Head
-from promesse_geo.io.formats import Format
-from promesse_geo.io.sources import as_paths, check_distinct, check_exists, files_inside
+from promesse_geo.io.sources import Format, Head, as_paths, check_distinct, check_exists, files_inside
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users

@@ -9,9 +9,7 @@ from typing import Any
 from pyproj import CRS
 
 from promesse_geo.io import cabspotting, geolife, gpx, mdc, table
-from promesse_geo.io.compressed import NO_HEAD, read_head
-from promesse_geo.io.formats import Format
-from promesse_geo.io.sources import check_exists, check_no_pipe, files_inside
+from promesse_geo.io.sources import NO_HEAD, Format, check_exists, check_no_pipe, files_inside, read_head
 from promesse_geo.io.table import why_no_table
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name

@@ -1,15 +1,37 @@
-"""Find the files of a source, and name their users."""
+"""Find the files of a source, name their users, read and decompress them, and declare their formats."""
 
+import bz2
 import glob
+import gzip
+import io
+import lzma
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from promesse_geo.messages import counted
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
+
+COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+"""First bytes of compressed files that tables may be, and pyarrow's name of the compression."""
+
+_DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(31),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lzma.LZMADecompressor,
+}
+_HEAD = 4096  # bytes
+_GROWTH, _SMALL, _LARGEST = 200, 1 << 30, 100 << 30  # a factor, and bytes: trajectories shrink to about a tenth
 
 
 def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Path]:
@@ -163,3 +185,155 @@ def check_is_file(path: Path) -> None:
         raise ValueError(f"{str(path)!r} is a folder. Pass a file.")
     check_exists(path)
     check_no_pipe(path)
+
+
+class Head(NamedTuple):
+    """First bytes of a file: as they are stored, and decompressed (empty if that fails)."""
+
+    stored: bytes
+    content: bytes
+
+
+NO_HEAD = Head(b"", b"")
+"""What a folder or an unknown file starts with."""
+
+
+class _TooLargeError(Exception):
+    """A compressed file exceeds `size_limit` when decompressed."""
+
+
+def read_head(path: Path) -> Head:
+    """Return the first 4096 bytes of a file, decompressed too if gzip, bzip2 or xz compressed it."""
+    with path.open("rb") as file:
+        stored = piece = file.read(_HEAD)
+        make = next((make for magic, make in _DECOMPRESSORS.items() if stored.startswith(magic)), None)
+        if make is None:
+            return Head(stored, stored)
+        decompressor, content = make(), b""
+        with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
+            while piece and len(content) < _HEAD and not decompressor.eof:
+                content += decompressor.decompress(piece, _HEAD - len(content))
+                piece = file.read(1 << 16)
+        return Head(stored, content)
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return what compressed a file with these first bytes, or None."""
+    return next((name for magic, name in COMPRESSIONS.items() if head.startswith(magic)), None)
+
+
+@contextmanager
+def decompressed(file: pa.NativeFile) -> Iterator[pa.NativeFile]:
+    """Open a stream of an open file from its start, decompressed if it is compressed; the file stays open.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, too large or compressed in a way that this pyarrow cannot read; the message lacks the name.
+    """
+    size = file.size()
+    compression = compression_of(file.read_at(4, 0))
+    with file.get_stream(0, size) as stored:
+        if compression is None:
+            yield stored
+            return
+        if not pa.Codec.is_available(compression):
+            raise ValueError(f"it is compressed with {compression}, which this pyarrow cannot read. Decompress it.")
+        try:
+            with pa.CompressedInputStream(stored, compression) as stream:
+                yield pa.PythonFile(_Limited(stream, size_limit(size)), "r")
+        except OSError as error:
+            raise ValueError(f"it is compressed with {compression}, and cut or damaged. Download it again.") from error
+        except _TooLargeError:
+            raise ValueError(too_large("it", size)) from None
+
+
+class _Limited(io.RawIOBase):
+    """A decompressed stream of at most so many bytes."""
+
+    def __init__(self, stream: pa.NativeFile, limit: int) -> None:
+        self._stream, self._left = stream, limit
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; raise if they exceed the limit."""
+        piece = self._stream.read(self._left + 1 if size < 0 else size)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _TooLargeError
+        return piece
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return the content of a file, decompressed if gzip compressed it, whatever its name."""
+    content = read_stored(file)
+    if compression_of(content) != "gzip":
+        return content
+    try:
+        with gzip.open(io.BytesIO(content)) as stream:
+            decompressed = stream.read(size_limit(len(content)) + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{str(file)!r} is compressed with gzip, and cut or damaged. Download it again.") from error
+    if len(decompressed) > size_limit(len(content)):
+        raise ValueError(too_large(repr(str(file)), len(content)))
+    return decompressed
+
+
+def size_limit(compressed: int) -> int:
+    """Return to how many bytes a file of `compressed` bytes may grow: more than trajectories do, less than a bomb."""
+    return min(max(_SMALL, _GROWTH * compressed), _LARGEST)
+
+
+def too_large(name: str, compressed: int) -> str:
+    """Return the message for a file that exceeds `size_limit`."""
+    return (
+        f"{name} would take more than {size_limit(compressed) / (1 << 30):,.0f} GiB decompressed, far more than "
+        "trajectories do. If you trust it, decompress it first."
+    )
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format or a data set: one module defines it, and one line in `registry.FORMATS` adds it.
+
+    Parameters
+    ----------
+    name : str
+        Value of `format=` and `--format`.
+    label : str
+        Name in help texts.
+    read : callable
+        `read(path, users=, as_traces=, errors=)`, with the further keywords that `options` returns.
+    sniff : callable
+        `sniff(head, name)` returns whether a file with these first bytes and this name has the format.
+    files : tuple of str
+        Lower-case glob patterns of file names in a folder that the format claims, the most telling first.
+    by_name : bool
+        Whether a name that fits is enough. Otherwise `sniff` must accept one of the first such files.
+    zipped : bool
+        Whether `read` reads zip archives of such files.
+    options : callable
+        `options(head)` returns the names of the options of `read` for a file with these first bytes. If these are
+        `NO_HEAD`, it returns all.
+    """
+
+    name: str
+    label: str
+    read: Callable[..., Any]
+    sniff: Callable[[Head, str], bool]
+    files: tuple[str, ...]
+    by_name: bool = True
+    zipped: bool = False
+    options: Callable[[Head], Collection[str]] = lambda head: ()
+
+    def claims(self, name: str) -> bool:
+        """Return whether the format claims a file by its name."""
+        return any(fnmatchcase(name.lower(), pattern) for pattern in self.files)
+
+    def claim(self, files: Sequence[Path]) -> list[Path]:
+        """Return the files that the format claims by their names, the most telling first."""
+        claimed = (file for pattern in self.files for file in files if fnmatchcase(file.name.lower(), pattern))
+        return list(dict.fromkeys(claimed))

@@ -17,12 +17,20 @@ from pandas.api.types import union_categoricals
 from pyproj import CRS
 
 from promesse_geo.io.batch import DroppedRecords, Skipped, check_some_read, warn_dropped, warn_unended
-from promesse_geo.io.compressed import COMPRESSIONS, NO_HEAD, Head, read_head
-from promesse_geo.io.formats import Format
 from promesse_geo.io.gpx import is_gpx
 from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.io.parquet_table import read_parquet_table
-from promesse_geo.io.sources import Source, check_is_file, find_files, name_users
+from promesse_geo.io.sources import (
+    COMPRESSIONS,
+    NO_HEAD,
+    Format,
+    Head,
+    Source,
+    check_is_file,
+    find_files,
+    name_users,
+    read_head,
+)
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, warn

@@ -16,7 +16,7 @@ from pyarrow import csv
 from pyproj import CRS
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.compressed import decompressed
+from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import (
     MISSING,
     Columns,

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from promesse_geo.evaluation import save_results
-from promesse_geo.io.output import atomic_path, check_target
+from promesse_geo.io.writers import atomic_path, check_target
 from promesse_geo.paper.published import ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
