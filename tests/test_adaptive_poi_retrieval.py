@@ -13,7 +13,7 @@ from strategies import SECOND, crowds, gathered
 import promesse_geo as pg
 from promesse_geo import AdaptivePoiRetrieval, PoiRetrieval, Traces
 from promesse_geo import stays as pois
-from promesse_geo.kernels import averaging
+from promesse_geo.kernels import poi_inference
 from promesse_geo.metrics.attacks import adaptive_poi_retrieval
 
 GRID = "EPSG:32610"
@@ -56,7 +56,7 @@ def test_a_centre_has_the_least_sum_of_distances(space):
     centres = np.empty((1, traces.space.dimension))
     scale = traces.space.scale
     runs = np.array([0]), np.array([301])
-    averaging.centre(traces.points, *runs, 1 / scale, traces.space.curvature, 0, 1, centres)
+    poi_inference.find_centres(traces.points, *runs, 1 / scale, traces.space.curvature, 0, 1, centres)
 
     def total(point):
         return float(np.sqrt(((traces.points - point) ** 2).sum(axis=1) * scale**2 + 1).sum())
@@ -74,7 +74,7 @@ def test_a_centre_has_the_least_sum_of_distances(space):
 def test_one_far_record_does_not_draw_the_centre():
     points = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [900.0, 0.0]])
     centres = np.empty((1, 2))
-    averaging.centre(points, np.array([0]), np.array([6]), 1.0, 0.0, 0, 1, centres)
+    poi_inference.find_centres(points, np.array([0]), np.array([6]), 1.0, 0.0, 0, 1, centres)
     assert np.abs(centres).max() < 1
 
 
@@ -82,7 +82,7 @@ def test_one_far_record_does_not_draw_the_centre():
 def test_averages_are_those_of_the_plain_twin(crowd):
     traces, half = gathered(crowd), 90 * SECOND
     means, counts = np.empty_like(traces.points), np.empty(traces.records, np.int64)
-    averaging.average(
+    poi_inference.average_in_time(
         *(traces.points, traces.times, traces.offsets, half, traces.space.curvature, 0, len(traces), means, counts)
     )
     for begin, end in zip(traces.offsets[:-1], traces.offsets[1:], strict=True):

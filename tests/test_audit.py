@@ -19,7 +19,7 @@ import promesse_geo as pg
 from promesse_geo import threads
 from promesse_geo.audit.comparison import Comparison
 from promesse_geo.audit.names import check_user_names
-from promesse_geo.kernels import sharing
+from promesse_geo.kernels import record_matching
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
@@ -817,7 +817,9 @@ def test_records_of_crowds_at_one_time_are_not_compared_in_pairs():
         return plane(places[0] + aside, places[1], users=users, counts=counts, times=np.zeros(many, int))
 
     with (
-        mock.patch("promesse_geo.kernels.sharing.nearness", wraps=sharing.nearness) as looked_up,
+        mock.patch(
+            "promesse_geo.kernels.record_matching.match_locations", wraps=record_matching.match_locations
+        ) as looked_up,
         mock.patch("promesse_geo.audit.comparison.threads.fair", wraps=threads.fair) as shared_out,
     ):
         matches = Comparison(crowd(0), crowd(9)).record_matches

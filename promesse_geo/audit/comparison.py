@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from promesse_geo import threads
-from promesse_geo.kernels import sharing
+from promesse_geo.kernels import record_matching
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Pairs, Traces, align, in_space_of
@@ -84,7 +84,7 @@ class Comparison:
         least, most = _decimal_range(self.protected.space)
         decimals = np.empty(self.protected.records, np.int8)
         threads.run(
-            lambda first, last: sharing.fewest_decimals(x, y, least, most, first, last, decimals),
+            lambda first, last: record_matching.count_decimals(x, y, least, most, first, last, decimals),
             threads.even(self.protected.records),
         )
         return decimals
@@ -143,7 +143,7 @@ class Comparison:
         original, protected, partners = self.original, self.pairs.protected, self.pairs.originals
         matches, near = np.empty(protected.records, np.int64), np.empty(protected.records, np.int8)
         threads.run(
-            lambda first, last: sharing.same_times(
+            lambda first, last: record_matching.match_times(
                 original.times,
                 original.offsets,
                 protected.times,
@@ -238,7 +238,7 @@ class Comparison:
         """The protected times and the unit of each, both in nanoseconds."""
         middles, units = np.empty((2, self.protected.records), np.int64)
         threads.run(
-            lambda first, last: sharing.rounded_times(
+            lambda first, last: record_matching.round_times(
                 self.protected.times, self.protected.offsets, first, last, middles, units
             ),
             threads.fair(self.protected.counts),
@@ -267,7 +267,7 @@ class Comparison:
         scale = self.original.space.scale
         lengths = (reaches / scale)[levels]
         threads.run(
-            lambda first, last: sharing.matches_any_user(
+            lambda first, last: record_matching.match_any_user(
                 times, order, self.original.points, points, middles, units, lengths, WIDER, most, first, last, matches
             ),
             threads.even(len(points)),
@@ -330,10 +330,10 @@ def _match_locations(
     levels: np.ndarray,
     scales: np.ndarray,
 ) -> np.ndarray:
-    """Match locations of traces with those of their partners; see `sharing.nearness`."""
+    """Match locations of traces with those of their partners; see `record_matching.match_locations`."""
     matches = np.zeros(len(published), np.int8)
     threads.run(
-        lambda first, last: sharing.nearness(
+        lambda first, last: record_matching.match_locations(
             original, offsets, published, starts, partners, levels, scales, WIDER, first, last, matches
         ),
         threads.fair(np.diff(starts) + (offsets[partners + 1] - offsets[partners])),

@@ -70,7 +70,7 @@ def _must_go(points, times, begin, end, curvature, speed):
 
 
 @loop
-def reachable(points, times, offsets, curvature, speed, first, last, keep):
+def mark_reachable(points, times, offsets, curvature, speed, first, last, keep):
     """Mark the records of traces first … last − 1 that are kept: d ≤ speed · Δt from the last kept one of its trace.
 
     When that removes more than half of a trace, its first record is the outlier: it goes and the rest starts again.

@@ -67,7 +67,7 @@ def move_in_plane(points, words, mean_step, out):
 
 
 @loop
-def label(names, offsets, first, last, blocks):
+def label_records(names, offsets, first, last, blocks):
     """Blocks of records first … last − 1: the three words of the trace's name, and the record's number in it."""
     trace = np.searchsorted(offsets, first, side="right") - 1
     for i in range(first, last):

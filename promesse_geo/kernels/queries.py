@@ -45,7 +45,7 @@ def _first_since(times, first, last, start):
 
 
 @loop
-def count(points, times, offsets, spans, boxes, windows, first, last, counts):
+def count_traces(points, times, offsets, spans, boxes, windows, first, last, counts):
     """Count the traces with a record inside, for queries first … last − 1.
 
     spans = (traces by their first time, those times, the latest time of any trace up to there): so the traces alive in

@@ -189,7 +189,7 @@ def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
 
 
 @loop
-def fill(
+def sample_traces(
     points, times, offsets, bounds, first, last, cursor, upward, out, rule, tables, least, final, kept, begin, end
 ):
     """Sample traces first … last − 1, without their first point and the `final` last ones.

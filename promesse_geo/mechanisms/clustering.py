@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from promesse_geo import threads
-from promesse_geo.kernels import alignment, neighbours
+from promesse_geo.kernels import clustering as kernels
 from promesse_geo.mechanisms.base import allocate
 from promesse_geo.threads import progress_bar
 
@@ -43,7 +43,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Tracks:
-    """Traces in plane metres and metres of time, from record begins[i] to ends[i]; see kernels.alignment.
+    """Traces in plane metres and metres of time, from record begins[i] to ends[i]; see kernels.clustering.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Tracks:
         rule = (size, float(cap), far, apart)
 
         def fill(first: int, last: int) -> None:
-            alignment.distances(
+            kernels.align_all(
                 self.x, self.y, self.z, self.begins, self.ends, self.boxes, members, first, last, rule, out
             )
 
@@ -87,7 +87,7 @@ class Tracks:
     def within(self, p: int, q: int, *, size: float, cap: int, limit: float) -> float:
         """Return the radius distance in metres of two traces; if it is beyond the limit, some distance beyond it."""
         ways = (self.begins[p], self.ends[p], self.begins[q], self.ends[q])
-        return float(alignment.radius(self.x, self.y, self.z, *ways, size, float(cap), limit))
+        return float(kernels.find_radius(self.x, self.y, self.z, *ways, size, float(cap), limit))
 
 
 def allocate_distances(traces: int, *, largest: int) -> np.ndarray:
@@ -134,7 +134,7 @@ class Clustering:
     k : int
         Least number of traces in a cluster.
     size, cap
-        Metres and cap of the distance; see kernels.alignment.
+        Metres and cap of the distance; see kernels.clustering.
     slip : bool
         Take positions for trace numbers in the radius test, like the program of 2010.
     bar : bool
@@ -171,9 +171,9 @@ class Clustering:
         groups: list[list[int]] = []
         free = count
         while count >= k and free:
-            position = neighbours.next_free(remaining, count, failed, draw(count))
+            position = kernels.find_candidate(remaining, count, failed, draw(count))
             pivot = int(remaining[position])
-            neighbours.nearest(self._distances[pivot], remaining, count, position, amounts, places)
+            kernels.select_nearest(self._distances[pivot], remaining, count, position, amounts, places)
             nearest = places[1:k]
             tested = nearest if self._slip else remaining[nearest]
             if any(self._is_beyond(pivot, other, radius) for other in tested.tolist()):
@@ -231,7 +231,7 @@ def chunks(features: np.ndarray, *, k: int) -> list[np.ndarray]:
     left, shared = np.arange(len(features)), []
     while len(left) >= 40 * k:
         gaps = np.empty(len(left) - 1)
-        neighbours.gaps(features, left, gaps)
+        kernels.compare_features(features, left, gaps)
         wanted = 20 * k - 1
         near = np.flatnonzero(gaps <= np.partition(gaps, wanted - 1)[wanted - 1])
         near = near[np.argsort(gaps[near], kind="stable")][:wanted] + 1

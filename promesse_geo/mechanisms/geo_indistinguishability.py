@@ -128,7 +128,7 @@ class GeoIndistinguishability(Mechanism):
             buffer = bytearray(blocks.nbytes + 15)
             for first in range(begin, end, _BLOCKS):
                 last = min(first + _BLOCKS, end)
-                laplace.label(names, traces.offsets, first, last, blocks)
+                laplace.label_records(names, traces.offsets, first, last, blocks)
                 size = encryptor.update_into(blocks[: last - first].data.cast("B"), buffer)
                 words = np.frombuffer(buffer, np.uint64, size // 8).reshape(-1, 2)
                 move(traces.points[first:last], words, step, out[first:last])

@@ -143,7 +143,7 @@ class Promesse(Mechanism):
         upward[-1] = True
 
         def fill(chunk: int, _: int) -> None:
-            smoothing.fill(
+            smoothing.sample_traces(
                 *(points, times, offsets, bounds, chunks[chunk], chunks[chunk + 1]),
                 *(limits[chunk] if upward[chunk] else limits[chunk + 1], upward[chunk], out, *rule, counts, begin, end),
             )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo import threads
-from promesse_geo.kernels import alignment
+from promesse_geo.kernels import clustering as kernels
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.clustering import Clustering, Groups, Tracks, allocate_distances, chunks
 from promesse_geo.messages import counted, invalid, warn
@@ -317,7 +317,7 @@ class WaitForMe(Mechanism):
         begins, ends = traces.offsets[:-1][order], traces.offsets[1:][order]
         paths, boxes = np.empty(len(order)), np.empty((len(order), 4))
         threads.run(
-            lambda first, last: alignment.measure(plane.x, plane.y, begins, ends, first, last, paths, boxes),
+            lambda first, last: kernels.measure_traces(plane.x, plane.y, begins, ends, first, last, paths, boxes),
             threads.fair(ends - begins),
         )
         z = traces.times / 1e9
@@ -494,7 +494,7 @@ def _published(
         records = slice(offsets[first], offsets[last])
         x, y, sources = np.empty((3, offsets[last] - offsets[first]))
         sources = sources.view(np.int64)
-        alignment.publish(
+        kernels.write_members(
             *(tracks.x, tracks.y, tracks.z, traces.times, tracks.begins, tracks.ends, pivots, members),
             *(offsets - offsets[first], first, last, half, float(cap), half, (x, y, times[records], sources), sums),
         )

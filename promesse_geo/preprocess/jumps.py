@@ -45,7 +45,7 @@ def drop_jumps(data: Data, *, max_speed: float = 50.0, user: Name = ..., time: N
         step = speed / space.scale
         keep = np.empty(traces.records, bool)
         threads.run(
-            lambda first, last: jumps.reachable(
+            lambda first, last: jumps.mark_reachable(
                 traces.points, traces.times, traces.offsets, space.curvature, step, first, last, keep
             ),
             threads.fair(traces.counts),

@@ -10,7 +10,7 @@ from pyproj import CRS, Proj, Transformer
 from pyproj.exceptions import CRSError, ProjError
 
 from promesse_geo import threads
-from promesse_geo.kernels import azimuthal, globe
+from promesse_geo.kernels import projections
 from promesse_geo.messages import counted, shown, warn
 from promesse_geo.validation import check_choice, set_fields
 
@@ -59,7 +59,7 @@ class LocalPlane:
         if self.axes is None:
             return np.column_stack((x, y))
         points = np.empty((len(x), 3))
-        azimuthal.to_sphere(x, y, self.axes, EARTH_RADIUS, points)
+        projections.to_sphere(x, y, self.axes, EARTH_RADIUS, points)
         return points
 
     def warn_of_distortion(self) -> None:
@@ -133,7 +133,7 @@ class Sphere:
         """Return unit vectors, shape (n, 3), of longitudes and latitudes in degrees, shape (n,)."""
         vectors = np.empty((len(longitudes), 3))
         threads.run(
-            lambda first, last: globe.to_vectors(longitudes, latitudes, first, last, vectors),
+            lambda first, last: projections.to_vectors(longitudes, latitudes, first, last, vectors),
             threads.even(len(vectors)),
         )
         return vectors
@@ -147,7 +147,7 @@ class Sphere:
             If the projection of the CRS does not reach a point.
         """
         x, y = np.empty(len(points)), np.empty(len(points))
-        threads.run(lambda first, last: globe.to_degrees(points, first, last, x, y), threads.even(len(points)))
+        threads.run(lambda first, last: projections.to_degrees(points, first, last, x, y), threads.even(len(points)))
         if self._degrees_per_unit != 1.0:
             x, y = x / self._degrees_per_unit, y / self._degrees_per_unit
         if self._is_projected:
@@ -327,7 +327,7 @@ def _azimuthal(points: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.nda
     x, y = np.empty(len(points)), np.empty(len(points))
     angles = [0.0]
     threads.run(
-        lambda first, last: angles.append(azimuthal.to_plane(points, axes, EARTH_RADIUS, first, last, x, y)),
+        lambda first, last: angles.append(projections.to_plane(points, axes, EARTH_RADIUS, first, last, x, y)),
         threads.even(len(points)),
     )
     return x, y, max(angles)

@@ -8,7 +8,7 @@ import geopandas as gpd
 import numpy as np
 
 from promesse_geo import threads
-from promesse_geo.kernels import averaging
+from promesse_geo.kernels import poi_inference
 from promesse_geo.metrics.attacks.poi_retrieval import PoiRetrieval
 from promesse_geo.stays import find_pois
 from promesse_geo.stays.stays import checked_stay
@@ -131,7 +131,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
         stays = find_pois(replace(protected, points=means), diameter=wider, duration=nanoseconds)
         centres = np.empty_like(stays.points)
         threads.run(
-            lambda first, last: averaging.centre(
+            lambda first, last: poi_inference.find_centres(
                 *(protected.points, stays.starts, stays.ends, 1 / space.scale, space.curvature, first, last, centres)
             ),
             threads.fair(stays.records),
@@ -171,7 +171,7 @@ def _average(traces: Traces, *, half: int, short: int) -> tuple[np.ndarray, floa
     """Return the mean of the records around each record, and the share of the noise variance that remains over time."""
     means, counts = np.empty_like(traces.points), np.empty(traces.records, np.int64)
     threads.run(
-        lambda first, last: averaging.average(
+        lambda first, last: poi_inference.average_in_time(
             *(traces.points, traces.times, traces.offsets, half, traces.space.curvature, first, last, means, counts)
         ),
         threads.fair(traces.counts),

@@ -9,7 +9,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from promesse_geo import threads
-from promesse_geo.kernels import matching
+from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
@@ -233,7 +233,7 @@ def _nearest(
     nearest = np.empty(len(candidates), np.int64)
     limit = pairs.original.space.chord(threshold) ** 2
     threads.run(
-        lambda first, last: matching.retrieve(
+        lambda first, last: poi_matching.match_nearest(
             points, offsets, candidates, protected_offsets, pairs.originals, limit, first, last, nearest
         ),
         threads.fair(np.diff(protected_offsets)),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo import threads
-from promesse_geo.kernels import poi_sets
+from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
 from promesse_geo.metrics.attacks.poi_retrieval import coerce_stay, find_stays
 from promesse_geo.metrics.base import Metric
@@ -193,7 +193,7 @@ def _distances(
     """Return the distance from each set of protected POIs to each set of known ones, in kernel units."""
     distances = np.empty((len(begins) - 1, len(starts) - 1))
     threads.run(
-        lambda first, last: poi_sets.compare(known, starts, found, begins, curvature, first, last, distances),
+        lambda first, last: poi_matching.compare_sets(known, starts, found, begins, curvature, first, last, distances),
         threads.fair(np.diff(begins) * len(known)),
     )
     return distances

@@ -8,7 +8,7 @@ import numpy as np
 from geopandas.array import GeometryArray
 
 from promesse_geo import threads
-from promesse_geo.kernels import residues as kernels
+from promesse_geo.kernels import poi_inference
 from promesse_geo.metrics.attacks.poi_retrieval import PoiRetrieval
 from promesse_geo.traces.columns import Name, make_points
 from promesse_geo.traces.records import as_offsets
@@ -139,7 +139,7 @@ class Residue(PoiRetrieval):
         marks = np.empty(traces.records, bool)
         limit = traces.space.chord(self.closeness * step) ** 2
         threads.run(
-            lambda first, last: kernels.mark(points, traces.offsets, limit, _STEPS, first, last, marks),
+            lambda first, last: poi_inference.mark_returns(points, traces.offsets, limit, _STEPS, first, last, marks),
             threads.fair(traces.counts),
         )
         inside = np.flatnonzero(marks)

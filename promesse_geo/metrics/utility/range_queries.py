@@ -259,7 +259,7 @@ def _answer(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarra
     order = np.argsort(begins, kind="stable")
     spans = order, begins[order], np.maximum.accumulate(ends[order])
     threads.run_interruptible(
-        lambda first, last: kernels.count(
+        lambda first, last: kernels.count_traces(
             traces.points, traces.times, traces.offsets, spans, boxes, windows, first, last, counts
         ),
         threads.fair(np.full(len(boxes), traces.records), most=threads.MANY),

@@ -11,7 +11,7 @@ from promesse_geo.kernels import loop
 
 
 @loop
-def compare(points, offsets, found, found_offsets, curvature, first, last, distances):
+def compare_sets(points, offsets, found, found_offsets, curvature, first, last, distances):
     """For sets first … last − 1 of the found points: their distance to each set of points, in kernel units.
 
     It is the median over {each point's distance to the nearest of the other set, both directions}; infinite where
@@ -38,3 +38,24 @@ def compare(points, offsets, found, found_offsets, curvature, first, last, dista
             if curvature > 0.0:
                 nearest = 2.0 * np.arcsin(np.minimum(nearest / 2.0, 1.0))
             distances[i, j] = np.median(nearest)
+
+
+@loop
+def match_nearest(points, offsets, found, found_offsets, originals, limit, first, last, nearest):
+    """For the found points of traces first … last − 1: the row of the nearest original point; −1 beyond the limit.
+
+    Distances are squared, as is the limit, which belongs to it; of equally near points the first is taken.
+    """
+    for trace in range(first, last):
+        own = originals[trace]
+        for i in range(found_offsets[trace], found_offsets[trace + 1]):
+            best = math.inf
+            nearest[i] = -1
+            for j in range(offsets[own], offsets[own + 1]):
+                square = 0.0
+                for axis in range(points.shape[1]):
+                    step = points[j, axis] - found[i, axis]
+                    square += step * step
+                if square < best and square <= limit:
+                    best = square
+                    nearest[i] = j

@@ -95,7 +95,7 @@ def _tail(x, y, z, first, stop, j, rule):
 
 
 @loop
-def distance(x, y, z, i, i_stop, j, j_stop, rule):
+def align(x, y, z, i, i_stop, j, j_stop, rule):
     """LST of the pivot's points i … i_stop − 1 and the other's j … j_stop − 1."""
     size, cap, far, apart = rule
     total = _cost(x, y, z, i, j, size, cap)
@@ -127,7 +127,7 @@ def distance(x, y, z, i, i_stop, j, j_stop, rule):
 
 
 @loop
-def measure(x, y, begins, ends, first, last, paths, boxes):
+def measure_traces(x, y, begins, ends, first, last, paths, boxes):
     """Write path length and (x, x, y, y) box of traces first … last − 1."""
     for trace in range(first, last):
         path = 0.0
@@ -146,7 +146,7 @@ def measure(x, y, begins, ends, first, last, paths, boxes):
 
 
 @loop
-def distances(x, y, z, begins, ends, boxes, members, first, last, rule, out):
+def align_all(x, y, z, begins, ends, boxes, members, first, last, rule, out):
     """Write rows first … last − 1 of the LSTs between members; traces whose boxes are far apart are not aligned."""
     cap = int(rule[1])
     for row in range(first, last):
@@ -159,7 +159,7 @@ def distances(x, y, z, begins, ends, boxes, members, first, last, rule, out):
             if dx * dx + dy * dy + dz * dz >= rule[2]:
                 out[row, column] = cap * max(ends[p] - begins[p], ends[q] - begins[q])
             else:
-                out[row, column] = distance(x, y, z, begins[p], ends[p], begins[q], ends[q], rule)
+                out[row, column] = align(x, y, z, begins[p], ends[p], begins[q], ends[q], rule)
 
 
 @inner
@@ -176,7 +176,7 @@ def _next(x, y, z, i, j, size, cap):
 
 
 @loop
-def radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
+def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
     """Max2D: the largest plane distance on the alignment but for its first pair; stops at the first beyond limit."""
     largest = 0.0
     while (i + 1 < i_stop or j + 1 < j_stop) and largest <= limit:
@@ -193,7 +193,7 @@ def radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
 
 
 @loop
-def publish(x, y, z, times, begins, ends, pivots, members, places, first, last, size, cap, half, out, sums):
+def write_members(x, y, z, times, begins, ends, pivots, members, places, first, last, size, cap, half, out, sums):
     """Write members first … last − 1 as they are published: as many points as the pivot has, at its times.
 
     Each of the pivot's points has a point of the member; beyond `half` metres that is brought to the circle. out =
@@ -232,3 +232,81 @@ def publish(x, y, z, times, begins, ends, pivots, members, places, first, last, 
             else:
                 i, j = _next(x, y, z, i, j, size, cap)
             entered = i > before
+
+
+@loop
+def find_candidate(remaining, count, failed, position):
+    """The first of `count` positions, from `position` on and round, whose trace has not failed."""
+    while failed[remaining[position]]:
+        position = position + 1 if position + 1 < count else 0
+    return position
+
+
+@inner
+def _rise(amounts, places, at):
+    """Let entry `at` of a heap rise (entries count from 1) while the one above it is smaller."""
+    while at > 1 and amounts[at // 2] < amounts[at]:
+        amounts[at // 2], amounts[at] = amounts[at], amounts[at // 2]
+        places[at // 2], places[at] = places[at], places[at // 2]
+        at //= 2
+
+
+@inner
+def _sink(amounts, places, held):
+    """Let the top of a heap of `held` entries sink while one below is larger; the left one of equals comes up."""
+    at = 1
+    while 2 * at <= held:
+        child = 2 * at
+        if child < held and amounts[child + 1] > amounts[child]:
+            child += 1
+        if amounts[child] <= amounts[at]:
+            break
+        amounts[child], amounts[at] = amounts[at], amounts[child]
+        places[child], places[at] = places[at], places[child]
+        at = child
+
+
+@inner
+def _last_nearest(row, remaining, count, pivot):
+    best = -1
+    for position in range(count):
+        if position != pivot and (best < 0 or row[remaining[position]] <= row[remaining[best]]):
+            best = position
+    return best
+
+
+@loop
+def select_nearest(row, remaining, count, pivot, amounts, places):
+    """Write into places[1], … the positions of the nearest of remaining[:count], but for position `pivot`.
+
+    `amounts` and `places` have room for k + 1: a heap of k − 1 entries, one that comes, and an unused place 0. Each
+    candidate goes through the heap, in order of position: its layout decides between equals.
+    """
+    size = len(places) - 2
+    if size == 1:  # of equals the last one stays
+        places[1] = _last_nearest(row, remaining, count, pivot)
+        return
+    held = 0
+    for position in range(count):
+        if position == pivot:
+            continue
+        held += 1
+        amounts[held] = row[remaining[position]]
+        places[held] = position
+        _rise(amounts, places, held)
+        if held > size:
+            amounts[1] = amounts[held]
+            places[1] = places[held]
+            held = size
+            _sink(amounts, places, held)
+
+
+@loop
+def compare_features(features, left, out):
+    """Write the squared distances of the features of left[1:] to those of left[0]."""
+    for i in range(1, len(left)):
+        total = 0.0
+        for column in range(features.shape[1]):
+            gap = features[left[i], column] - features[left[0], column]
+            total += gap * gap
+        out[i - 1] = total

@@ -13,7 +13,7 @@ _UNITS = (1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000)  # nanose
 
 
 @inner
-def _slot(a, b, c, mask):
+def _hash(a, b, c, mask):
     mixed = a * 73856093 + b * 19349663 + c * 83492791
     return (mixed ^ (mixed >> 9) ^ (mixed >> 21)) & mask
 
@@ -30,7 +30,7 @@ def _cell(points, i, scale):
 def _find(points, scale, slots, a, b, c):
     """The slot of a cell, or the free one where it belongs."""
     mask = len(slots) - 1
-    slot = _slot(a, b, c, mask)
+    slot = _hash(a, b, c, mask)
     while slots[slot] >= 0:
         known = _cell(points, slots[slot], scale)
         if known[0] == a and known[1] == b and known[2] == c:
@@ -75,7 +75,7 @@ def _is_known(points, scale, slots, places, i):
 
 
 @loop
-def nearness(original, offsets, published, starts, partners, levels, scales, wider, first, last, out):
+def match_locations(original, offsets, published, starts, partners, levels, scales, wider, first, last, out):
     """Write for each record of traces first … last − 1 whether a true point is at it (2), near it (1) or neither (0).
 
     At it: within 1/scales[level of the record] or so; near it: within `wider` times that. Levels that fewer than a
@@ -156,7 +156,7 @@ def _first_beyond(times, hint, time):
 
 
 @loop
-def same_times(original, offsets, published, starts, partners, wider, first, last, out, near):
+def match_times(original, offsets, published, starts, partners, wider, first, last, out, near):
     """Give each record of traces first … last − 1 the true record that has its time, or −1; and whether one is near.
 
     Near it (1) is what lies within `wider` times what rounding can do; 2 more where a true time is nearer than a
@@ -181,8 +181,8 @@ def same_times(original, offsets, published, starts, partners, wider, first, las
 
 
 @loop
-def rounded_times(published, starts, first, last, middles, units):
-    """Round the times of traces first … last − 1 as `same_times` does, and say the unit of each."""
+def round_times(published, starts, first, last, middles, units):
+    """Round the times of traces first … last − 1 as `match_times` does, and say the unit of each."""
     for trace in range(first, last):
         coarsest = _coarsest(published, starts[trace], starts[trace + 1])
         for i in range(starts[trace], starts[trace + 1]):
@@ -190,7 +190,7 @@ def rounded_times(published, starts, first, last, middles, units):
 
 
 @loop
-def matches_any_user(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
+def match_any_user(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
     """Write for records first … last − 1 whether any user's true record is at (2) or near (1) it in space and time.
 
     `times` are those of the true records, in the ascending `order`. At a record is what lies within `lengths` in space
@@ -217,7 +217,7 @@ def matches_any_user(times, order, original, published, middles, units, lengths,
 
 
 @loop
-def fewest_decimals(x, y, least, most, first, last, out):
+def count_decimals(x, y, least, most, first, last, out):
     """Find how many decimals, from `least` to `most`, both coordinates have; else most + 1.
 
     A coordinate has n decimals if coordinate · 10ⁿ is within 1e-4 of a whole number (float noise).

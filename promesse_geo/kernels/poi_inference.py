@@ -13,7 +13,7 @@ _ROUNDS = 30  # of Weiszfeld's algorithm: by then it moves by less than the nois
 
 
 @loop
-def average(points, times, offsets, half, curvature, first, last, means, counts):
+def average_in_time(points, times, offsets, half, curvature, first, last, means, counts):
     """For the records of traces first … last − 1: the mean of all within `half` of its time, and their number."""
     dimension = points.shape[1]
     total = np.empty(dimension)
@@ -40,7 +40,7 @@ def average(points, times, offsets, half, curvature, first, last, means, counts)
 
 
 @loop
-def centre(points, starts, ends, core, curvature, first, last, centres):
+def find_centres(points, starts, ends, core, curvature, first, last, centres):
     """For runs first … last − 1 of records: the point with the least sum of distances √(d² + core²) to them.
 
     Weiszfeld's algorithm from the mean. The core keeps a record on the centre from holding it.
@@ -72,3 +72,23 @@ def centre(points, starts, ends, core, curvature, first, last, centres):
             for axis in range(dimension):
                 square += centres[run, axis] ** 2
             centres[run] /= math.sqrt(square)
+
+
+@loop
+def mark_returns(points, offsets, limit, steps, first, last, marks):
+    """Mark the records of traces first … last − 1 inside of stretches whose ends are near each other.
+
+    Stretches have 2 to `steps` steps; near are squared distances up to the limit, in kernel units.
+    """
+    for trace in range(first, last):
+        end = offsets[trace + 1]
+        for i in range(offsets[trace], end):
+            marks[i] = False
+        for i in range(offsets[trace], end):
+            for j in range(i + 2, min(i + steps + 1, end)):
+                square = 0.0
+                for axis in range(points.shape[1]):
+                    square += (points[j, axis] - points[i, axis]) ** 2
+                if square <= limit:
+                    for inside in range(i + 1, j):
+                        marks[inside] = True
