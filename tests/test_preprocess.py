@@ -301,10 +301,10 @@ def walked(points, times, *, speed, **constants) -> tuple[np.ndarray, int]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in constants.items():
             patch.setattr(jumps, f"_{name.upper()}", value)
-        for name in ("_squared", "_keep_from", "_must_go"):
+        for name in ("arc", "square_between", "_keep_from", "_must_go"):
             patch.setattr(jumps, name, plain[name])
         patch.setattr(jumps, "_is_reached", lambda *what: asked.append(1) or reached(*what))
-        plain["reachable"](points, times, np.array([0, len(times)]), 0.0, speed, 0, 1, keep)
+        plain["mark_reachable"](points, times, np.array([0, len(times)]), 0.0, speed, 0, 1, keep)
     return keep, len(asked)
 
 
