@@ -228,7 +228,7 @@ class PromesseAccessor:
 
     @documented_as(preprocess.drop_jumps)
     def drop_jumps(self, max_speed: float = 50.0) -> gpd.GeoDataFrame:
-        """Drop records that nobody could have reached.
+        """Drop records that cannot be reached at a given speed.
 
         Examples
         --------
@@ -394,11 +394,7 @@ class PromesseAccessor:
 
     @documented_as(RangeQueryDistortion, Metric.detail)
     def range_query_distortion(
-        self,
-        protected: gpd.GeoDataFrame,
-        *,
-        queries: int | gpd.GeoDataFrame = 1000,
-        seed: int | str | None = None,
+        self, protected: gpd.GeoDataFrame, *, queries: int | gpd.GeoDataFrame = 1000, seed: int | str | None = None
     ) -> gpd.GeoDataFrame:
         """Count users in areas and time windows in both data sets.
 
@@ -482,18 +478,8 @@ class PromesseAccessor:
         >>> type(city.promesse.map(safe)).__name__
         'Map'
         """
-        return _maps().draw_map(
-            self._frame,
-            protected,
-            users=users,
-            period=period,
-            tiles=tiles,
-            offline=offline,
-            slider=slider,
-            attack=attack,
-            points=points,
-            **self._names,
-        )
+        chosen = {"users": users, "period": period, "tiles": tiles, "offline": offline, "attack": attack}
+        return _maps().draw_map(self._frame, protected, slider=slider, points=points, **chosen, **self._names)
 
     @documented_as(map)
     def map_pair(
@@ -517,17 +503,8 @@ class PromesseAccessor:
         >>> type(city.promesse.map_pair(safe)).__name__
         'Figure'
         """
-        return _maps().draw_map_pair(
-            self._frame,
-            protected,
-            users=users,
-            period=period,
-            tiles=tiles,
-            offline=offline,
-            attack=attack,
-            points=points,
-            **self._names,
-        )
+        chosen = {"users": users, "period": period, "tiles": tiles, "offline": offline, "attack": attack}
+        return _maps().draw_map_pair(self._frame, protected, points=points, **chosen, **self._names)
 
     @documented_as(measure)
     def measure(self, protected: gpd.GeoDataFrame, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:

@@ -28,15 +28,7 @@ def is_integer(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, _NO_NUMBERS)
 
 
-def check_number(
-    value: Any,
-    *,
-    name: str,
-    owner: str,
-    unit: str,
-    low: float = 0.0,
-    high: float = math.inf,
-) -> float:
+def check_number(value: Any, *, name: str, owner: str, unit: str, low: float = 0.0, high: float = math.inf) -> float:
     """Return a finite number of `unit` above zero, from low to high, as a float.
 
     Raises
@@ -165,18 +157,15 @@ def check_seed(value: Any, *, owner: str) -> int | str | None:
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise ValueError(f"The 'seed' parameter of {owner} must be valid Unicode. Got a lone surrogate instead.")
         return value
-    if is_integer(value):
-        try:
-            str(int(value))  # as in key_of
-        except ValueError:
-            raise ValueError(
-                f"The 'seed' parameter of {owner} must be None, a whole number or a text. "
-                "Got a whole number with too many digits for Python to write instead. Take a shorter one."
-            ) from None
-        return int(value)
-    raise TypeError(
-        f"The 'seed' parameter of {owner} must be None, a whole number or a text. Got a {type(value).__name__} instead."
-    )
+    rule = f"The 'seed' parameter of {owner} must be None, a whole number or a text."
+    if not is_integer(value):
+        raise TypeError(f"{rule} Got a {type(value).__name__} instead.")
+    try:
+        str(int(value))  # as in key_of
+    except ValueError:
+        remedy = "Got a whole number with too many digits for Python to write instead. Take a shorter one."
+        raise ValueError(f"{rule} {remedy}") from None
+    return int(value)
 
 
 def key_of(seed: int | str | None, purpose: str) -> bytes:

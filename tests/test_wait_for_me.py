@@ -387,8 +387,8 @@ def test_the_program_takes_a_frame_as_it_stands_and_all_else_by_name():
 
 def test_the_help_says_in_which_order_the_program_takes_traces():
     said = " ".join(done("wait-for-me", "--help").stdout.split())
-    assert "Do as the program of 2010, with traces in the order of their names." in said
-    assert "Repeatable pivots, for experiments: never publish with one." in said
+    assert "traces in the order of their names" in said
+    assert "never publish with one" in said
 
 
 def test_the_program_thins_long_traces_and_says_so():
@@ -637,7 +637,7 @@ def test_the_command_does_what_the_package_does(city, raw, tmp_path):
     safe, report = quietly(mechanism, city.to_frame())
     assert gpd.read_parquet(tmp_path / "safe.parquet").equals(safe)
     assert f"clusters {report.clusters}" in " ".join(said.stderr.split())
-    assert "pivot of each cluster is published as it was" in said.stderr
+    assert "pivot of each cluster is published" in said.stderr
     assert b"31415926" not in (tmp_path / "safe.parquet").read_bytes()
     assert file_mechanism(tmp_path / "safe.parquet") == replace(mechanism, seed=None)
 

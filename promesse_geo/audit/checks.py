@@ -9,15 +9,7 @@ import pandas as pd
 
 from promesse_geo.audit.comparison import CLOSE, FINE, Comparison, by_chance, sample
 from promesse_geo.audit.digits import check_digits
-from promesse_geo.audit.findings import (
-    FAILED,
-    NOT_COMPARABLE,
-    PASSED,
-    REVIEW,
-    Finding,
-    Findings,
-    find_other_columns,
-)
+from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Finding, Findings, find_other_columns
 from promesse_geo.audit.frames import check_frame
 from promesse_geo.audit.names import check_user_names
 from promesse_geo.messages import counted

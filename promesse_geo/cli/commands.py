@@ -142,9 +142,7 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 @input_options
 @output_argument
 @click.option(
-    "--tz",
-    callback=as_zone,
-    help="Time zone in which days begin, such as Europe/Paris; by default that of the times.",
+    "--tz", callback=as_zone, help="Time zone in which days begin, such as Europe/Paris; by default that of the times."
 )
 @click.option(
     "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep per user."

@@ -48,13 +48,7 @@ def as_duration(context: click.Context, parameter: click.Parameter, value: str) 
 
 
 def shared_option(
-    name: str,
-    help: str,
-    *,
-    kind: Any = None,
-    default: Any = None,
-    is_flag: bool = False,
-    metavar: str | None = None,
+    name: str, help: str, *, kind: Any = None, default: Any = None, is_flag: bool = False, metavar: str | None = None
 ) -> Callable[..., Any]:
     """Return an option that `remember` stores for later instead of a parameter of the command."""
     return click.option(

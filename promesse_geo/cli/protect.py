@@ -43,13 +43,7 @@ from promesse_geo.cli.options import (
 @keep_users_option
 @force_option
 def smooth(
-    context: click.Context,
-    output: str,
-    epsilon: float,
-    variant: str,
-    min_points: int,
-    keep_users: bool,
-    force: bool,
+    context: click.Context, output: str, epsilon: float, variant: str, min_points: int, keep_users: bool, force: bool
 ) -> None:
     """Apply Promesse to INPUT: points at constant distance and time from each other.
 
@@ -114,9 +108,7 @@ def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
         option("--k", int, "Minimum number of traces of a group."),
         option("--delta", float, "Maximum distance in metres within a group."),
         option(
-            "--max-radius",
-            float,
-            "Initial group radius in metres; increased until few enough traces are discarded.",
+            "--max-radius", float, "Initial group radius in metres; increased until few enough traces are discarded."
         ),
         option("--max-trash", float, "Maximum share of traces to discard."),
         option("--cost-cap", int, "Cost of a distant pair, in units of delta."),

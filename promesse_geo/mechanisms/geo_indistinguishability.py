@@ -39,7 +39,7 @@ class GeoIndistinguishability(Mechanism):
         floating-point location can be reached from every true place, so that the last digits can rule places out; a
         grid (a centimetre is enough) prevents that, at no cost in privacy.
     seed : int or str, optional
-        Makes the noise repeatable, for experiments only: whoever guesses the seed can subtract the noise. By default
+        Makes the noise repeatable, for experiments only: anyone who guesses the seed can subtract the noise. By default
         each call takes a new 256-bit key from the operating system. No repr and no written file contains the seed,
         but copies of the object (pickle, dataclasses.asdict) do.
 
@@ -117,7 +117,8 @@ class GeoIndistinguishability(Mechanism):
 
     def _protect(self, traces: Traces) -> Traces:
         cipher = Cipher(algorithms.AES256(key_of(self.seed, "noise")), modes.ECB())  # of distinct blocks
-        names = np.array([self._name(user, first) for user, first in _firsts(traces)], np.uint32).reshape(-1, 3)
+        firsts = zip(traces.users.tolist(), traces.times[traces.offsets[:-1]].tolist(), strict=True)
+        names = np.array([self._name(user, first) for user, first in firsts], np.uint32).reshape(-1, 3)
         move = laplace.move_on_sphere if traces.space.curvature else laplace.move_in_plane
         step = 1.0 / (self.epsilon * traces.space.scale)
         out = np.empty_like(traces.points)
@@ -142,8 +143,3 @@ class GeoIndistinguishability(Mechanism):
         grid = -1.0 if self.grid is None else self.grid
         message = struct.pack("<qdd", first, self.epsilon, grid) + str(user).encode()
         return np.frombuffer(hashlib.blake2b(message, digest_size=12).digest(), np.uint32)
-
-
-def _firsts(traces: Traces) -> list[tuple[object, int]]:
-    """The user and the first time of each trace."""
-    return list(zip(traces.users.tolist(), traces.times[traces.offsets[:-1]].tolist(), strict=True))

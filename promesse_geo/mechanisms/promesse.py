@@ -79,8 +79,7 @@ class Promesse(Mechanism):
     def _protect(self, traces: Traces) -> Traces:
         points, counts, begin, end = self._sample(traces)
         kept = counts > 0
-        if not kept.all():
-            self._warn_of_dropped(len(kept) - int(kept.sum()), len(kept))
+        self._warn_of_dropped(len(kept) - int(kept.sum()), len(kept))
         offsets = as_offsets(counts[kept])
         return replace(
             traces,
@@ -93,6 +92,8 @@ class Promesse(Mechanism):
         )
 
     def _warn_of_dropped(self, dropped: int, traces: int) -> None:
+        if not dropped:
+            return
         verb = "was" if dropped == 1 else "were"
         points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
         remedy = "" if dropped < traces else " Nothing is left: take a smaller epsilon."
@@ -164,13 +165,8 @@ class Promesse(Mechanism):
         steps = np.arange(min(_TABLE, int(math.pi / 2 / epsilon) + 1) if space.curvature else _TABLE) * epsilon
         nears = (steps - absolute / space.scale) / (1 + relative)
         nears[1] = (self.epsilon * (1 - relative) - absolute) / space.scale
-        rule = (
-            self.variant == "polyline",
-            space.curvature,
-            space.chord(self.epsilon) ** 2,
-            epsilon,
-            absolute / self.epsilon,
-        )
+        chord = space.chord(self.epsilon) ** 2
+        rule = (self.variant == "polyline", space.curvature, chord, epsilon, absolute / self.epsilon)
         if space.curvature:
             return rule, (np.cos(steps), np.sin(steps), (2 * np.sin(nears / 2)) ** 2)
         return rule, (np.ones_like(steps), steps, nears**2)

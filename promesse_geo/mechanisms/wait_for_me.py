@@ -191,9 +191,6 @@ class WaitForMe(Mechanism):
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = "WaitForMe"
-        cap = check_integer(self.cost_cap, name="cost_cap", owner=owner)
-        if cap > _LARGEST_CAP:
-            raise ValueError(invalid("cost_cap", owner, f"at most {_LARGEST_CAP:,}", self.cost_cap))
         check_choice(self.radius_test, name="radius_test", owner=owner, options=("members", "v1.1"))
         seed = check_seed(self.seed, owner=owner)
         if self.program is not None:
@@ -206,7 +203,7 @@ class WaitForMe(Mechanism):
             "delta": check_number(self.delta, name="delta", owner=owner, unit="metres", low=0.01, high=1e7),
             "max_radius": check_number(self.max_radius, name="max_radius", owner=owner, unit="metres", high=1e9),
             "max_trash": _check_share(self.max_trash, owner=owner),
-            "cost_cap": cap,
+            "cost_cap": check_integer(self.cost_cap, name="cost_cap", owner=owner, high=_LARGEST_CAP),
             "chunk": check_flag(self.chunk, name="chunk", owner=owner),
             "seed": seed,
         }
@@ -262,7 +259,7 @@ class WaitForMe(Mechanism):
         return self.protect_with_report(data, user=user, time=time)[0]
 
     def protect_with_report(self, data: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, WaitForMeReport]:
-        """Protect a data set and say what was done.
+        """Protect a data set and report what was done.
 
         Parameters
         ----------
@@ -336,17 +333,11 @@ class WaitForMe(Mechanism):
         most_trash = math.floor(Fraction(str(self.max_trash)) * len(features)) // len(parts)
         draws = self._draws()
         groups = []
-        several = len(parts) > 1
+        slip, several = self.radius_test == "v1.1", len(parts) > 1
         progress = progress_bar(parts, label="grouping", unit="chunks", hidden=not several)
         for number, members in enumerate(progress):
             clustering = Clustering(
-                tracks,
-                members,
-                k=self.k,
-                size=self.delta,
-                cap=self.cost_cap,
-                slip=self.radius_test == "v1.1",
-                bar=not several,
+                tracks, members, k=self.k, size=self.delta, cap=self.cost_cap, slip=slip, bar=not several
             )
             groups.append(clustering.run(radius=self.max_radius, most_trash=most_trash, draw=draws(number)))
         return groups
@@ -470,7 +461,11 @@ def publish(
         pseudo_diameter=math.hypot(float(np.ptp(plane.x)), float(np.ptp(plane.y))),
         groups=table,
     )
-    _warn_of_trash(report)
+    if report.trash:
+        warn(
+            f"Wait for Me dropped {report.trash:,} of {counted(report.traces, 'trace')} "
+            f"({counted(report.trashed_records, 'record')}): no group within {report.final_radius:,.12g} m."
+        )
     return replace(published, users=traces.users[order[members]]), report
 
 
@@ -514,11 +509,3 @@ def _published(
         time_format=replace(traces.time_format, unit="ns"),
     )
     return published, [math.fsum(column) for column in sums.T.tolist()]
-
-
-def _warn_of_trash(report: WaitForMeReport) -> None:
-    if report.trash:
-        warn(
-            f"Wait for Me dropped {report.trash:,} of {counted(report.traces, 'trace')} "
-            f"({counted(report.trashed_records, 'record')}): no group within {report.final_radius:,.12g} m."
-        )

@@ -53,13 +53,11 @@ def split_gaps(
     'user-000-00000'
     """
     nanoseconds, seed, keep_user = check_gap(gap, seed, keep_user, owner="split_gaps")
-    return map_traces(
-        data,
-        lambda traces: split(traces, nanoseconds, seed=seed, keep_user=keep_user),
-        user=user,
-        time=time,
-        selects=True,
-    )
+
+    def work(traces: Traces) -> Traces:
+        return split(traces, nanoseconds, seed=seed, keep_user=keep_user)
+
+    return map_traces(data, work, user=user, time=time, selects=True)
 
 
 def check_gap(gap: Any, seed: Any, keep_user: Any, *, owner: str) -> tuple[int, int | str | None, bool]:

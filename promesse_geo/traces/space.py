@@ -404,10 +404,8 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
     if space is None:
         near = ~_are_far(x, y, crs)  # errors do not decide
         space = "plane" if not _is_world_mercator(crs) and _is_true_to_scale(crs, x[near], y[near]) else "sphere"
-    return Plane(crs) if space == "plane" else _sphere_below(crs)
-
-
-def _sphere_below(crs: CRS) -> Sphere:
+    if space == "plane":
+        return Plane(crs)
     sphere = Sphere(crs)
     try:
         Transformer.from_crs(crs, _inner(crs).geodetic_crs, always_xy=True)

@@ -23,7 +23,7 @@ _ARRAYS = ("points", "times", "offsets", "positions")
 def freeze(array: np.ndarray) -> np.ndarray:
     """Make an array read-only, of any shape, with those whose memory it shares, and return it.
 
-    Use it on arrays that nobody else holds: `Traces` copies writable ones.
+    Use it on arrays without other references: `Traces` copies writable ones.
     """
     shared: Any = array
     while isinstance(shared, np.ndarray):
