@@ -1,11 +1,12 @@
-"""Greedy alignment of two traces in plane and time (LST), for all pairs; its radius; and who is matched with whom.
+"""Greedy alignment of traces in the plane and time (linear spatio-temporal distance, LST), and nearest traces.
 
-Points are (x, y, z) in metres, z = time · mean speed, never falling along a trace. rule = (size, cap, far, apart):
-a pair at distance d costs min(cap, trunc(d / size)); `far` is the smallest d² that costs cap, `apart` the smallest
-root of such a d². Where the three next pairs all cost cap the alignment goes on along the diagonal, so stretches
-that are far apart throughout need no deciding.
+Points are (x, y, z) in metres with z = time · mean speed, which never decreases along a trace. The alignment starts at
+the pair of first records (i, j) and goes on to the cheapest of (i + 1, j + 1), (i, j + 1) and (i + 1, j), of equal ones
+the first. The distance is the sum of the costs of its pairs.
 
-Bound: nine subtractions and multiplications a step where traces are near in time; nothing where they are not.
+rule = (size, cap, far, apart): a pair at distance d metres costs min(cap, ⌊d/size⌋); `far` is the least d² that costs
+cap, `apart` the least root of such a d². If the next three pairs all cost cap, the alignment follows the diagonal: so
+stretches that are far apart are skipped without comparing costs.
 """
 
 import math
@@ -17,6 +18,7 @@ _RUN = 16  # steps looked at together
 
 @inner
 def _cost(x, y, z, i, j, size, cap):
+    """Return the cost of a pair of records."""
     dx = x[i] - x[j]
     dy = y[i] - y[j]
     dz = z[i] - z[j]
@@ -25,7 +27,7 @@ def _cost(x, y, z, i, j, size, cap):
 
 @inner
 def _diagonal_is_far(x, y, z, i, j, far):
-    """Whether the next 16 steps along the diagonal have only far pairs to choose from."""
+    """Return whether all pairs that the next 16 steps along the diagonal choose from are far."""
     near = 0
     for step in range(_RUN):
         dx = x[i + step + 1] - x[j + step + 1]
@@ -46,7 +48,7 @@ def _diagonal_is_far(x, y, z, i, j, far):
 
 @inner
 def _later_by_far(z, i, j, steps, apart):
-    """How many of the next steps along the diagonal keep the trace of i far later than that of j; 0 or at least 16."""
+    """Return how many steps along the diagonal keep record i at least `apart` later than j: 0, or 16 or more."""
     done = _RUN
     if z[i] - z[j + done] >= apart:
         while 2 * done <= steps and z[i] - z[j + 2 * done] >= apart:
@@ -60,23 +62,23 @@ def _later_by_far(z, i, j, steps, apart):
 
 @inner
 def _far_steps(x, y, z, i, j, steps, far, apart):
-    """How many of the next steps along the diagonal surely cost cap: 0 or at least 16."""
+    """Return how many steps along the diagonal certainly cost cap: 0, or 16 or more."""
     if steps < _RUN:
         return 0
     if z[i] - z[j] >= apart:
-        found = _later_by_far(z, i, j, steps, apart)
+        steps_apart = _later_by_far(z, i, j, steps, apart)
     elif z[j] - z[i] >= apart:
-        found = _later_by_far(z, j, i, steps, apart)
+        steps_apart = _later_by_far(z, j, i, steps, apart)
     else:
-        found = 0
-    if found == 0 and _diagonal_is_far(x, y, z, i, j, far):
-        found = _RUN
-    return found
+        steps_apart = 0
+    if steps_apart == 0 and _diagonal_is_far(x, y, z, i, j, far):
+        steps_apart = _RUN
+    return steps_apart
 
 
 @inner
 def _tail(x, y, z, first, stop, j, rule):
-    """Cost of the points first … stop − 1 against point j: cap each, but for those near it in time."""
+    """Sum the costs of the records first … stop − 1 with record j: cap each, except those near it in time."""
     size, cap, _, apart = rule
     low = first
     high = stop
@@ -96,15 +98,32 @@ def _tail(x, y, z, first, stop, j, rule):
 
 @loop
 def align(x, y, z, i, i_stop, j, j_stop, rule):
-    """LST of the pivot's points i … i_stop − 1 and the other's j … j_stop − 1."""
+    """Compute the LST distance of two traces.
+
+    Parameters
+    ----------
+    x, y, z : float64, shape (records,)
+        Metres in the plane, and metres of time.
+    i, i_stop : int
+        First record of the pivot, and the record after its last.
+    j, j_stop : int
+        First record of the other trace, and the record after its last.
+    rule : tuple
+        (size, cap, far, apart); see the module.
+
+    Returns
+    -------
+    int
+        Sum of the costs of all pairs of the alignment.
+    """
     size, cap, far, apart = rule
     total = _cost(x, y, z, i, j, size, cap)
     while i + 1 < i_stop and j + 1 < j_stop:
-        free = _far_steps(x, y, z, i, j, min(i_stop - i, j_stop - j) - 1, far, apart)
-        if free:
-            total += int(cap) * free
-            i += free
-            j += free
+        skipped = _far_steps(x, y, z, i, j, min(i_stop - i, j_stop - j) - 1, far, apart)
+        if skipped:
+            total += int(cap) * skipped
+            i += skipped
+            j += skipped
             continue
         for _ in range(_RUN):
             if i + 1 >= i_stop or j + 1 >= j_stop:
@@ -128,7 +147,21 @@ def align(x, y, z, i, i_stop, j, j_stop, rule):
 
 @loop
 def measure_traces(x, y, begins, ends, first, last, paths, boxes):
-    """Write path length and (x, x, y, y) box of traces first … last − 1."""
+    """Compute the path length and the bounding box of each trace.
+
+    Parameters
+    ----------
+    x, y : float64, shape (records,)
+        Metres in the plane.
+    begins, ends : int64, shape (traces,)
+        First record of each trace, and the record after its last.
+    first, last : int
+        Measures the traces first … last − 1.
+    paths : float64, shape (traces,)
+        Output: metres.
+    boxes : float64, shape (traces, 4)
+        Output: least and greatest x, least and greatest y, in metres.
+    """
     for trace in range(first, last):
         path = 0.0
         box = boxes[trace]
@@ -147,7 +180,28 @@ def measure_traces(x, y, begins, ends, first, last, paths, boxes):
 
 @loop
 def align_all(x, y, z, begins, ends, boxes, members, first, last, rule, out):
-    """Write rows first … last − 1 of the LSTs between members; traces whose boxes are far apart are not aligned."""
+    """Compute the LST distances of some members, as pivots, to all members of a chunk.
+
+    Traces whose boxes or times are far apart are not aligned: each pair costs cap, and there are as many pairs as
+    records of the longer trace.
+
+    Parameters
+    ----------
+    x, y, z : float64, shape (records,)
+        Metres in the plane, and metres of time.
+    begins, ends : int64, shape (traces,)
+        First record of each trace, and the record after its last.
+    boxes : float64, shape (traces, 4)
+        Least and greatest x, least and greatest y of each trace, in metres.
+    members : int64, shape (members,)
+        Traces of the chunk.
+    first, last : int
+        Computes the rows first … last − 1.
+    rule : tuple
+        (size, cap, far, apart); see the module.
+    out : int32 or int64, shape (members, members)
+        Output: distance of the member of each row to that of each column.
+    """
     cap = int(rule[1])
     for row in range(first, last):
         p = members[row]
@@ -164,7 +218,7 @@ def align_all(x, y, z, begins, ends, boxes, members, first, last, rule, out):
 
 @inner
 def _next(x, y, z, i, j, size, cap):
-    """Return the next pair of an alignment of which neither trace is at its end."""
+    """Return the next pair of an alignment, if neither trace is at its end."""
     both = _cost(x, y, z, i + 1, j + 1, size, cap)
     other = _cost(x, y, z, i, j + 1, size, cap)
     pivot = _cost(x, y, z, i + 1, j, size, cap)
@@ -177,7 +231,28 @@ def _next(x, y, z, i, j, size, cap):
 
 @loop
 def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
-    """Max2D: the largest plane distance on the alignment but for its first pair; stops at the first beyond limit."""
+    """Find the largest distance in the plane between the records of a pair of the alignment (Max2D).
+
+    The first pair does not count. The search stops at a distance beyond `limit`.
+
+    Parameters
+    ----------
+    x, y, z : float64, shape (records,)
+        Metres in the plane, and metres of time.
+    i, i_stop : int
+        First record of the pivot, and the record after its last.
+    j, j_stop : int
+        First record of the other trace, and the record after its last.
+    size, cap : float
+        Metres of a unit of cost, and greatest cost of a pair.
+    limit : float
+        Metres.
+
+    Returns
+    -------
+    float
+        Metres.
+    """
     largest = 0.0
     while (i + 1 < i_stop or j + 1 < j_stop) and largest <= limit:
         if i + 1 == i_stop:
@@ -194,11 +269,34 @@ def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
 
 @loop
 def write_members(x, y, z, times, begins, ends, pivots, members, places, first, last, size, cap, half, out, sums):
-    """Write members first … last − 1 as they are published: as many points as the pivot has, at its times.
+    """Write the published records of members of clusters: as many as the pivot has, at its times.
 
-    Each of the pivot's points has a point of the member; beyond `half` metres that is brought to the circle. out =
-    (x, y, times, record of the point or −1 where it was moved); sums, for each member = metres beyond half, points
-    moved, nanoseconds of difference, points of another time.
+    Each record of the pivot takes the first record of the member that it is aligned with. If that is more than `half`
+    metres away, it is moved straight towards the record of the pivot, up to this distance.
+
+    Parameters
+    ----------
+    x, y, z : float64, shape (records,)
+        Metres in the plane, and metres of time.
+    times : int64, shape (records,)
+        Nanoseconds.
+    begins, ends : int64, shape (traces,)
+        First record of each trace, and the record after its last.
+    pivots, members : int64, shape (members,)
+        Pivot of each member's cluster, and the member.
+    places : int64, shape (members,)
+        First output row of each member.
+    first, last : int
+        Writes the members first … last − 1.
+    size, cap : float
+        Metres of a unit of cost, and greatest cost of a pair.
+    half : float
+        Greatest distance from the pivot, in metres.
+    out : tuple of four arrays, shape (rows,)
+        Output: x and y in metres (float64), times in nanoseconds (int64), and the record that was published unchanged,
+        or −1 (int64).
+    sums : float64, shape (members, 4)
+        Output: metres moved, records moved, nanoseconds shifted, records shifted in time.
     """
     out_x, out_y, out_times, sources = out
     for member in range(first, last):
@@ -210,33 +308,50 @@ def write_members(x, y, z, times, begins, ends, pivots, members, places, first, 
         entered = True
         while True:
             if entered:
-                place = places[member] + i - start
+                row = places[member] + i - start
                 dx = x[j] - x[i]
                 dy = y[j] - y[i]
-                away = math.sqrt(dx * dx + dy * dy)
-                beyond = away > half
-                out_x[place] = x[i] + dx * half / away if beyond else x[j]
-                out_y[place] = y[i] + dy * half / away if beyond else y[j]
-                out_times[place] = times[i]
-                sources[place] = -1 if beyond else j
-                later = abs(times[i] - times[j])
-                sums[member, 0] += max(away - half, 0.0)
+                distance = math.sqrt(dx * dx + dy * dy)
+                beyond = distance > half
+                out_x[row] = x[i] + dx * half / distance if beyond else x[j]
+                out_y[row] = y[i] + dy * half / distance if beyond else y[j]
+                out_times[row] = times[i]
+                sources[row] = -1 if beyond else j
+                shift = abs(times[i] - times[j])
+                sums[member, 0] += max(distance - half, 0.0)
                 sums[member, 1] += beyond
-                sums[member, 2] += later
-                sums[member, 3] += later > 0
+                sums[member, 2] += shift
+                sums[member, 3] += shift > 0
             if i + 1 == i_stop:
                 break
-            before = i
+            previous = i
             if j + 1 == j_stop:
                 i += 1
             else:
                 i, j = _next(x, y, z, i, j, size, cap)
-            entered = i > before
+            entered = i > previous
 
 
 @loop
 def find_candidate(remaining, count, failed, position):
-    """The first of `count` positions, from `position` on and round, whose trace has not failed."""
+    """Find the first candidate that has not failed, from a position on; the search goes on at the start.
+
+    Parameters
+    ----------
+    remaining : int64, shape (count or more,)
+        Traces.
+    count : int
+        Number of candidates: the first entries of `remaining`.
+    failed : bool, shape (traces,)
+        Whether each trace has failed as a pivot; not all candidates have.
+    position : int
+        First position to test.
+
+    Returns
+    -------
+    int
+        Position in `remaining`.
+    """
     while failed[remaining[position]]:
         position = position + 1 if position + 1 < count else 0
     return position
@@ -244,7 +359,7 @@ def find_candidate(remaining, count, failed, position):
 
 @inner
 def _rise(amounts, places, at):
-    """Let entry `at` of a heap rise (entries count from 1) while the one above it is smaller."""
+    """Move entry `at` of a heap (the first is 1) up while its parent is smaller."""
     while at > 1 and amounts[at // 2] < amounts[at]:
         amounts[at // 2], amounts[at] = amounts[at], amounts[at // 2]
         places[at // 2], places[at] = places[at], places[at // 2]
@@ -252,12 +367,12 @@ def _rise(amounts, places, at):
 
 
 @inner
-def _sink(amounts, places, held):
-    """Let the top of a heap of `held` entries sink while one below is larger; the left one of equals comes up."""
+def _sink(amounts, places, size):
+    """Move the top of a heap of `size` entries down while a child is larger; of equal children the left one rises."""
     at = 1
-    while 2 * at <= held:
+    while 2 * at <= size:
         child = 2 * at
-        if child < held and amounts[child + 1] > amounts[child]:
+        if child < size and amounts[child + 1] > amounts[child]:
             child += 1
         if amounts[child] <= amounts[at]:
             break
@@ -268,6 +383,7 @@ def _sink(amounts, places, held):
 
 @inner
 def _last_nearest(row, remaining, count, pivot):
+    """Return the position of the candidate with the least distance to the pivot; of equal ones the last."""
     best = -1
     for position in range(count):
         if position != pivot and (best < 0 or row[remaining[position]] <= row[remaining[best]]):
@@ -277,10 +393,25 @@ def _last_nearest(row, remaining, count, pivot):
 
 @loop
 def select_nearest(row, remaining, count, pivot, amounts, places):
-    """Write into places[1], … the positions of the nearest of remaining[:count], but for position `pivot`.
+    """Select the k − 1 candidates nearest to a pivot with a heap.
 
-    `amounts` and `places` have room for k + 1: a heap of k − 1 entries, one that comes, and an unused place 0. Each
-    candidate goes through the heap, in order of position: its layout decides between equals.
+    Each candidate passes through the heap in the order of positions, because its layout decides between equal
+    distances.
+
+    Parameters
+    ----------
+    row : int32 or int64, shape (traces,)
+        Distance of each trace from the pivot.
+    remaining : int64, shape (count or more,)
+        Traces.
+    count : int
+        Number of candidates: the first entries of `remaining`.
+    pivot : int
+        Position of the pivot, which is not a candidate.
+    amounts : int32 or int64, shape (k + 1,)
+        Working memory for distances: an unused entry 0, a heap of k − 1 entries and an added one.
+    places : int64, shape (k + 1,)
+        Output: entries 1 … k − 1 are positions in `remaining`.
     """
     size = len(places) - 2
     if size == 1:  # of equals the last one stays
@@ -302,11 +433,21 @@ def select_nearest(row, remaining, count, pivot, amounts, places):
 
 
 @loop
-def compare_features(features, left, out):
-    """Write the squared distances of the features of left[1:] to those of left[0]."""
-    for i in range(1, len(left)):
+def compare_features(features, traces, out):
+    """Compute the squared Euclidean distance of the features of each trace to those of the first.
+
+    Parameters
+    ----------
+    features : float64, shape (traces, features)
+        Metres.
+    traces : int64, shape (chosen,)
+        Rows of `features`.
+    out : float64, shape (chosen − 1,)
+        Output: m², for the second trace and each one after it.
+    """
+    for i in range(1, len(traces)):
         total = 0.0
         for column in range(features.shape[1]):
-            gap = features[left[i], column] - features[left[0], column]
-            total += gap * gap
+            difference = features[traces[i], column] - features[traces[0], column]
+            total += difference * difference
         out[i - 1] = total

@@ -1,8 +1,8 @@
-"""Impossible jumps: the records that can be reached from the last kept one.
+"""Removal of impossible jumps: a record is kept if it can be reached from the last kept record of its trace.
 
-Bound: memory on sound data; each first record found to be the outlier costs one more walk through half of its trace,
-unless it can be told without one: it was kept right after another such record, or so many records exclude each other
-that more than half go wherever the walk starts.
+Each first record that turns out to be the outlier costs another walk through half of its trace. Walks are saved in two
+ways: the records kept right after such a record are outliers as well, and a lower bound of the records to remove rules
+out the starts from where more than half of the trace would be removed.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from promesse_geo.kernels import inner, loop
 from promesse_geo.kernels.geometry import arc, square_between
 
-_PATIENCE = 32  # walks through a trace before it is counted what must go, which costs about as much
-_BLOCK = 64  # records compared each with each for that
+_PATIENCE = 32  # walks through a trace before the lower bound is computed, which costs about as much
+_BLOCK = 64  # records, compared in pairs for the lower bound
 
 
 @inner
@@ -22,32 +22,34 @@ def _is_reached(square, limit, curvature):
 
 @inner
 def _keep_from(points, times, begin, end, curvature, speed, keep):
-    """Mark what is kept when records begin … end − 1 are walked from `begin`; how many starts this rules out.
+    """Mark the records that are kept if records begin … end − 1 are walked from `begin`.
 
-    That is 0 unless more than half would go; else `begin` and what is kept right after it, from where the same go.
+    Returns 0, or if more than half are removed the number of leading records that cannot be the start: `begin` and the
+    records kept right after it, from where the walk removes the same records.
     """
     removed = 0
-    alike = 1
-    at = begin
+    leading = 1
+    latest = begin
     keep[begin] = True
     for i in range(begin + 1, end):
-        keep[i] = _is_reached(square_between(points, i, points, at), speed * ((times[i] - times[at]) / 1e9), curvature)
+        reach = speed * ((times[i] - times[latest]) / 1e9)
+        keep[i] = _is_reached(square_between(points, i, points, latest), reach, curvature)
         if keep[i]:
-            at = i
-            alike += removed == 0
+            latest = i
+            leading += removed == 0
         else:
             removed += 1
             if 2 * removed > end - begin:
-                return alike
+                return leading
     return 0
 
 
 @loop
 def _must_go(points, times, begin, end, curvature, speed):
-    """How many records go at least from each block of them on, wherever a walk starts.
+    """Return a lower bound of the records removed from each block on, for a walk from any start.
 
-    What a walk keeps can be reached one from the other (but for rounding, which is forgiven here), so that of each
-    block it keeps no more than the longest chain of such records.
+    Of two records that a walk keeps, each can be reached from the other, up to rounding. So of a block it keeps at most
+    the longest chain of such records.
     """
     blocks = (end - begin + _BLOCK - 1) // _BLOCK
     least = np.zeros(blocks + 1, np.int64)
@@ -60,8 +62,8 @@ def _must_go(points, times, begin, end, curvature, speed):
             chain = 0
             for j in range(first, i):
                 if chains[j - first] > chain:
-                    way = speed * ((times[i] - times[j]) / 1e9) * (1.0 + 1e-9) + 1e-12
-                    if _is_reached(square_between(points, i, points, j), way, curvature):
+                    reach = speed * ((times[i] - times[j]) / 1e9) * (1.0 + 1e-9) + 1e-12
+                    if _is_reached(square_between(points, i, points, j), reach, curvature):
                         chain = chains[j - first]
             chains[i - first] = chain + 1
             longest = max(longest, chain + 1)
@@ -71,10 +73,27 @@ def _must_go(points, times, begin, end, curvature, speed):
 
 @loop
 def mark_reachable(points, times, offsets, curvature, speed, first, last, keep):
-    """Mark the records of traces first … last − 1 that are kept: d ≤ speed · Δt from the last kept one of its trace.
+    """Mark the records of each trace that can be reached from its last kept record: d ≤ speed · Δt.
 
-    When that removes more than half of a trace, its first record is the outlier: it goes and the rest starts again.
-    Speed is in kernel units per second.
+    If more than half of the records of a trace would be removed, its first record is the outlier: it is removed, and
+    the walk starts again at the next.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3) or (records, 2)
+        Unit vectors, or metres in the plane.
+    times : int64, shape (records,)
+        Nanoseconds, ascending in each trace.
+    offsets : int64, shape (traces + 1,)
+        First record of each trace, and the number of records.
+    curvature : float
+        1 on the sphere, 0 in the plane.
+    speed : float
+        Largest speed, in radians per second on the sphere or metres per second in the plane.
+    first, last : int
+        Marks the records of the traces first … last − 1.
+    keep : bool, shape (records,)
+        Output: whether the record is kept.
     """
     for trace in range(first, last):
         begin = offsets[trace]
@@ -83,13 +102,13 @@ def mark_reachable(points, times, offsets, curvature, speed, first, last, keep):
         least = np.zeros(1, np.int64)
         while True:
             block = (begin - offsets[trace] + _BLOCK - 1) // _BLOCK
-            wrong = 1
+            outliers = 1
             if walks < _PATIENCE or 2 * least[block] <= end - begin:
-                wrong = _keep_from(points, times, begin, end, curvature, speed, keep)
+                outliers = _keep_from(points, times, begin, end, curvature, speed, keep)
                 walks += 1
-                if walks == _PATIENCE and wrong:
+                if walks == _PATIENCE and outliers:
                     least = _must_go(points, times, offsets[trace], end, curvature, speed)
-            if wrong == 0:
+            if outliers == 0:
                 break
-            keep[begin : begin + wrong] = False
-            begin += wrong
+            keep[begin : begin + outliers] = False
+            begin += outliers

@@ -1,7 +1,4 @@
-"""Planar Laplace noise: a direction and a distance for each record, and the move.
-
-Bound: for each record a logarithm, two sines with their cosines, and a square root.
-"""
+"""Planar Laplace noise: a direction and a distance for each record, computed from 128 random bits."""
 
 import math
 
@@ -9,14 +6,14 @@ import numpy as np
 
 from promesse_geo.kernels import inner, loop
 
-_FINE = 2.0**-42  # random numbers have 42 bits: three of them from one block of 128
+_FINE = 2.0**-42  # random numbers have 42 bits, so that a block of 128 bits holds three
 
 
 @inner
 def _draw(words, i):
-    """Direction in [0, 2π), and minus the logarithm of two uniform numbers in (0, 1), from the record's block.
+    """Return a direction in [0, 2π) and −ln u₁ − ln u₂, with u₁ and u₂ uniform in (0, 1), from a block of random bits.
 
-    −log u₁ − log u₂ is Gamma(2, 1), the radius of planar Laplace noise at ε = 1.
+    The sum is distributed as Gamma(2, 1), like the radius of planar Laplace noise with ε = 1.
     """
     low = words[i, 0]
     high = words[i, 1]
@@ -29,9 +26,21 @@ def _draw(words, i):
 
 @loop
 def move_on_sphere(points, words, mean_step, out):
-    """Move unit vectors along the great circle in the drawn bearing; mean_step = 1/ε in radians.
+    """Add planar Laplace noise to unit vectors, along the great circle in a random direction.
 
-    p = a cos δ + (north cos β + east sin β) sin δ, where east = (−y, x, 0)/ρ and north = (−zx, −zy, ρ²)/ρ.
+    p = a cos δ + (north · cos β + east · sin β) sin δ with distance δ and bearing β, where east = (−y, x, 0)/ρ,
+    north = (−z x, −z y, ρ²)/ρ and ρ = √(x² + y²).
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3)
+        Unit vectors.
+    words : uint64, shape (records, 2)
+        Random bits.
+    mean_step : float
+        1/ε in radians: half the mean distance.
+    out : float64, shape (records, 3)
+        Output: unit vectors.
     """
     for i in range(points.shape[0]):
         bearing, radius = _draw(words, i)
@@ -39,8 +48,8 @@ def move_on_sphere(points, words, mean_step, out):
         y = points[i, 1]
         z = points[i, 2]
         distance = radius * mean_step
-        along = math.sin(distance)
-        stay = math.cos(distance)
+        sine = math.sin(distance)
+        cosine = math.cos(distance)
         square = x * x + y * y
         east_x = 0.0
         east_y = 1.0
@@ -49,17 +58,29 @@ def move_on_sphere(points, words, mean_step, out):
             rho = math.sqrt(square)
             east_x = -y / rho
             east_y = x / rho
-        northward = math.cos(bearing) * along
-        eastward = math.sin(bearing) * along
+        northward = math.cos(bearing) * sine
+        eastward = math.sin(bearing) * sine
         # north = (−z · east_y, z · east_x, ρ)
-        out[i, 0] = x * stay - z * east_y * northward + east_x * eastward
-        out[i, 1] = y * stay + z * east_x * northward + east_y * eastward
-        out[i, 2] = z * stay + rho * northward
+        out[i, 0] = x * cosine - z * east_y * northward + east_x * eastward
+        out[i, 1] = y * cosine + z * east_x * northward + east_y * eastward
+        out[i, 2] = z * cosine + rho * northward
 
 
 @loop
 def move_in_plane(points, words, mean_step, out):
-    """Move points of the plane in the drawn direction; mean_step = 1/ε in metres."""
+    """Add planar Laplace noise to points of the plane: p = a + r (sin β, cos β) with distance r and bearing β.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 2)
+        Metres.
+    words : uint64, shape (records, 2)
+        Random bits.
+    mean_step : float
+        1/ε in metres: half the mean distance.
+    out : float64, shape (records, 2)
+        Output: metres.
+    """
     for i in range(points.shape[0]):
         bearing, radius = _draw(words, i)
         out[i, 0] = points[i, 0] + radius * mean_step * math.sin(bearing)
@@ -68,7 +89,19 @@ def move_in_plane(points, words, mean_step, out):
 
 @loop
 def label_records(names, offsets, first, last, blocks):
-    """Blocks of records first … last − 1: the three words of the trace's name, and the record's number in it."""
+    """Write the block that is encrypted to the random bits of each record: the name of its trace and its number there.
+
+    Parameters
+    ----------
+    names : uint32, shape (traces, 3)
+        Name of each trace, 96 bits.
+    offsets : int64, shape (traces + 1,)
+        First record of each trace, and the number of records.
+    first, last : int
+        Writes the blocks of the records first … last − 1.
+    blocks : uint32, shape (last − first or more, 4)
+        Output: distinct blocks of 128 bits.
+    """
     trace = np.searchsorted(offsets, first, side="right") - 1
     for i in range(first, last):
         while i >= offsets[trace + 1]:

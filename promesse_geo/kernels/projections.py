@@ -1,6 +1,7 @@
-"""Degrees to unit vectors and back.
+"""Conversions between degrees, unit vectors and the azimuthal equidistant plane.
 
-Bound: four trigonometric calls a record on the way in, two arc tangents on the way out.
+Coordinates in degrees are those of a sphere: longitude λ and latitude φ. The plane keeps true distances and bearings
+from its centre.
 """
 
 import math
@@ -9,13 +10,23 @@ import numpy as np
 
 from promesse_geo.kernels import loop
 
-# Degrees come back rounded to 13 decimals (11 nanometres): one with up to 12 decimals returns to the digit.
+# Degrees are rounded to 13 decimals (11 nanometres), so that input with up to 12 decimals is returned exactly.
 _DECIMALS = 1e13
 
 
 @loop
 def to_vectors(longitudes, latitudes, first, last, vectors):
-    """Write (cos φ cos λ, cos φ sin λ, sin φ) of records first … last − 1; degrees in, (n, 3) out."""
+    """Convert degrees to unit vectors (cos φ cos λ, cos φ sin λ, sin φ).
+
+    Parameters
+    ----------
+    longitudes, latitudes : float64, shape (records,)
+        Degrees.
+    first, last : int
+        Converts the records first … last − 1.
+    vectors : float64, shape (records, 3)
+        Output: unit vectors.
+    """
     radians = math.pi / 180.0
     for i in range(first, last):
         x = longitudes[i] * radians
@@ -28,7 +39,19 @@ def to_vectors(longitudes, latitudes, first, last, vectors):
 
 @loop
 def to_degrees(vectors, first, last, longitudes, latitudes):
-    """Write λ = atan2(y, x), φ = atan2(z, √(x² + y²)): accurate at the poles, where arcsin(z) is not."""
+    """Convert unit vectors to degrees: λ = atan2(y, x), φ = atan2(z, √(x² + y²)).
+
+    Unlike arcsin(z), this is accurate at the poles.
+
+    Parameters
+    ----------
+    vectors : float64, shape (records, 3)
+        Unit vectors.
+    first, last : int
+        Converts the records first … last − 1.
+    longitudes, latitudes : float64, shape (records,)
+        Output: degrees.
+    """
     degrees = 180.0 / math.pi
     for i in range(first, last):
         x = vectors[i, 0]
@@ -39,9 +62,28 @@ def to_degrees(vectors, first, last, longitudes, latitudes):
 
 @loop
 def to_plane(points, axes, scale, first, last, x, y):
-    """Write metres of unit vectors first … last − 1, and return the largest angle from the middle.
+    """Project unit vectors to the azimuthal equidistant plane.
 
-    axes = east, north and up there.
+    A point p at angle δ = atan2(√(e² + n²), u) from the centre, where (e, n, u) = axes · p, is at
+    (x, y) = R δ (e, n)/√(e² + n²).
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3)
+        Unit vectors.
+    axes : float64, shape (3, 3)
+        Rows: the unit vectors of east, north and up at the centre.
+    scale : float
+        Radius R of the sphere in metres.
+    first, last : int
+        Projects the records first … last − 1.
+    x, y : float64, shape (records,)
+        Output: metres east and north of the centre.
+
+    Returns
+    -------
+    float
+        Largest angle from the centre, in radians.
     """
     largest = 0.0
     for i in range(first, last):
@@ -53,7 +95,7 @@ def to_plane(points, axes, scale, first, last, x, y):
         up = a * axes[2, 0] + b * axes[2, 1] + c * axes[2, 2]
         flat = math.sqrt(east * east + north * north)
         angle = math.atan2(flat, up)
-        x[i] = scale * angle * (east / flat if flat > 0.0 else 1.0)  # straight below the middle is east of it
+        x[i] = scale * angle * (east / flat if flat > 0.0 else 1.0)  # the antipode of the centre is put east of it
         y[i] = scale * angle * (north / flat if flat > 0.0 else 0.0)
         largest = max(largest, angle)
     return largest
@@ -61,11 +103,25 @@ def to_plane(points, axes, scale, first, last, x, y):
 
 @loop
 def to_sphere(x, y, axes, scale, points):
-    """Write the unit vectors of places in the plane."""
+    """Convert points of the azimuthal equidistant plane to unit vectors; the inverse of `to_plane`.
+
+    With r = √(x² + y²) and δ = r/R: p = sin δ · (x · east + y · north)/r + cos δ · up.
+
+    Parameters
+    ----------
+    x, y : float64, shape (records,)
+        Metres east and north of the centre.
+    axes : float64, shape (3, 3)
+        Rows: the unit vectors of east, north and up at the centre.
+    scale : float
+        Radius R of the sphere in metres.
+    points : float64, shape (records, 3)
+        Output: unit vectors.
+    """
     for i in range(len(x)):
-        away = math.sqrt(x[i] * x[i] + y[i] * y[i])
-        angle = away / scale
-        flat = math.sin(angle) / away if away > 0.0 else 0.0
+        distance = math.sqrt(x[i] * x[i] + y[i] * y[i])
+        angle = distance / scale
+        flat = math.sin(angle) / distance if distance > 0.0 else 0.0
         up = math.cos(angle)
         for k in range(3):
             points[i, k] = flat * (x[i] * axes[0, k] + y[i] * axes[1, k]) + up * axes[2, k]

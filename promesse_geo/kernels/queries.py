@@ -1,7 +1,4 @@
-"""Range queries: in how many traces a record lies inside a box during a window.
-
-Bound: one visit to each record in the window of each trace alive then, up to the first one inside.
-"""
+"""Range queries: the number of traces with a record in a box during a time window."""
 
 import math
 
@@ -12,9 +9,9 @@ from promesse_geo.kernels import inner, loop
 
 @inner
 def _on_sphere(points, i, box):
-    """|Δlon| ≤ w and south ≤ lat ≤ north, as signs of sines of differences; box = cosines and sines.
+    """Return whether |Δλ| ≤ w and south ≤ φ ≤ north, by the signs of sines of differences.
 
-    With θ = |Δlon| and ρ = cos lat: ρ sin(w − θ) = sin w · (ρ cos θ) − cos w · (ρ sin θ).
+    With ρ = cos φ: ρ sin(w − |Δλ|) = sin w · ρ cos Δλ − cos w · ρ |sin Δλ|.
     """
     x = points[i, 0]
     y = points[i, 1]
@@ -29,12 +26,13 @@ def _on_sphere(points, i, box):
 
 @inner
 def _in_plane(points, i, box):
+    """Return whether a point lies in a square of the plane."""
     return abs(points[i, 0] - box[0]) <= box[2] and abs(points[i, 1] - box[1]) <= box[2]
 
 
 @inner
 def _first_since(times, first, last, start):
-    """The first of records first … last − 1 whose time is not before start."""
+    """Return the first of records first … last − 1 whose time is not before `start`, or `last`."""
     while first < last:
         middle = (first + last) // 2
         if times[middle] < start:
@@ -46,10 +44,31 @@ def _first_since(times, first, last, start):
 
 @loop
 def count_traces(points, times, offsets, spans, boxes, windows, first, last, counts):
-    """Count the traces with a record inside, for queries first … last − 1.
+    """Count for each query the traces with a record in its box during its window; borders are included.
 
-    spans = (traces by their first time, those times, the latest time of any trace up to there): so the traces alive in
-    a window are among those from the first whose third entry reaches its start to the last that begins before its end.
+    A trace can only be in a window if its first time is not after the end of the window. Sorted by first time, these
+    are the leading traces; of them those before the latest time reaches the start of the window are skipped.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3) or (records, 2)
+        Unit vectors, or metres in the plane.
+    times : int64, shape (records,)
+        Nanoseconds, ascending in each trace.
+    offsets : int64, shape (traces + 1,)
+        First record of each trace, and the number of records.
+    spans : tuple of three int64 arrays, shape (traces,)
+        Traces in ascending order of their first times, those first times, and the latest time of the traces so far, in
+        nanoseconds.
+    boxes : float64, shape (queries, 8) or (queries, 3)
+        On the sphere the cosine and sine of the longitude of the centre, of half the width w, of the southern and of
+        the northern latitude; in the plane x and y of the centre and half the side, in metres.
+    windows : int64, shape (queries, 2)
+        First and last nanosecond.
+    first, last : int
+        Answers the queries first … last − 1.
+    counts : int64, shape (queries,)
+        Output: number of traces.
     """
     order, begins, latest = spans
     sphere = points.shape[1] == 3
@@ -57,15 +76,15 @@ def count_traces(points, times, offsets, spans, boxes, windows, first, last, cou
         box = boxes[query]
         start = windows[query, 0]
         end = windows[query, 1]
-        found = 0
-        for k in range(np.searchsorted(latest, start), np.searchsorted(begins, end, side="right")):
-            stop = offsets[order[k] + 1]
+        traces = 0
+        for rank in range(np.searchsorted(latest, start), np.searchsorted(begins, end, side="right")):
+            stop = offsets[order[rank] + 1]
             if times[stop - 1] < start:
                 continue
-            for i in range(_first_since(times, offsets[order[k]], stop, start), stop):
+            for i in range(_first_since(times, offsets[order[rank]], stop, start), stop):
                 if times[i] > end:
                     break
                 if _on_sphere(points, i, box) if sphere else _in_plane(points, i, box):
-                    found += 1
+                    traces += 1
                     break
-        counts[query] = found
+        counts[query] = traces

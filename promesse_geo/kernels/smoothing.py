@@ -1,11 +1,10 @@
-"""Speed smoothing: samples at a constant distance along each trace.
+"""Speed smoothing: samples at a constant distance ε along each trace.
 
-One walk serves the sphere (curvature 1, unit vectors) and the plane (curvature 0, metres): with κ the curvature,
-a segment a → b is left with v = d + κ|d|²/2 · a (d = b − a), and every formula of the sphere becomes that of the plane
-at κ = 0. "At least ε away" compares squared chords, and tables say where m steps lead: no trigonometry but where more
-samples lie on a segment than the tables hold.
-
-Bound: for each output sample one square root and two divisions in a chain, and the stores.
+The same code serves the sphere (curvature κ = 1, unit vectors) and the plane (κ = 0, metres). A segment leaves a
+towards b in the direction v = d + κ|d|²/2 · a with d = b − a; at κ = 0 every formula of the sphere becomes that of the
+plane. Distances of at least ε are detected by squared chords, and several samples on a segment are placed with tables
+of the cosine and sine of m steps. Trigonometric functions are called only if a segment has
+more samples than the tables hold.
 """
 
 import math
@@ -18,6 +17,7 @@ from promesse_geo.kernels.geometry import arc, direction, read, squared
 
 @inner
 def _write(points, i, x, y, z):
+    """Write a point; z is ignored in the plane."""
     points[i, 0] = x
     points[i, 1] = y
     if points.shape[1] == 3:
@@ -26,10 +26,11 @@ def _write(points, i, x, y, z):
 
 @inner
 def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
-    """σ and 1/(1 + τ²) of the first point p of the segment whose squared chord to s is chord2; a lies inside that ball.
+    """Return σ and 1/(1 + κτ²) of the first point p on a segment whose squared chord to s is chord2; a is nearer to s.
 
-    (A + C) τ² − 2 B τ + (C − A) = 0 for τ = tan(φ/2), φ the angle from a; here σ = τ/|v|, so that one square root
-    and two divisions do, one of which need not wait for the root. p = a + 2σ/(1 + τ²) · (v − κσ|v|² a).
+    With φ the angle from a to p, τ = tan(φ/2) and σ = τ/|v|: p = a + 2σ/(1 + κτ²) · (v − κσ|v|² a), where σ solves
+    P σ² + 2 (v·w) σ + M = 0 with w = a − s, P = (2 − κ(|w|² + chord2)/2) |v|² and M = (|w|² − chord2)/2. This needs
+    only one square root and two divisions.
     """
     wx = ax - sx
     wy = ay - sy
@@ -44,33 +45,31 @@ def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
 
 @inner
 def _time_at(points, times, k, x, y, z, curvature):
-    """Return the time at which the point (x, y, z) of the segment from record k to k + 1 is passed, to ±1 ns."""
+    """Return the time at which the segment from record k to k + 1 passes the point (x, y, z), to ±1 ns."""
     ax, ay, az = read(points, k)
     bx, by, bz = read(points, k + 1)
-    whole = arc(squared(ax, ay, az, bx, by, bz), curvature)
-    part = arc(squared(ax, ay, az, x, y, z), curvature)
+    length = arc(squared(ax, ay, az, bx, by, bz), curvature)
+    distance = arc(squared(ax, ay, az, x, y, z), curvature)
     span = times[k + 1] - times[k]
-    passed = np.int64(np.rint(part / whole * span)) if whole > 0.0 else span
+    passed = np.int64(np.rint(distance / length * span)) if length > 0.0 else span
     return times[k] + min(max(passed, 0), span)
 
 
 @inner
 def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
-    """How many steps of ε fit between two points, in general."""
+    """Return how many steps of ε fit between two points, and the distance between them."""
     rest = arc(rest2, curvature)
     if curvature * rest2 > 2.0:
-        opposite = math.sqrt(squared(-sx, -sy, -sz, bx, by, bz))  # by itself: else numba on Python 3.12 finds no type
+        opposite = math.sqrt(squared(-sx, -sy, -sz, bx, by, bz))  # separate: else numba on Python 3.12 finds no type
         rest = 2.0 * math.atan2(math.sqrt(rest2), opposite)
     return int((rest / epsilon) * (1.0 + 1e-9) + tolerance), rest
 
 
 @inner
 def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
-    """Place the samples of records first … last − 1 into out[start:], but the first one.
+    """Write the samples of records first … last − 1, except the first one, from row `start` of `out` on.
 
-    rule = (polyline, curvature, chord², ε, tolerance), in kernel units; the tables hold cosine and sine of m steps,
-    and their squared chord less the tolerance. Returns the number of samples, and the times of the second and of the
-    last but one.
+    Returns the number of samples, and the times of the second and of the last but one.
     """
     polyline, curvature, chord2, epsilon, tolerance = rule
     near2 = nears[1]
@@ -159,24 +158,25 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
 
 @loop
 def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
-    """Write an upper bound of the samples of traces first … last − 1: path length / ε + 2.
+    """Compute an upper bound of the number of samples of each trace: path length/ε + 2.
 
-    A step counts as the sum of its differences along the axes: at most √3 times too long, without a root.
+    A step counts as the sum of its differences along the axes, which needs no square root and is at most √3 times too
+    long.
 
     Parameters
     ----------
     points : float64, shape (records, 3) or (records, 2)
         Unit vectors, or metres in the plane.
     offsets : int64, shape (traces + 1,)
-        The first record of each trace, and the number of records.
+        First record of each trace, and the number of records.
     curvature : float
         1 on the sphere, 0 in the plane.
     epsilon : float
-        Distance of samples, in radians on the sphere and metres in the plane.
+        Distance ε between samples, in radians on the sphere or metres in the plane.
     first, last : int
-        The traces to bound.
+        Computes the bounds of the traces first … last − 1.
     bounds : float64, shape (traces,)
-        Written: the bounds.
+        Output: number of samples.
     """
     for i in range(first, last):
         path = 0.0
@@ -192,32 +192,38 @@ def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
 def sample_traces(
     points, times, offsets, bounds, first, last, cursor, upward, out, rule, tables, least, final, kept, begin, end
 ):
-    """Sample traces first … last − 1, without their first point and the `final` last ones.
+    """Sample traces at a constant distance, and drop the first sample and the `final` last ones of each.
 
     Parameters
     ----------
-    points, offsets, bounds
-        As for `bound_samples`.
+    points : float64, shape (records, 3) or (records, 2)
+        Unit vectors, or metres in the plane.
     times : int64, shape (records,)
         Nanoseconds, ascending in each trace.
+    offsets : int64, shape (traces + 1,)
+        First record of each trace, and the number of records.
+    bounds : float64, shape (traces,)
+        Upper bound of the number of samples of each trace; see `bound_samples`.
     first, last : int
-        The traces to sample.
+        Samples the traces first … last − 1.
     cursor : int
-        The first row to write if upward, else the row after the last.
+        First row to write if `upward`, else the row after the last.
     upward : bool
-        Whether traces are written from the cursor on, or from the last trace down to it.
+        Whether to write the traces in ascending order from `cursor` on, or in descending order up to it.
     out : float64, shape (rows, 3) or (rows, 2)
-        Written: the samples.
+        Output: samples, like `points`.
     rule : tuple
-        (polyline, curvature, chord², ε, tolerance): whether samples lie on the polyline, lengths in kernel units.
+        (polyline, curvature, chord², ε, tolerance): whether samples lie on the polyline (else each is ε away from the
+        last one towards the first record that is at least ε away), 1 on the sphere or 0 in the plane, the squared
+        chord of ε, ε in radians or metres, and the tolerance as a share of ε.
     tables : tuple of three float64 arrays, shape (steps,)
-        Cosine and sine of m steps, and their squared chord less the tolerance.
+        Cosine and sine of m steps of ε (1 and m ε in the plane), and their squared chords less the tolerance.
     least : int
-        Traces with fewer samples left are dropped.
+        Traces with fewer remaining samples are dropped.
     final : int
-        How many of the last samples are removed.
+        Number of last samples to drop.
     kept, begin, end : int64, shape (traces,)
-        Written: the number of samples left of each trace, and the times of the first and the last, in nanoseconds.
+        Output: number of remaining samples of each trace, and the times of the first and the last one in nanoseconds.
     """
     for number in range(first, last):
         i = number if upward else first + last - 1 - number
@@ -239,21 +245,31 @@ def sample_traces(
 
 @loop
 def space_times(offsets, begin, end, first, last, times):
-    """Write the times of traces first … last − 1: from begin to end in equal steps, to the nanosecond.
+    """Compute times in equal steps from the begin to the end of each trace: begin + ⌊j (end − begin)/(n − 1)⌋.
 
-    That is begin + ⌊j · (end − begin)/(n − 1)⌋, or with q, r = divmod(end − begin, n − 1), begin + j · q +
-    ⌊j · r/(n − 1)⌋; the last term counts how often the remainders j · r have passed n − 1, in integers, which saves a
-    division for each time.
+    With q, r = divmod(end − begin, n − 1) this is begin + j q + ⌊j r/(n − 1)⌋. The last term is the number of times
+    that the sum of the remainders r has passed n − 1, which saves a division for each time.
+
+    Parameters
+    ----------
+    offsets : int64, shape (traces + 1,)
+        First record of each trace, and the number of records.
+    begin, end : int64, shape (traces,)
+        First and last time of each trace, in nanoseconds.
+    first, last : int
+        Computes the times of the traces first … last − 1.
+    times : int64, shape (records,)
+        Output: nanoseconds.
     """
     for i in range(first, last):
         gaps = offsets[i + 1] - offsets[i] - 1
         quotient = (end[i] - begin[i]) // max(gaps, 1)
         remainder = (end[i] - begin[i]) - quotient * gaps
-        whole = begin[i]
+        time = begin[i]
         rest = 0
         for j in range(offsets[i], offsets[i + 1]):
-            times[j] = whole
+            times[j] = time
             rest += remainder
             carry = rest >= gaps
-            whole += quotient + carry
+            time += quotient + carry
             rest -= gaps * carry
