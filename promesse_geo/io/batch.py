@@ -6,24 +6,26 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import geopandas as gpd
 import numpy as np
 import pyarrow as pa
+from pyarrow import csv
 
 from promesse_geo.messages import counted, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users_exist
 
-Content = tuple[str, Callable[[], bytes]]
-"""A file's name in messages, and a function that reads it."""
+Content = tuple[str, Callable[[], Any]]
+"""A file's name in messages, and a function that reads it: usually its bytes."""
 
 LAST_SECOND = 9_000_000_000  # of the year 2255: int64 nanoseconds end in 2262
 _AHEAD = 8 * (os.cpu_count() or 1)  # files in memory
 _TOGETHER = 50  # files parsed at once: a call of arrow's parser costs as much as hundreds of lines
+_BLOCK = 1 << 24  # bytes parsed at once
 _NO_TEXT = {
     b"\x1f\x8b": "it is compressed (gzip); decompress it",
     b"BZh": "it is compressed (bzip2); decompress it",
@@ -116,14 +118,14 @@ def read_dataset(
 
 def read_parts(
     contents: Iterable[Content],
-    parse: Callable[[str, bytes], Iterable[Part]],
+    parse: Callable[[str, Any], Iterable[Any]],
     *,
     errors: str,
     owner: str,
     total: int | None = None,
     user_of: Callable[[str], str] | None = None,
     parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
-) -> tuple[list[Part], list[Skipped]]:
+) -> tuple[list[Any], list[Skipped]]:
     """Parse files in parallel.
 
     Parameters
@@ -131,7 +133,7 @@ def read_parts(
     contents : iterable of (name, read)
         The files, in the order in which their records count as input. They are taken when they are needed.
     parse : callable
-        Makes parts from a file's name and bytes; raises ValueError with the file's name in the message.
+        Makes parts from a file's name and content; raises ValueError with the file's name in the message.
     errors : {"raise", "skip", "drop"}
         Whether to raise the error of a file that cannot be read, or skip the file.
     owner : str
@@ -146,8 +148,8 @@ def read_parts(
 
     Returns
     -------
-    parts : list of Part
-        In the order of the files.
+    parts : list
+        Of what `parse` makes, in the order of the files.
     skipped : list of Skipped
         Empty if errors are raised.
     """
@@ -156,24 +158,24 @@ def read_parts(
     if parse_together is not None and user_of is not None:
         groups = _groups(contents, user_of)
 
-    def work(group: Sequence[Content]) -> tuple[list[Part], list[Skipped], int]:
+    def work(group: Sequence[Content]) -> tuple[list[Any], list[Skipped], int]:
         if parse_together is not None and len(group) > 1:
             try:
                 return list(parse_together([(name, read()) for name, read in group])), [], len(group)
             except (ValueError, OSError):
                 pass  # the loop below finds the file
-        parts: list[Part] = []
+        parts: list[Any] = []
         skipped: list[Skipped] = []
         for name, read in group:
             try:
                 parts += parse(name, read())
-            except (ValueError, OSError) as error:
+            except (ValueError, TypeError, KeyError, OSError) as error:
                 if raises:
                     raise
-                skipped.append(Skipped(name, str(error)))
+                skipped.append(Skipped(name, str(error if isinstance(error, OSError) else error.args[0])))
         return parts, skipped, len(group)
 
-    parts: list[Part] = []
+    parts: list[Any] = []
     skipped: list[Skipped] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool, progress_bar(label="reading", unit="files", total=total) as bar:
         for read, failed, files in _in_order(pool, work, groups):
@@ -225,17 +227,20 @@ def join(parts: Sequence[Part]) -> Traces:
 
 def warn_dropped(dropped: Sequence[DroppedRecords], skipped: Sequence[Skipped], *, owner: str) -> None:
     """Warn once of dropped records (counts by reason, and the place of the first) and of skipped files."""
-    reasons: dict[str, list[DroppedRecords]] = {}
-    for records in dropped:
-        reasons.setdefault(records.reason, []).append(records)
-    details = [
-        f"{counted(sum(records.count for records in group), 'record')} ({reason}; first at {group[0].first})"
-        for reason, group in reasons.items()
-    ]
+    details = [f"{counted(some.count, 'record')} ({some.reason}; first at {some.first})" for some in sum_up(dropped)]
     if skipped:
         details.append(f"{counted(len(skipped), 'file')} (first: {skipped[0].reason.rstrip('.')})")
     if details:
         warn(f"{owner} dropped {', '.join(details)}.")
+
+
+def sum_up(dropped: Sequence[DroppedRecords]) -> list[DroppedRecords]:
+    """Sum up by reason, and keep the first place."""
+    sums: dict[str, DroppedRecords] = {}
+    for some in dropped:
+        before = sums.setdefault(some.reason, replace(some, count=0))
+        sums[some.reason] = replace(before, count=before.count + some.count)
+    return list(sums.values())
 
 
 def warn_unended(names: Sequence[str]) -> None:
@@ -290,15 +295,73 @@ def drop_invalid(
 
 def why_no_text(content: bytes) -> str:
     """Return why content is not UTF-8 text (empty, compressed, UTF-16); empty if it may be."""
-    if not content.strip():
+    if not content or content.isspace():
         return "it is empty"
     return next((reason for start, reason in _NO_TEXT.items() if content.startswith(start)), "")
 
 
-def line_of_row(content: bytes, row: int, *, skip: int = 0) -> int:
-    """Return the line (from 1) of a row (from 0); the first `skip` lines and empty ones hold no row."""
+def place_of_row(row: int, *, name: str, content: bytes, skip: int = 0) -> str:
+    """Return the line (from 1) of a row (from 0) of a file; the first `skip` lines and empty ones hold no row."""
     filled = (number for number, line in enumerate(io.BytesIO(content), 1) if number > skip and line.strip(b"\r\n"))
-    return next(itertools.islice(filled, row, None))
+    return f"line {next(itertools.islice(filled, row, None)):,} of {name!r}"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """How the lines of a data set are written.
+
+    Parameters
+    ----------
+    dataset : str
+        Name in messages.
+    rule : str
+        What each line is, in messages.
+    columns : sequence of str
+        Names of the values of a line.
+    types : mapping of str to pyarrow.DataType
+        The columns to read, and their types.
+    delimiter : str
+        What separates values.
+    missing : tuple of str
+        Texts for missing values.
+    threads : bool
+        Whether to parse a file in parallel, which pays for large files only.
+    """
+
+    dataset: str
+    rule: str
+    columns: Sequence[str]
+    types: Mapping[str, pa.DataType]
+    delimiter: str = ","
+    missing: tuple[str, ...] = ()
+    threads: bool = False
+
+    def parse(self, content: bytes) -> pa.Table:
+        """Return the columns of lines; raise pyarrow.ArrowInvalid if one does not follow the rule."""
+        return csv.read_csv(
+            pa.BufferReader(content),
+            read_options=csv.ReadOptions(column_names=self.columns, use_threads=self.threads, block_size=_BLOCK),
+            parse_options=csv.ParseOptions(delimiter=self.delimiter, quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=self.types,
+                include_columns=list(self.types),
+                null_values=self.missing,
+                strings_can_be_null=True,
+            ),
+        )
+
+    def read(self, name: str, content: bytes, *, above: int = 0) -> pa.Table:
+        """Return the columns of lines, `above` lines below a file's start; raise ValueError with the first bad line."""
+        try:
+            return self.parse(content)
+        except pa.ArrowInvalid:
+            reason = why_no_text(content)
+            line = 0 if reason else above + first_bad_line(content, self.parse)
+            raise self.error(name, reason or f"line {line:,} is not {self.rule}") from None
+
+    def error(self, name: str, reason: str) -> ValueError:
+        """Return the error for a file that is not in the format."""
+        return ValueError(f"{name!r} is not in the format of {self.dataset}: {reason}.")
 
 
 def first_bad_line(content: bytes, parse: Callable[[bytes], Any]) -> int:

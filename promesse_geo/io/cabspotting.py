@@ -12,7 +12,6 @@ from pathlib import Path
 import geopandas as gpd
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
 from promesse_geo.io import batch
 from promesse_geo.io.sources import (
@@ -29,18 +28,14 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users
 
 _NAME = re.compile(r"new_(.+)\.txt")
-_RULE = "four numbers: latitude, longitude, occupancy (0 or 1), unix seconds"
 _TEN_DIGITS = 10**9  # unix seconds since 2001
-_PARSE = {
-    "parse_options": csv.ParseOptions(delimiter=" ", quote_char=False),
-    "convert_options": csv.ConvertOptions(
-        column_types={"latitude": pa.float64(), "longitude": pa.float64(), "occupancy": pa.int8(), "time": pa.int64()},
-        null_values=[],
-    ),
-    "read_options": csv.ReadOptions(
-        column_names=["latitude", "longitude", "occupancy", "time"], use_threads=False, block_size=1 << 26
-    ),
-}
+_LINES = batch.Lines(
+    "Cabspotting",
+    "four numbers: latitude, longitude, occupancy (0 or 1), unix seconds, separated by single spaces",
+    ("latitude", "longitude", "occupancy", "time"),
+    {"latitude": pa.float64(), "longitude": pa.float64(), "occupancy": pa.int8(), "time": pa.int64()},
+    delimiter=" ",
+)
 
 
 def read_cabspotting(
@@ -196,39 +191,17 @@ def _cab_of(name: str) -> str:
     return match[1] if match else ""
 
 
-def _table(content: bytes) -> pa.Table:
-    return csv.read_csv(pa.BufferReader(content), **_PARSE)
-
-
 def _parse(name: str, content: bytes) -> list[batch.Part]:
     """Return the records of one cab."""
-    try:
-        table = _table(content)
-    except pa.ArrowInvalid:
-        reason = batch.why_no_text(content)
-        raise ValueError(
-            _complaint(name, reason, line=0 if reason else batch.first_bad_line(content, _table))
-        ) from None
-    latitude, longitude, occupancy, seconds = (column.to_numpy() for column in table.columns)
-    wrong = (
-        ~(np.abs(latitude) <= 90)
-        | ~(np.abs(longitude) <= 180)
-        | ((occupancy != 0) & (occupancy != 1))
-        | (seconds < 0)
-        | (seconds > batch.LAST_SECOND)
-    )
+    latitude, longitude, occupancy, seconds = (column.to_numpy() for column in _LINES.read(name, content).columns)
+    masks = [*batch.impossible(latitude, longitude, seconds).values(), (occupancy != 0) & (occupancy != 1)]
+    wrong = np.logical_or.reduce(masks)
     if wrong.any():
-        raise ValueError(_complaint(name, "", line=batch.line_of_row(content, int(wrong.argmax()))))
+        place = batch.place_of_row(int(wrong.argmax()), name=name, content=content)
+        raise _LINES.error(name, f"{place.partition(' of ')[0]} is not {_LINES.rule}")
     if not content.endswith((b"\n", b"\r")) and seconds[-1] < _TEN_DIGITS and (seconds[:-1] >= _TEN_DIGITS).all():
-        raise ValueError(
-            _complaint(name, "the file is cut (its last line has no newline and too short a time)", line=0)
-        )
+        raise _LINES.error(name, "the file is cut (its last line has no newline and too short a time)")
     return [batch.Part(_cab_of(name), seconds * 1_000_000_000, longitude, latitude)]
-
-
-def _complaint(name: str, reason: str, *, line: int) -> str:
-    where = f"{reason}; each line should be" if reason else f"line {line:,} is not"
-    return f"{name!r} is not in the format of Cabspotting: {where} {_RULE}, separated by single spaces."
 
 
 def _check_distinct(parts: Sequence[batch.Part]) -> None:

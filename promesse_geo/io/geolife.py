@@ -13,7 +13,6 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
 from promesse_geo.io import batch
 from promesse_geo.io.sources import Format, Head, check_exists, files_inside, read_stored, size_limit, too_large
@@ -27,28 +26,15 @@ _PATHS = (  # the path above a user's folder, and its name: a folder with Trajec
 )
 _MEMBER = re.compile(rf"{_NAME}\Z", re.IGNORECASE)
 _ENDING = ".plt"
-_RULE = "seven fields separated by commas: latitude, longitude, 0, altitude, days, date, time"
 _WHERE = "<user>/Trajectory/<name>.plt"
 _SHORT_TIME = re.compile(rb",\d\d:\d\d:?\Z")
 _HEADER = 6  # lines
-_PARSE = {
-    "parse_options": csv.ParseOptions(quote_char=False),
-    "convert_options": csv.ConvertOptions(
-        column_types={
-            "latitude": pa.float64(),
-            "longitude": pa.float64(),
-            "date": pa.date32(),
-            "time": pa.time32("s"),
-        },
-        include_columns=["latitude", "longitude", "date", "time"],
-        null_values=[],
-    ),
-    "read_options": csv.ReadOptions(
-        column_names=["latitude", "longitude", "zero", "altitude", "days", "date", "time"],
-        use_threads=False,
-        block_size=1 << 20,
-    ),
-}
+_LINES = batch.Lines(
+    "Geolife",
+    "seven fields separated by commas: latitude, longitude, 0, altitude, days, date, time",
+    ("latitude", "longitude", "zero", "altitude", "days", "date", "time"),
+    {"latitude": pa.float64(), "longitude": pa.float64(), "date": pa.date32(), "time": pa.time32("s")},
+)
 
 
 def read_geolife(
@@ -208,10 +194,7 @@ def _parse_together(files: Sequence[tuple[str, bytes]]) -> list[batch.Part]:
     """Return the records of several files of one user; raise ValueError if one has any fault."""
     bodies = [_body(name, content) for name, content in files]
     lines = b"".join(body if body.endswith(b"\n") else body + b"\n" for body in bodies)
-    try:
-        latitude, longitude, seconds = _columns(lines)
-    except pa.ArrowInvalid as error:
-        raise ValueError("one of the files is not in the format") from error
+    latitude, longitude, seconds = _columns(_LINES.read("", lines))
     if any(mask.any() for mask in batch.impossible(latitude, longitude, seconds).values()):
         raise ValueError("one of the files holds impossible records")
     return [batch.Part(_user_of(files[0][0]), seconds * 1_000_000_000, longitude, latitude)]
@@ -220,50 +203,33 @@ def _parse_together(files: Sequence[tuple[str, bytes]]) -> list[batch.Part]:
 def _parse(name: str, content: bytes) -> list[batch.Part]:
     """Return the records of one file."""
     body = _body(name, content)
-    try:
-        latitude, longitude, seconds = _columns(body)
-    except pa.ArrowInvalid:
-        line = _HEADER + batch.first_bad_line(body, _table)
-        raise ValueError(_complaint(name, batch.why_no_text(content) or f"line {line:,} is not {_RULE}")) from None
-
-    def where(row: int) -> str:
-        return f"line {batch.line_of_row(content, row, skip=_HEADER):,} of {name!r}"
-
+    latitude, longitude, seconds = _columns(_LINES.read(name, body, above=_HEADER))
+    where = partial(batch.place_of_row, name=name, content=content, skip=_HEADER)
     keep, dropped = batch.drop_invalid(batch.impossible(latitude, longitude, seconds), where=where)
     return [batch.Part(_user_of(name), seconds[keep] * 1_000_000_000, longitude[keep], latitude[keep], dropped)]
 
 
 def _body(name: str, content: bytes) -> bytes:
     """Return the lines below the header; raise ValueError if a record is in the header, or the last line is cut."""
-    start = last = 0
-    for _ in range(_HEADER):
-        last, start = start, content.find(b"\n", start) + 1
-        if not start:
-            raise ValueError(
-                _complaint(name, batch.why_no_text(content) or "it ends within the six lines of the header")
-            )
-    if b"," in content[last:start]:
-        raise ValueError(_complaint(name, "line 6, the last of the header, looks like a record"))
-    if _SHORT_TIME.search(content, max(start, len(content) - 10)):
-        raise ValueError(_complaint(name, "the file is cut (its last line has no newline and no seconds)"))
-    body = content[start:]
-    if not body.strip():
-        reason = batch.why_no_text(content) or "it has no record below the six lines of the header"
-        raise ValueError(_complaint(name, reason))
-    return body
+    if reason := batch.why_no_text(content):
+        raise _LINES.error(name, reason)
+    *header, body = content.split(b"\n", _HEADER)
+    if len(header) < _HEADER:
+        reason = "it ends within the six lines of the header"
+    elif not body.strip():
+        reason = "it has no record below the six lines of the header"
+    elif b"," in header[-1]:
+        reason = "line 6, the last of the header, looks like a record"
+    elif _SHORT_TIME.search(body, max(0, len(body) - 10)):
+        reason = "the file is cut (its last line has no newline and no seconds)"
+    else:
+        return body
+    raise _LINES.error(name, reason)
 
 
-def _complaint(name: str, reason: str) -> str:
-    return f"{name!r} is not in the format of Geolife: {reason}."
-
-
-def _table(lines: bytes) -> pa.Table:
-    return csv.read_csv(pa.BufferReader(lines), **_PARSE)
-
-
-def _columns(lines: bytes) -> tuple[Any, Any, Any]:
+def _columns(table: pa.Table) -> tuple[Any, Any, Any]:
     """Return latitudes, longitudes and seconds since 1970."""
-    latitude, longitude, date, time = _table(lines).columns
+    latitude, longitude, date, time = table.columns
     days, seconds = (column.cast(pa.int32()).to_numpy().astype(np.int64) for column in (date, time))
     return latitude.to_numpy(), longitude.to_numpy(), days * 86_400 + seconds
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import geopandas as gpd
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
 
 from promesse_geo.io import batch
 from promesse_geo.io.sources import Format, Head, as_paths, check_distinct, check_exists, files_inside
@@ -36,6 +35,16 @@ _TYPES = {
     "latitude": pa.float64(),
 }
 _BLOCK = 1 << 26  # bytes of records.csv in memory
+
+
+def _lines(columns: Sequence[str], take: Sequence[str]) -> batch.Lines:
+    """Return the layout of a table, of which some columns are read."""
+    rule = f"{len(columns)} fields separated by tabs, with numbers for keys, times and coordinates"
+    types = {column: _TYPES[column] for column in take}
+    return batch.Lines("MDC", rule, columns, types, delimiter="\t", missing=("", r"\N"), threads=True)
+
+
+_GPS_LINES, _RECORDS_LINES = _lines(_GPS, _GPS[:4]), _lines(_RECORDS, _RECORDS[:2])
 
 
 class _Rows(NamedTuple):
@@ -179,61 +188,34 @@ def _is_records(path: Path) -> bool:
 def _parse(name: str, content: bytes, *, records: Sequence[Path], chosen: set[str] | None) -> list[batch.Part]:
     """Return the records of one file, one part per user."""
     content = content.removeprefix(b"\xef\xbb\xbf")
+    if reason := batch.why_no_text(content):
+        raise _GPS_LINES.error(name, reason)
     header = _fields(content[: content.find(b"\n")] if b"\n" in content else content)
     has_header = not set(header).isdisjoint(_HEADER)
     if has_header:
         table = _read_challenge(name, content, header=header)
         codes, users = _as_codes(table.column("userid"))
     else:
-        table = _read(name, content, columns=_GPS, take=_GPS[:4])
+        table = _GPS_LINES.read(name, content)
         codes, users = _look_up(table.column("db_key"), records or _records_beside(name))
     if (codes == -1).all():
-        raise ValueError(_complaint(name, f"none of its {counted(len(codes), 'record')} has a user"))
+        raise _GPS_LINES.error(name, f"none of its {counted(len(codes), 'record')} has a user")
     rows = _Rows(users, codes, *(_numbers(table.column(column)) for column in ("time", "longitude", "latitude")))
 
-    def where(row: int) -> str:
-        return f"line {batch.line_of_row(content, row, skip=int(has_header)):,} of {name!r}"
-
+    where = partial(batch.place_of_row, name=name, content=content, skip=int(has_header))
     unended = "" if content.endswith((b"\n", b"\r")) else name
     return _split(rows, chosen=chosen, where=where, unended=unended)
-
-
-def _complaint(name: str, reason: str) -> str:
-    return f"{name!r} is not in the format of MDC: {reason}."
 
 
 def _read_challenge(name: str, content: bytes, *, header: tuple[str, ...]) -> pa.Table:
     needed = ("userid", "time", "longitude", "latitude")
     lacking = [column for column in needed if header.count(column) != 1]
     if lacking:
-        raise ValueError(_complaint(name, f"its header does not name {listed(lacking)} once"))
-    below = content.find(b"\n") + 1 or len(content)
-    return _read(name, content[below:], columns=header, take=needed, lines_before=1)
-
-
-def _read(name: str, content: bytes, *, columns: Sequence[str], take: Sequence[str], lines_before: int = 0) -> pa.Table:
-    """Return some columns; raise ValueError with the first invalid line."""
-    convert = csv.ConvertOptions(
-        column_types={column: _TYPES[column] for column in take},
-        include_columns=list(take),
-        null_values=["", r"\N"],
-        strings_can_be_null=True,
-    )
-
-    def parse(lines: bytes) -> pa.Table:
-        read = csv.ReadOptions(column_names=list(columns), block_size=1 << 24)
-        form = csv.ParseOptions(delimiter="\t", quote_char=False)
-        return csv.read_csv(pa.BufferReader(lines), read_options=read, parse_options=form, convert_options=convert)
-
-    if not content.strip(b"\r\n"):
-        raise ValueError(_complaint(name, "it has no record" if lines_before else "it is empty"))
-    try:
-        return parse(content)
-    except pa.ArrowInvalid:
-        line = lines_before + batch.first_bad_line(content, parse)
-        fields = f"{len(columns)} fields separated by tabs, with numbers for keys, times and coordinates"
-        rule = f"line {line:,} is not {fields}"
-        raise ValueError(_complaint(name, batch.why_no_text(content) or rule)) from None
+        raise _GPS_LINES.error(name, f"its header does not name {listed(lacking)} once")
+    body = content.partition(b"\n")[2]
+    if not body or body.isspace():
+        raise _GPS_LINES.error(name, "it has no record")
+    return _lines(header, needed).read(name, body, above=1)
 
 
 def _as_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
@@ -251,7 +233,7 @@ def _records_beside(name: str) -> list[Path]:
     usual = folder / "records.csv"
     others = [file for file in sorted(folder.iterdir()) if _is_records(file) and _is_table(file)]
     if not usual.exists() and not others:
-        raise ValueError(_complaint(name, "it has no header, and records.csv, which holds the users, is not beside it"))
+        raise _GPS_LINES.error(name, "it has no header, and records.csv, which holds the users, is not beside it")
     return [usual] if usual.exists() else others
 
 
@@ -261,7 +243,7 @@ def _look_up(db_keys: pa.ChunkedArray, records: Sequence[Path]) -> tuple[np.ndar
     codes = np.full(len(keys), -1)
     numbers: dict[str, int] = {}
     for path, block, lines_before in _blocks(records):
-        table = _read(str(path), block, columns=_RECORDS, take=_RECORDS[:2], lines_before=lines_before)
+        table = _RECORDS_LINES.read(str(path), block, above=lines_before)
         user_codes, users = _as_codes(table.column("userid"))
         new = np.array([*(numbers.setdefault(user, len(numbers)) for user in users), -1])[user_codes]
         rows = table.column("db_key").fill_null(-1).to_numpy()
@@ -290,18 +272,18 @@ def _blocks(paths: Sequence[Path]) -> Iterator[tuple[Path, bytes, int]]:
 
 def _split(rows: _Rows, *, chosen: set[str] | None, where: Callable[[int], str], unended: str) -> list[batch.Part]:
     """Return a part for each user; the first one has the dropped records."""
-    wanted = np.array([*(chosen is None or user in chosen for user in rows.users), chosen is None])[rows.codes]
+    chosen_rows = np.array([*(chosen is None or user in chosen for user in rows.users), chosen is None])[rows.codes]
     reasons = {
         "no user": rows.codes == -1,
         "no time, longitude or latitude": (rows.seconds == 0) | np.isnan(rows.longitude) | np.isnan(rows.latitude),
         **batch.impossible(rows.latitude, rows.longitude, rows.seconds),
     }
-    keep, dropped = batch.drop_invalid({reason: mask & wanted for reason, mask in reasons.items()}, where=where)
-    kept = np.flatnonzero(keep & wanted)
+    keep, dropped = batch.drop_invalid({reason: mask & chosen_rows for reason, mask in reasons.items()}, where=where)
+    kept = np.flatnonzero(keep & chosen_rows)
     kept = kept[np.argsort(rows.codes[kept], kind="stable")]
     times, x, y = rows.seconds[kept] * 1_000_000_000, rows.longitude[kept], rows.latitude[kept]
     parts = []
-    for number in np.unique(rows.codes[wanted & (rows.codes != -1)]):
+    for number in np.unique(rows.codes[chosen_rows & (rows.codes != -1)]):
         start, end = np.searchsorted(rows.codes[kept], [number, number + 1])
         parts.append(batch.Part(rows.users[number], times[start:end], x[start:end], y[start:end], dropped, unended))
         dropped = []

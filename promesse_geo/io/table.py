@@ -3,9 +3,9 @@
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +14,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pandas.api.types import union_categoricals
-from pyproj import CRS
 
-from promesse_geo.io.batch import DroppedRecords, Skipped, check_some_read, warn_dropped, warn_unended
+from promesse_geo.io.batch import (
+    DroppedRecords,
+    Skipped,
+    check_some_read,
+    read_parts,
+    sum_up,
+    warn_dropped,
+    warn_unended,
+)
 from promesse_geo.io.gpx import is_gpx
 from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.io.parquet_table import read_parquet_table
@@ -34,10 +41,9 @@ from promesse_geo.io.sources import (
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, warn
-from promesse_geo.threads import progress_bar
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
-from promesse_geo.traces.space import choose_space
+from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users, check_users_exist
 
@@ -58,16 +64,15 @@ _NO_TABLES = {
 }
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 4096  # bytes
+_REASONS = {"no time": "no time, or one that cannot be read"}
 
 
 class _File(NamedTuple):
-    """Columns of a file, the user that its name gives, and which records are invalid."""
+    """Columns of a file, and the user that its name gives."""
 
     name: str
     columns: Columns
     user: str | None
-    invalid: np.ndarray
-    dropped: list[DroppedRecords]
 
 
 def why_no_table(head: Head) -> str:
@@ -182,35 +187,20 @@ def read_table(
     if requested is not None and by_name:
         check_users_exist(requested, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in requested]
-    files, skipped = _read_all(paths, lambda path: _read(path, options, user=by_name.get(path)), errors=errors)
-    _raise_or_warn(files, skipped, errors=errors)
-    traces = _join(files)
+    contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
+        files, skipped = read_parts(
+            contents, lambda _, file: [file], errors=errors, owner="read_table", total=len(paths)
+        )
+    check_some_read(files, skipped)
+    invalid: dict[str, np.ndarray] = {}
+    traces = Traces.from_records(_join(files), report=invalid.update)
+    _raise_or_warn(files, skipped, invalid, errors=errors)
     if requested is not None:
         check_users_exist(requested, traces.users, owner="read_table")
         traces = traces.select(np.repeat([str(key) in requested for key in traces.users], traces.counts))
     return traces if as_traces else traces.to_frame()
-
-
-def _read_all(
-    paths: Sequence[Path], read: Callable[[Path], _File], *, errors: str
-) -> tuple[list[_File], list[Skipped]]:
-    """Read files in parallel, in order."""
-
-    def work(path: Path) -> _File | Skipped:
-        try:
-            return read(path)
-        except (ValueError, TypeError, KeyError, OSError) as error:
-            if errors == "raise":
-                raise
-            return Skipped(str(path), str(error if isinstance(error, OSError) else error.args[0]))
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
-        done = list(progress_bar(pool.map(work, paths), label="reading", unit="files", total=len(paths)))
-    files = [result for result in done if isinstance(result, _File)]
-    skipped = [result for result in done if isinstance(result, Skipped)]
-    check_some_read(files, skipped)
-    return files, skipped
 
 
 def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
@@ -224,7 +214,8 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
                 raise ValueError(f"it {reason}.")
             read, kind = _READERS[kind_of(Head(stored, stored))]
             columns = read(path, file, options)
-        return _File(name, columns, user, *_find_invalid(name, columns))
+            columns = columns._replace(crs=read_crs(columns.crs))
+        return _File(name, columns, user)
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
             raise ValueError(f"{name!r} cannot be read: {os.strerror(error.errno)}.") from error
@@ -234,33 +225,17 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
         raise kept(f"{name!r}: {error.args[0]}") from error
 
 
-def _find_invalid(name: str, columns: Columns) -> tuple[np.ndarray, list[DroppedRecords]]:
-    """Return a mask of the invalid records, and what is dropped, by reason."""
-    x, y = columns.x, columns.y
-    has_point = np.isfinite(x) & np.isfinite(y)
-    misplaced, rule = choose_space(columns.crs, x[has_point], y[has_point]).misplaced(x, y)
-    reasons = {
-        "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~has_point,
-        rule: has_point & misplaced,
-        "no time, or one that cannot be read": columns.times.isna().to_numpy(),
-        "no user": np.zeros(len(x), bool) if columns.users is None else columns.users.codes < 0,
-    }
-    dropped = [
-        DroppedRecords(reason, int(mask.sum()), f"row {int(mask.argmax()):,} of {name!r}")
-        for reason, mask in reasons.items()
-        if mask.any()
-    ]
-    return np.logical_or.reduce(list(reasons.values())), [*dropped, *columns.dropped]
-
-
-def _raise_or_warn(files: Sequence[_File], skipped: Sequence[Skipped], *, errors: str) -> None:
+def _raise_or_warn(
+    files: Sequence[_File], skipped: Sequence[Skipped], invalid: Mapping[str, np.ndarray], *, errors: str
+) -> None:
     """Raise or warn of invalid records; warn of other columns, numeric times and files without a newline at the end."""
-    dropped = [records for file in files for records in file.dropped]
+    unread = [records for file in files for records in file.columns.dropped]
+    dropped = [*_locate(files, invalid), *unread]
     if dropped and errors == "raise":
-        unread = sum(records.count for file in files for records in file.columns.dropped)
-        bad = unread + sum(int(file.invalid.sum()) for file in files)
-        total = unread + sum(len(file.invalid) for file in files)
-        details = "; ".join(f"{some.reason}: {some.count:,}, first in {some.first}" for some in _summed(dropped))
+        count = sum(records.count for records in unread)
+        bad = count + int(np.sum(np.logical_or.reduce(list(invalid.values()))))
+        total = count + sum(len(file.columns.x) for file in files)
+        details = "; ".join(f"{some.reason}: {some.count:,}, first in {some.first}" for some in sum_up(dropped))
         prefix = f"{files[0].name!r}: " if len(files) == 1 else ""
         raise ValueError(
             f"{prefix}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
@@ -275,53 +250,57 @@ def _raise_or_warn(files: Sequence[_File], skipped: Sequence[Skipped], *, errors
     warn_unended([file.name for file in files if not file.columns.is_ended])
 
 
-def _summed(dropped: Sequence[DroppedRecords]) -> list[DroppedRecords]:
-    """Sum up by reason; keep the first place."""
-    sums: dict[str, DroppedRecords] = {}
-    for some in dropped:
-        before = sums.get(some.reason)
-        sums[some.reason] = some if before is None else replace(before, count=before.count + some.count)
-    return list(sums.values())
+def _locate(files: Sequence[_File], invalid: Mapping[str, np.ndarray]) -> Iterator[DroppedRecords]:
+    """Yield the number of invalid records by reason, with file and row of the first, from masks of all records."""
+    starts = np.cumsum([0, *(len(file.columns.x) for file in files)])
+    for reason, mask in invalid.items():
+        if mask.any():
+            row = int(mask.argmax())
+            number = int(np.searchsorted(starts, row, side="right")) - 1
+            first = f"row {row - starts[number]:,} of {files[number].name!r}"
+            yield DroppedRecords(_REASONS.get(reason, reason), int(mask.sum()), first)
 
 
-def _join(files: Sequence[_File]) -> Traces:
-    """Make Traces of the valid records of all files, in the order of the files."""
-    first = files[0].columns
-    crs = CRS.from_user_input(first.crs)
-    different = sum(not crs.equals(CRS.from_user_input(file.columns.crs), ignore_axis_order=True) for file in files)
+def _join(files: Sequence[_File]) -> records.Records:
+    """Return the records of all files, in the order of the files."""
+    columns = [file.columns for file in files]
+    first = columns[0]
+    different = sum(not first.crs.equals(other.crs, ignore_axis_order=True) for other in columns)
     if different:
         raise ValueError(f"{counted(different, 'file has', 'files have')} another CRS than the first file.")
-    filled = [file for file in files if not file.invalid.all()] or files[:1]  # without records there is no zone
-    if len({file.columns.times.dt.tz is None for file in filled}) > 1:
+    kinds = [other.times.dtype for other in columns if other.times.notna().any()] or [first.times.dtype]
+    if len({isinstance(kind, pd.DatetimeTZDtype) for kind in kinds}) > 1:
         raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
-    pairs = [(file, ~file.invalid if file.invalid.any() else slice(None)) for file in filled]
-    joined = records.Records.from_columns(
-        np.concatenate([file.columns.x[rows] for file, rows in pairs]),
-        np.concatenate([file.columns.y[rows] for file, rows in pairs]),
-        times=pd.concat([file.columns.times[rows] for file, rows in pairs], ignore_index=True),
-        users=_join_users(pairs),
+    times = [
+        other.times if other.times.dtype in kinds else pd.Series(pd.NaT, other.times.index, kinds[0])
+        for other in columns  # without any time, a file has no zone
+    ]
+    return records.Records.from_columns(
+        np.concatenate([other.x for other in columns]),
+        np.concatenate([other.y for other in columns]),
+        times=pd.concat(times, ignore_index=True),
+        users=_join_users(files),
         crs=first.crs,
         names=first.names if files[0].user is None else replace(first.names, user="user"),
     )
-    return Traces.from_records(joined)
 
 
-def _join_users(pairs: Sequence[tuple[_File, Any]]) -> pd.Series | None:
+def _join_users(files: Sequence[_File]) -> pd.Series | None:
     """Return the users of all files as one column; those of text files are integers only if all of them are."""
-    first = pairs[0][0]
-    if first.user is not None:
-        counts = [len(file.columns.x[rows]) for file, rows in pairs]
-        keys = pd.Index([file.user for file, _ in pairs])
-        codes = np.repeat(np.arange(len(pairs)), counts)
+    if files[0].user is not None:
+        keys = pd.Index([file.user for file in files])
+        codes = np.repeat(np.arange(len(files)), [len(file.columns.x) for file in files])
         return pd.Series(pd.Categorical.from_codes(codes, keys) if keys.is_unique else keys.take(codes), name="user")
-    if first.columns.users is None:
+    columns = [file.columns.users for file in files if file.columns.users is not None]
+    if not columns:
         return None
-    columns = [file.columns.users[rows] for file, rows in pairs if file.columns.users is not None]
-    if len({column.categories.dtype for column in columns}) == 1:
-        joined = union_categoricals(columns)
-        is_text = all(file.columns.is_text for file, _ in pairs)
-        return pd.Series(as_integers(joined) if is_text else joined, name=first.columns.names.user)
-    return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
+    kinds = {column.categories.dtype for column in columns if len(column.categories)}
+    if len(kinds) > 1:
+        return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
+    columns = [column if len(column.categories) else column.set_categories(pd.Index([], *kinds)) for column in columns]
+    joined = union_categoricals(columns)
+    is_text = all(file.columns.is_text for file in files)
+    return pd.Series(as_integers(joined) if is_text else joined, name=files[0].columns.names.user)
 
 
 def _is_table(head: Head, name: str) -> bool:

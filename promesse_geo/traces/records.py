@@ -1,6 +1,6 @@
 """Records of a table as arrays: read, validated, and ordered for Traces."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +43,27 @@ def warn_dropped_columns(dropped: DroppedColumns) -> None:
         parts.append("the elevations (Z)" if parts else "The elevations (Z)")
     verb = "were" if dropped.elevation or len(dropped.columns) > 1 else "was"
     warn(f"{' and '.join(parts)} {verb} dropped: traces hold user, time and location.")
+
+
+def raise_invalid(reasons: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError with the number of invalid records and the first row (counted from 0) for each reason."""
+    number, details = _count_invalid(reasons)
+    raise ValueError(
+        f"{number} cannot be used (rows are counted from 0): {details}. "
+        "Fix them, or drop them with pg.Traces.from_frame(gdf, errors='skip')."
+    )
+
+
+def warn_invalid(reasons: Mapping[str, np.ndarray]) -> None:
+    """Warn of invalid records, as `raise_invalid` raises."""
+    number, details = _count_invalid(reasons)
+    warn(f"{number} dropped (rows are counted from 0): {details}.")
+
+
+def _count_invalid(reasons: Mapping[str, np.ndarray]) -> tuple[str, str]:
+    invalid = np.logical_or.reduce(list(reasons.values()))
+    rows = [f"{reason}: {bad.sum():,}, first in row {bad.argmax():,}" for reason, bad in reasons.items() if bad.any()]
+    return f"{counted(int(invalid.sum()), 'record')} of {len(invalid):,}", "; ".join(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,15 +212,20 @@ class Records:
         nanoseconds, no_time, _ = read_times(stamps)
         return cls(x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs, names, time_format)
 
-    def validate(self, *, space: str | Space | None = None, drop: bool = False) -> tuple[Space, Base, np.ndarray]:
-        """Choose the space for the valid records, and raise or warn once of the others.
+    def validate(
+        self,
+        *,
+        space: str | Space | None = None,
+        report: Callable[[Mapping[str, np.ndarray]], None] = raise_invalid,
+    ) -> tuple[Space, Base, np.ndarray]:
+        """Choose the space for the valid records, and report the others.
 
         Parameters
         ----------
         space : {"sphere", "plane"}, Sphere, Plane or None
             See `choose_space`.
-        drop : bool
-            Warn instead of raising.
+        report : callable
+            Raises or warns; called once if there are invalid records, with masks of shape (n,) by reason.
 
         Returns
         -------
@@ -213,7 +239,7 @@ class Records:
         Raises
         ------
         ValueError
-            With the number and the first row (counted from 0) for each reason.
+            If `report` raises it, as `raise_invalid` does.
         """
         x, y = self.x, self.y
         placed = np.isfinite(x) & np.isfinite(y)
@@ -221,27 +247,18 @@ class Records:
         all_valid = valid.all()
         chosen = choose_space(self.crs, x if all_valid else x[valid], y if all_valid else y[valid], space=space)
         base = chosen.to_base(x, y)
-        misplaced, misplaced_text = chosen.misplaced(x, y, base=base)
+        misplaced, rule = chosen.misplaced(x, y, base=base)
         if all_valid and not misplaced.any():
             return chosen, base, valid
-        reasons = [
-            ("a missing or empty geometry, one that is not a point, or a coordinate that is not finite", ~placed),
-            (misplaced_text, placed & misplaced),
-            ("no time", self.no_time),
-            ("no user", self.codes < 0),
-        ]
-        details = "; ".join(
-            f"{text}: {bad.sum():,}, first in row {bad.argmax():,}" for text, bad in reasons if bad.any()
+        report(
+            {
+                "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~placed,
+                rule: placed & misplaced,
+                "no time": self.no_time,
+                "no user": self.codes < 0,
+            }
         )
-        valid &= ~misplaced
-        number = counted(len(valid) - int(valid.sum()), "record")
-        if not drop:
-            raise ValueError(
-                f"{number} of {len(valid):,} cannot be used (rows are counted from 0): {details}. "
-                "Fix them, or drop them with pg.Traces.from_frame(gdf, errors='skip')."
-            )
-        warn(f"{number} of {len(valid):,} dropped (rows are counted from 0): {details}.")
-        return chosen, base, valid
+        return chosen, base, valid & ~misplaced
 
     def sort(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray, pd.Index]:
         """Order the valid records by (user, time, input position).

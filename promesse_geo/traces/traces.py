@@ -1,6 +1,6 @@
 """Traces: the arrays on which everything is computed, and their conversion from and to GeoDataFrames."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -13,7 +13,14 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Name, Names, TimeFormat, make_points
-from promesse_geo.traces.records import DroppedColumns, Records, as_offsets, warn_dropped_columns
+from promesse_geo.traces.records import (
+    DroppedColumns,
+    Records,
+    as_offsets,
+    raise_invalid,
+    warn_dropped_columns,
+    warn_invalid,
+)
 from promesse_geo.traces.space import Space
 from promesse_geo.validation import check_errors, check_zone
 
@@ -162,9 +169,9 @@ class Traces:
         >>> pg.Traces.from_frame(pg.make_city(users=2, days=2)).space.name
         'sphere'
         """
-        drop = check_errors(errors, owner="Traces.from_frame") == "drop"
+        report = raise_invalid if check_errors(errors, owner="Traces.from_frame") == "raise" else warn_invalid
         records = Records.from_frame(frame, user=user, time=time)
-        traces = cls.from_records(records, space=space, drop=drop)
+        traces = cls.from_records(records, space=space, report=report)
         warn_dropped_columns(records.dropped)
         return traces
 
@@ -228,9 +235,15 @@ class Traces:
         return cls.from_records(records, space=space)
 
     @classmethod
-    def from_records(cls, records: Records, *, space: str | Space | None = None, drop: bool = False) -> "Traces":
+    def from_records(
+        cls,
+        records: Records,
+        *,
+        space: str | Space | None = None,
+        report: Callable[[Mapping[str, np.ndarray]], None] = raise_invalid,
+    ) -> "Traces":
         """Validate and sort records; see `Records.validate`."""
-        space, base, valid = records.validate(space=space, drop=drop)
+        space, base, valid = records.validate(space=space, report=report)
         order, times, offsets, users = records.sort(valid)
         x, y = base if order is None else (axis[order] for axis in base)
         positions = np.arange(len(times)) if order is None else order
