@@ -1,6 +1,7 @@
-"""Run a function over chunks of traces or records in a thread pool: compiled loops release the GIL.
+"""Thread pools for compiled loops, which release the GIL, and progress bars.
 
-The pool ends with the work, so that a process can fork afterwards, and any thread may call.
+A function is called for chunks of consecutive traces or records. Each pool is shut down after the work, so that the
+process can fork afterwards. All functions can be called from any thread.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,18 +13,29 @@ import numpy as np
 from tqdm import tqdm
 
 MANY = 256
-"""Number of chunks with which long work can be interrupted, or balanced if some chunks take longer."""
+"""Number of chunks of work that takes long, to balance it between threads and to interrupt it."""
 
-_LEAST = 50_000  # records or so in a chunk: less is done before a thread has started
+_LEAST = 50_000  # least work of a chunk in records: less takes no longer than to start a thread
 
 
 def number() -> int:
-    """Return the number of threads: the processors this process may use, or NUMBA_NUM_THREADS."""
+    """Return the number of threads: NUMBA_NUM_THREADS, by default the number of processors that the process may use."""
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
 def even(items: int) -> np.ndarray:
-    """Return the bounds, int64 of shape (chunks + 1,), of chunks with equal numbers of items."""
+    """Divide items into chunks with equal numbers of items.
+
+    Parameters
+    ----------
+    items : int
+        Number of items.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (chunks + 1,)
+        First item of each chunk, and the number of items. There is at most one chunk per thread.
+    """
     chunks = items // _LEAST
     if chunks <= 1:
         return np.array([0, items], np.int64)
@@ -31,18 +43,19 @@ def even(items: int) -> np.ndarray:
 
 
 def fair(work: np.ndarray, *, most: int | None = None) -> np.ndarray:
-    """Return the bounds of chunks of consecutive items that take about the same work.
+    """Divide consecutive items into chunks that take about the same time.
 
     Parameters
     ----------
     work : numpy.ndarray, shape (items,)
-        The work of each item, in records or so.
+        Work of each item, such as its number of records.
     most : int, optional
-        The largest number of chunks; by default the number of threads. Some of many may be empty.
+        Greatest number of chunks, by default the number of threads. Chunks may be empty.
 
     Returns
     -------
     numpy.ndarray of int64, shape (chunks + 1,)
+        First item of each chunk, and the number of items.
     """
     done = np.cumsum(work)
     total = done[-1] if len(done) else 0
@@ -55,7 +68,15 @@ def fair(work: np.ndarray, *, most: int | None = None) -> np.ndarray:
 
 
 def run(work: Callable[[int, int], object], bounds: np.ndarray) -> None:
-    """Call `work(first, last)` for each chunk between two bounds, shape (chunks + 1,); one thread per chunk."""
+    """Call a function for each chunk in a thread of its own.
+
+    Parameters
+    ----------
+    work : callable
+        Called as work(first, last) for the items first … last − 1 of a chunk.
+    bounds : numpy.ndarray of int64, shape (chunks + 1,)
+        First item of each chunk, and the number of items.
+    """
     chunks = list(pairwise(bounds.tolist()))
     if len(chunks) == 1:
         work(*chunks[0])
@@ -68,9 +89,16 @@ def run(work: Callable[[int, int], object], bounds: np.ndarray) -> None:
 def run_interruptible(
     work: Callable[[int, int], object], bounds: np.ndarray, *, progress: Callable[[], object] = lambda: None
 ) -> None:
-    """Call `work(first, last)` for each of many chunks in a pool of threads, and `progress()` after each.
+    """Call a function for each of many chunks in a thread pool; Ctrl-C stops the work after the running chunks.
 
-    An exception in the calling thread, such as Ctrl-C, ends the work after the chunks that are being done.
+    Parameters
+    ----------
+    work : callable
+        Called as work(first, last) for the items first … last − 1 of a chunk.
+    bounds : numpy.ndarray of int64, shape (chunks + 1,)
+        First item of each chunk, and the number of items.
+    progress : callable, optional
+        Called after each chunk.
     """
     chunks = list(pairwise(bounds.tolist()))
     if number() == 1 or len(chunks) <= 1:
@@ -90,7 +118,7 @@ def run_interruptible(
 
 
 class _Bar(tqdm):
-    """A bar without tqdm's monitor thread, which would outlive the work and be lost in a fork."""
+    """A bar without tqdm's monitor thread, which would keep running after the work and be lost in a fork."""
 
     monitor_interval = 0
 
@@ -98,17 +126,23 @@ class _Bar(tqdm):
 def progress_bar(
     items: Iterable | None = None, *, label: str, unit: str, total: int | None = None, hidden: bool = False
 ) -> tqdm:
-    """Return a progress bar on standard error that appears after a second, and only in a terminal.
+    """Return a progress bar on standard error; it appears after one second and only in a terminal.
 
     Parameters
     ----------
     items : iterable, optional
-        What the bar counts when it is iterated; otherwise call its `update`.
-    label, unit : str
-        What is done, and to what (in the plural).
+        Iterable to wrap. Without it, call `update` of the bar.
+    label : str
+        Text before the bar.
+    unit : str
+        Unit of the count, in the plural.
     total : int, optional
         Number of units.
     hidden : bool
-        Whether to show nothing at all.
+        Whether to disable the bar.
+
+    Returns
+    -------
+    tqdm.tqdm
     """
     return _Bar(items, desc=label, unit=f" {unit}", total=total, delay=1, disable=True if hidden else None)
