@@ -727,6 +727,7 @@ NOT_AS_TRACES_ARE = {
     },
     "in order of time": lambda traces: {"times": traces.times[::-1].copy()},
     "offsets must run": lambda traces: {"offsets": np.array([0, 2, 4])},
+    "one or more for each": lambda traces: {"offsets": np.array([0, 5, 5])},
     "one or more for each user": lambda traces: {"users": traces.users[:1]},
     "arrays must have one length": lambda traces: {"points": traces.points[:4]},
     "the dimension of the space": lambda traces: {"points": traces.points[:, :1]},

@@ -280,7 +280,9 @@ def test_an_odd_table_of_records_is_named(tmp_path, monkeypatch, content, reason
 
 class TestWhatIsWrong:
     @pytest.mark.parametrize("content", [b"", b"50\t042\t1255109147\t-3600\tgps\n"], ids=["empty", "contradicting"])
-    def test_a_table_of_records_that_does_not_tell_the_user(self, tmp_path, content):
+    @pytest.mark.parametrize("block", [20, 1000])
+    def test_a_table_of_records_that_does_not_tell_the_user(self, tmp_path, monkeypatch, content, block):
+        monkeypatch.setattr(mdc, "_BLOCK", block)
         folder = write_campaign(tmp_path / "mdc")
         records = folder / "records.csv"
         records.write_bytes(content + (records.read_bytes() if content else b""))

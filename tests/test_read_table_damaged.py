@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -349,8 +350,12 @@ def test_lines_that_quotes_make_a_value_are_counted(notes, lost, encoding, separ
         assert read_table(path, errors="skip", as_traces=True).records == len(notes) - lost
 
 
-def test_users_that_hold_records_are_no_users(tmp_path):
-    path = written(tmp_path, with_notes("ana", '"ana', "ana", 'ana"', "ana", order="time,lon,lat,user"), "table.csv")
+@pytest.mark.parametrize("is_user_last", [True, False])
+def test_users_that_hold_records_are_no_users(is_user_last, tmp_path):
+    text = with_notes("ana", '"ana', "ana", 'ana"', "ana", order="time,lon,lat,user")
+    if not is_user_last:
+        text = re.sub(r"(?m)^(.+),(.+)$", r"\2,\1", text)
+    path = written(tmp_path, text, "table.csv")
     with pytest.raises(ValueError, match=r"3 records of 5 .* no user: 1, first in row 1 of .*; a line that became"):
         read_table(path)
     with pytest.warns(UserWarning, match=r"dropped 1 record \(no user; .*\), 2 records \(a line that became part"):

@@ -210,10 +210,16 @@ def test_a_missing_time_is_counted(word, tmp_path):
         assert len(read_table(path, errors="skip")) == 2
 
 
-@pytest.mark.parametrize("word", ["", "NA", "null", r"\N", "0", "99"])
+@pytest.mark.parametrize("word", ["", "NA", "null", r"\N", "0", "99", "4102444800"])  # the last is in 2100
 def test_a_missing_number_among_times_is_counted(word, tmp_path):
     path = written(tmp_path, with_times(SECONDS[0], word, SECONDS[2]))
     with pytest.raises(ValueError, match=r"no time, or one that cannot be read: 1, first in row 1 of"):
+        read_table(path)
+
+
+def test_missing_numbers_among_times_do_not_decide_the_unit(tmp_path):
+    path = written(tmp_path, with_times("", SECONDS[1], "0"))
+    with pytest.raises(ValueError, match=r"no time, or one that cannot be read: 2, first in row 0 of"):
         read_table(path)
 
 
@@ -346,6 +352,8 @@ def test_users_are_integers_only_where_nothing_is_lost(tmp_path):
 
     assert users(10, 9, -3) == [-3, 9, 10]
     assert users("017", "18") == ["017", "18"]
+    assert users("9" * 18) == [10**18 - 1]
+    assert users("9" * 19) == ["9" * 19]
     assert users("9" * 25) == ["9" * 25]
     assert users("1.0") == ["1.0"]
     assert users("NA", "null", '""') == ["", "NA", "null"]
