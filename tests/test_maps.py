@@ -16,7 +16,7 @@ from conftest import COMPILED
 
 import promesse_geo as pg
 from promesse_geo.plot.layers import MOST_POIS, bounds_of, thinned
-from promesse_geo.plot.pages import Call, literal
+from promesse_geo.plot.maps import Call, literal
 
 HALL = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}{% for x in y %}{# ${1} &lt; \u2028"

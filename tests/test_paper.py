@@ -19,17 +19,17 @@ import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli.commands import main
 from promesse_geo.evaluation import PAPER
-from promesse_geo.paper import published
+from promesse_geo.paper import tables as published
 from promesse_geo.paper.report import format_value
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 
 @contextmanager
-def told_of_promesse():
-    """What Promesse cannot protect is told; what Wait for Me leaves out is told too, and looked at elsewhere."""
+def warned_of_promesse():
+    """Warnings of Promesse are expected; those of Wait for Me are tested elsewhere."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*WaitForMe")
-        with pytest.warns(UserWarning, match="left out"):
+        with pytest.warns(UserWarning, match="dropped"):
             yield
 
 
@@ -39,7 +39,7 @@ def done():
         if not COMPILED:  # a smaller city
             small = pg.make_city(users=6, days=1, as_traces=True)
             patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
-        with told_of_promesse():
+        with warned_of_promesse():
             return pg.reproduce(seeds=2)
 
 
@@ -178,7 +178,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch):
     def city(seed):
         return pg.make_city(users=3, days=2, seed=seed, as_traces=True)
 
-    with told_of_promesse():
+    with warned_of_promesse():
         found = pg.reproduce(cabspotting=1, mdc=2, min_days=1, seeds=1)
     table = found.tables["Table II"]
     assert list(dict.fromkeys(table.dataset)) == ["Cabspotting", "MDC"]
@@ -196,7 +196,7 @@ def test_the_command_repeats_the_experiment(tmp_path):
     assert (tmp_path / "out" / "report.html").stat().st_size < 1e6
     again = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
     assert again.exit_code == 1
-    assert "there already" in again.output
+    assert "already exists" in again.output
 
 
 def test_the_command_names_a_file_that_is_not_there(tmp_path):
@@ -216,7 +216,7 @@ def test_wrong_parameters_are_refused(wrong):
 
 @pytest.fixture(scope="module")
 def attacked():
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="dropped"):
         return pg.reproduce(seeds=1, attacks=True)
 
 
@@ -385,7 +385,7 @@ def test_the_real_data_gives_what_an_independent_calculation_gave(cabspotting_ar
     assert len(stays) == 37_787
     assert len(set(stays.traces.tolist())) == 5_167
     smooth, noisy = pg.Promesse(200), pg.GeoIndistinguishability.from_level(4, radius=200)
-    with told_of_promesse():
+    with warned_of_promesse():
         table = pg.evaluate({"Cabspotting": parts}, [smooth, noisy])
     values = {mechanism: own.value.tolist() for mechanism, own in table.groupby("mechanism")}
     score, error, distortion, compression = values[repr(smooth)]

@@ -25,10 +25,9 @@ from promesse_geo.metrics.base import name_in_words
 from promesse_geo.traces.traces import Traces
 
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
-_SUFFIXES = (".parquet", ".csv")
+
 _NUMBERS = ["value", "seconds", "seed"]
 _COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
-_OLD_ROWS = "rows of this file"  # in the first line of CSV files of earlier versions
 
 
 def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,7 +168,7 @@ def _read_csv(source: Path) -> pd.DataFrame:
     if is_old:
         table = _with_new_columns(table)
         about = json.loads(first.removeprefix("# "))
-        about.pop(_OLD_ROWS, None)
+        about.pop("rows of this file", None)
         table.attrs.update(about)
     return table
 
@@ -200,6 +199,6 @@ def _check_suffix(path: Any, *, owner: str) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(invalid("path", owner, "the path of a file", path))
     place = Path(path)
-    if place.suffix.lower() not in _SUFFIXES:
+    if place.suffix.lower() not in (".parquet", ".csv"):
         raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", place.name))
     return place

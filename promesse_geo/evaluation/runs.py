@@ -87,9 +87,9 @@ def measure(
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
     matching, values = _Matching(before, after), []
     for metric in checked:
-        with _noting(metric=metric):
+        with _noting({"metric": metric}):
             values.append(_value(metric, matching.pairs(metric)))
-    labels = [repr(metric) for metric in checked]
+    labels = list(map(repr, checked))
     table = pd.DataFrame({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
     table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": labels}))
     return table
@@ -168,7 +168,7 @@ def evaluate(
     processes = check_jobs(n_jobs, owner="evaluate")
     traces = {}
     for name, data in named.items():
-        with _noting(dataset=name):
+        with _noting({"dataset": name}):
             traces[name] = as_traces(data, user=user, time=time)
     runs = [(mechanism, seed) for mechanism in to_run for seed in _seeds_of(mechanism, chosen)]
     rows: list[dict[str, Any]] = []
@@ -177,18 +177,18 @@ def evaluate(
             groups = [_index(name, data, group, chosen) for group in _by_split(to_compute)]
             jobs = (delayed(_run)(groups, mechanism, seed) for mechanism, seed in runs)
             outcomes = Parallel(n_jobs=processes, return_as="generator")(jobs)
-            for (mechanism, _), (found, messages) in zip(runs, outcomes, strict=True):
+            for (mechanism, _), (values, messages) in zip(runs, outcomes, strict=True):
                 for message in messages:
                     warn(f"{name}, {mechanism!r}: {message}")
-                about = {"dataset": name, **_describe(mechanism)}
-                rows += [{**about, **row} for row in found]
+                parameters = json.dumps(mechanism.parameters(), default=repr, skipkeys=True)
+                columns = {"dataset": name, "mechanism": repr(mechanism), "mechanism_name": type(mechanism).__name__}
+                rows += [columns | {"parameters": parameters} | row for row in values]
                 bar.update()
-    parameters = {
-        "mechanisms": [repr(mechanism) for mechanism in to_run],
-        "metrics": [repr(metric) for metric in to_compute],
-        "seeds": chosen,
-    }
-    return _as_table(rows, provenance(traces, parameters))
+    about = {"mechanisms": list(map(repr, to_run)), "metrics": list(map(repr, to_compute)), "seeds": chosen}
+    table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
+    table = table.astype(_DTYPES)
+    table.attrs.update(provenance(traces, about))
+    return table
 
 
 class _Indexed(NamedTuple):
@@ -228,22 +228,17 @@ class _Matching:
 
 def _by_split(metrics: list[Metric]) -> list[list[Metric]]:
     """Group metrics by the data that is protected for them: each one that splits the data is alone."""
-    groups: list[list[Metric]] = [[]]
-    for metric in metrics:
-        if _splits(metric):
-            groups.append([metric])
-        else:
-            groups[0].append(metric)
-    return groups if groups[0] else groups[1:]
+    together = [metric for metric in metrics if not _splits(metric)]
+    return [*([together] if together else []), *([metric] for metric in metrics if _splits(metric))]
 
 
 def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Group:
     first = metrics[0]
-    with _noting(dataset=dataset, metric=first):
+    with _noting({"dataset": dataset, "metric": first}):
         original, to_protect = _split(first, traces) if _splits(first) else (traces, traces)
     indexed = []
     for metric in metrics:
-        with _noting(dataset=dataset, metric=metric):
+        with _noting({"dataset": dataset, "metric": metric}):
             for seed in _seeds_of(metric, seeds):
                 with_seed = seeded(metric, seed)
                 indexed.append(_Indexed(metric, seed, with_seed, with_seed.index(original)))
@@ -264,7 +259,8 @@ def _run(groups: list[_Group], mechanism: Mechanism, seed: int | None) -> tuple[
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for group in groups:
-            with _noting(dataset=group.dataset, mechanism=mechanism, seed=seed):
+            parts = {"dataset": group.dataset, "mechanism": mechanism}
+            with _noting(parts | {"seed": seed}):
                 begin = clock.perf_counter()
                 protected = seeded(mechanism, seed).protect(group.to_protect)
                 seconds = clock.perf_counter() - begin
@@ -273,19 +269,9 @@ def _run(groups: list[_Group], mechanism: Mechanism, seed: int | None) -> tuple[
                 if seed is not None and own_seed is not None and own_seed != seed:
                     continue
                 row_seed = own_seed if seed is None else seed
-                with _noting(dataset=group.dataset, mechanism=mechanism, metric=metric, seed=row_seed):
+                with _noting(parts | {"metric": metric, "seed": row_seed}):
                     value = _value(with_seed, matching.pairs(with_seed), index)
-                rows.append(
-                    {
-                        "metric": repr(metric),
-                        "metric_name": type(metric).__name__,
-                        "label": metric.label,
-                        "unit": metric.unit,
-                        "seed": row_seed,
-                        "value": value,
-                        "seconds": seconds,
-                    }
-                )
+                rows.append(_describe(metric) | {"seed": row_seed, "value": value, "seconds": seconds})
     return rows, list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
@@ -298,34 +284,19 @@ def _value(metric: Metric, pairs: Pairs, index: Index | None = None) -> float:
 
 
 @contextmanager
-def _noting(
-    *,
-    dataset: str | None = None,
-    mechanism: Mechanism | None = None,
-    metric: Metric | None = None,
-    seed: int | None = None,
-) -> Iterator[None]:
-    """Add to any error a note that names the run it stopped."""
+def _noting(parts: Mapping[str, Any]) -> Iterator[None]:
+    """Add to any error a note that names the run it stopped: the data set, mechanism, metric and seed, if any."""
     try:
         yield
     except Exception as error:
-        parts = {"dataset": dataset, "mechanism": mechanism, "metric": metric, "seed": seed}
         words = ", ".join(f"{name} {part!r}" for name, part in parts.items() if part is not None)
         error.add_note(f"Raised for {words}.")
         raise
 
 
-def _describe(mechanism: Mechanism) -> dict[str, str]:
-    """Return the columns of a mechanism."""
-    parameters = json.dumps(mechanism.parameters(), default=repr, skipkeys=True)
-    return {"mechanism": repr(mechanism), "mechanism_name": type(mechanism).__name__, "parameters": parameters}
-
-
-def _as_table(rows: list[dict[str, Any]], attrs: dict[str, Any]) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
-    table = table.astype(_DTYPES)
-    table.attrs.update(attrs)
-    return table
+def _describe(metric: Metric) -> dict[str, Any]:
+    """Return the columns of a metric."""
+    return {"metric": repr(metric), "metric_name": type(metric).__name__, "label": metric.label, "unit": metric.unit}
 
 
 def is_random(component: Mechanism | Metric) -> bool:
@@ -357,11 +328,9 @@ def _check_metrics(metrics: Any, *, owner: str) -> list[Metric]:
 
 def _check_components(components: Any, kind: type, *, name: str, owner: str, rule: str) -> list[Any]:
     """Return mechanisms or metrics as a list; raise if one is of another type or comes twice."""
-    if isinstance(components, str) or not isinstance(components, Sequence):
+    is_list = isinstance(components, Sequence) and not isinstance(components, str)
+    if not is_list or not all(isinstance(component, kind) for component in components):
         raise TypeError(invalid(name, owner, rule, components))
-    for component in components:
-        if not isinstance(component, kind):
-            raise TypeError(invalid(name, owner, rule, components))
     if len(components) == 0:
         raise ValueError(invalid(name, owner, rule, components))
     labels = [repr(component) for component in components]

@@ -250,32 +250,12 @@ def name_in_words(name: str) -> str:
 
 def _is_same_data(first: Traces, second: Traces) -> bool:
     """Whether two Traces have the same records. The same object does, without comparison: Traces cannot change."""
-    return first is second or (
-        first.space == second.space
-        and np.array_equal(first.offsets, second.offsets)
-        and np.array_equal(first.times, second.times)
-        and np.array_equal(first.points, second.points)
-    )
+    arrays = ((traces.offsets, traces.times, traces.points) for traces in (first, second))
+    return first is second or (first.space == second.space and all(map(np.array_equal, *arrays)))
 
 
 def pair_by_user(original: Traces, protected: Traces) -> Pairs:
-    """Match protected traces with the original ones of their users.
-
-    Parameters
-    ----------
-    original, protected : Traces
-        The data to compare.
-
-    Returns
-    -------
-    Pairs
-
-    Raises
-    ------
-    ValueError
-        If the original lacks users of the protected data, only one of the two has a time zone, or a protected
-        location has no coordinates in the CRS of the original.
-    """
+    """Match protected traces with the original ones of their users, as `Metric.pair` documents."""
     pairs = align(original, protected)
     if len(pairs.protected) < len(protected):
         unknown = ~protected.users.isin(pairs.protected.users)

@@ -11,24 +11,9 @@ Utility. TrustCom 2015.
 """
 
 from promesse_geo.paper.experiment import ExampleData, Reproduction, example_data, reproduce
-from promesse_geo.paper.published import ROWS
 from promesse_geo.paper.report import side_by_side
-from promesse_geo.paper.tables import beyond, table_1, table_2, table_3, table_4, table_5, table_6
+from promesse_geo.paper.tables import ROWS, beyond, table_1, table_2, table_3, table_4, table_5, table_6
 from promesse_geo.plot.comparisons import beside_paper
 
-__all__ = [
-    "ROWS",
-    "ExampleData",
-    "Reproduction",
-    "beside_paper",
-    "beyond",
-    "example_data",
-    "reproduce",
-    "side_by_side",
-    "table_1",
-    "table_2",
-    "table_3",
-    "table_4",
-    "table_5",
-    "table_6",
-]
+__all__ = ["ROWS", "ExampleData", "Reproduction", "beside_paper", "beyond", "example_data", "reproduce", "side_by_side"]
+__all__ += ["table_1", "table_2", "table_3", "table_4", "table_5", "table_6"]

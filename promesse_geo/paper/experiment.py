@@ -17,8 +17,8 @@ from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
 from promesse_geo.io.writers import write
 from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
 from promesse_geo.paper import tables
-from promesse_geo.paper.published import MIN_DAYS, ROWS, TIMED, ZONES, Row
 from promesse_geo.paper.report import read_tables, write_report
+from promesse_geo.paper.tables import MIN_DAYS, ROWS, TIMED, ZONES, Row
 from promesse_geo.preprocess import collapse_empty_days, first_days, prepare, split_gaps
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.traces import Traces
@@ -26,11 +26,7 @@ from promesse_geo.validation import check_flag, check_integer
 
 CITY = "synthetic city"
 CITY_ZONE = "Europe/Paris"
-_READERS: dict[str, Callable[..., Any]] = {
-    "Cabspotting": read_cabspotting,
-    "Geolife": read_geolife,
-    "MDC": read_mdc,
-}
+_READERS: dict[str, Callable[..., Any]] = {"Cabspotting": read_cabspotting, "Geolife": read_geolife, "MDC": read_mdc}
 
 
 @dataclass(frozen=True, eq=False)

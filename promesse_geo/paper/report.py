@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from promesse_geo.evaluation import save_results
 from promesse_geo.io.writers import atomic_path, check_target
-from promesse_geo.paper.published import ROWS
+from promesse_geo.paper.tables import ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 PAPER_TABLES = {
@@ -46,7 +46,6 @@ DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "disto
 
 _FILES = ("report.md", "report.html", "results.parquet", "results.csv")
 
-_MISSING = {name: [""] for name in ("paper", "ours", "spread", "ratio")}
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --faint: #595959; }
@@ -121,15 +120,17 @@ def check_report_folder(folder: Path, *, force: bool) -> None:
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     """Read the paper's tables that `write_report` wrote."""
+    missing = {key: [""] for key in ("paper", "ours", "spread", "ratio")}
     return {
-        name: pd.read_csv(folder / f"table_{number}.csv", keep_default_na=False, na_values=_MISSING)
+        name: pd.read_csv(folder / f"table_{number}.csv", keep_default_na=False, na_values=missing)
         for number, name in enumerate(PAPER_TABLES, start=1)
     }
 
 
 def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return the tables and their provenance as Markdown."""
-    parts = ["# The paper's experiment, repeated", _wrapped(_ABOUT), _wrapped(_provenance(results.attrs))]
+    about = (textwrap.fill(text, 120) for text in (_ABOUT, _provenance(results.attrs)))
+    parts = ["# The paper's experiment, repeated", *about]
     for name, table in tables.items():
         parts += [f"## {_heading(name, table)}", _NOTES.get(name, ""), to_markdown(side_by_side([table]))]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -189,7 +190,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         ours = rows.ours.map(format_value) + rows.spread.map(format_spread)
         if rows.paper.notna().any():
             columns.append(rows.paper.map(format_value).rename(f"{dataset}: paper"))
-            columns += [ours.rename("ours"), rows.ratio.map(_format_ratio).rename("ratio")]
+            columns += [ours.rename("ours"), rows.ratio.map("{:.2f}".format).replace("nan", "–").rename("ratio")]
         else:
             columns.append(ours.rename(f"{dataset}: ours"))
     texts = [column.reindex(labels, fill_value="–").astype("str") for column in columns]
@@ -212,13 +213,8 @@ def format_spread(spread: float) -> str:
     return f" ± {spread:.2g}" if spread > 0 else ""
 
 
-def _format_ratio(ratio: float) -> str:
-    return "–" if math.isnan(ratio) else f"{ratio:.2f}"
-
-
 def _heading(name: str, table: pd.DataFrame) -> str:
-    title = _TITLES.get(name) or f"({table.unit.iloc[0]})"
-    return f"{name}. {title}" if name in _TITLES else f"{name} {title}"
+    return f"{name}. {_TITLES[name]}" if name in _TITLES else f"{name} ({table.unit.iloc[0]})"
 
 
 def to_markdown(table: pd.DataFrame) -> str:
@@ -254,7 +250,3 @@ def _provenance(about: Mapping[Any, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     seeds = ", ".join(map(str, about["seeds"]))
     return f"Made on {about['date']} ({about['machine']}) with {versions}. Seeds {seeds}. {data}."
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, 120)

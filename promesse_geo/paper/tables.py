@@ -1,19 +1,108 @@
-"""The paper's tables, one function each: its value, ours, and the ratio."""
+"""The tables that the paper published, the mechanisms behind them, and the same tables with our values beside them.
+
+Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of Mobility Data with High
+Utility. TrustCom 2015, Tables I to VI.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import geopandas as gpd
 import pandas as pd
 
-from promesse_geo.paper import published
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
 
+DATASETS = ("Cabspotting", "Geolife", "MDC")
+
+ZONES = {"Cabspotting": "America/Los_Angeles", "Geolife": "Asia/Shanghai", "MDC": "Europe/Zurich"}
+"""Time zones in which days begin at midnight."""
+
+MIN_DAYS = 21
+"""Least number of days of data per user, which the sizes in Table I require."""
+
+
+class Row(NamedTuple):
+    """A mechanism of the tables.
+
+    Parameters
+    ----------
+    label : str
+        Name in the tables.
+    mechanism : Mechanism
+        The mechanism.
+    kind : str
+        What the adaptive attacker knows of it; see `AdaptivePoiRetrieval`.
+    without : tuple of str
+        Data sets that it is not run on.
+    """
+
+    label: str
+    mechanism: Mechanism
+    kind: str
+    without: tuple[str, ...] = ()
+
+
+def _promesse(epsilon: int, variant: str = "polyline") -> Row:
+    label = f"Promesse, ε = {epsilon} m" + ("" if variant == "polyline" else ", pseudocode")
+    return Row(label, Promesse(epsilon, variant=variant), "promesse", ("Cabspotting",) if epsilon == 50 else ())
+
+
+def _noise(level: int, radius: int) -> Row:
+    mechanism = GeoIndistinguishability.from_level(level, radius=radius)
+    return Row(f"Geo-I, ε = ln({level})/{radius}", mechanism, "geo-indistinguishability")
+
+
+_PROGRAM = Row("Wait for Me, k = 2, δ = 200 m", WaitForMe.v1_1(seed=1), "wait-for-me")
+
+ROWS = (
+    *(_promesse(epsilon) for epsilon in (50, 100, 200, 500)),
+    *(_promesse(epsilon, "pseudocode") for epsilon in (50, 100, 200, 500)),
+    *(_noise(level, radius) for level, radius in ((10, 100), (6, 200), (4, 200), (2, 200))),
+    _PROGRAM,
+    Row(f"{_PROGRAM.label}, members tested", WaitForMe(), "wait-for-me"),
+)
+"""The mechanisms of the experiment. The paper does not say which variant of its algorithm it measured: both are here.
+Its Wait for Me was the program of 2010; the last row is the published algorithm, with the radius test fixed.
+"""
+
+TIMED = (_promesse(200), _noise(4, 200), _PROGRAM)
+"""The mechanisms that Table V times; the paper does not say at which epsilon."""
+
+_NAN = math.nan
+
+TABLE_1 = {
+    "records": (8_986_419, 3_804_788, 1_124_454),
+    "traces": (5_503, 2_475, 4_693),
+    "mean duration (h)": (32 + 44 / 60, 3 + 4 / 60, 3 + 15 / 60),
+    "longest duration (h)": (480, 46, 480),
+    "sampling interval (s)": (72, 7, 32),
+}
+
+TABLE_5 = {"Promesse": (210, 25, 15), "Geo-I": (147, 64, 21), "Wait for Me": (605 * 60, 70 * 60, 37 * 60)}
+
+_PER_METRIC = {
+    "Promesse, ε = 50 m": ((_NAN, 17.22, 13.91), (_NAN, 0, 0), (_NAN, 15.14, 25.4), (_NAN, 51, 206)),
+    "Promesse, ε = 100 m": ((0, 11.06, 7.94), (0, 0, 0), (6.77, 14.83, 25.23), (369, 25, 101)),
+    "Promesse, ε = 200 m": ((0, 2.27, 1.01), (0, 0, 0), (6, 15.1, 27), (177, 12, 48)),
+    "Promesse, ε = 500 m": ((0, 0, 0), (0, 0, 0), (6.9, 18.97, 31.23), (64, 4, 18)),
+    "Geo-I, ε = ln(10)/100": ((30.72, 42.38, 55.95), (24, 45, 52), (0.7, 7.58, 3.08), (100, 100, 100)),
+    "Geo-I, ε = ln(6)/200": ((6.33, 9.41, 16.31), (50, 120, 140), (2.46, 20.43, 10.36), (100, 100, 100)),
+    "Geo-I, ε = ln(4)/200": ((3.53, 4.5, 9), (62, 156, 183), (3.39, 27.24, 13.47), (100, 100, 100)),
+    "Geo-I, ε = ln(2)/200": ((1.49, 0.85, 0.54), (113, 325, 378), (7.21, 60.46, 29.98), (100, 100, 100)),
+    "Wait for Me, k = 2, δ = 200 m": ((0, 0, 0), (13_046, 69_676, 19_222), (102, 102, 94), (106, 76, 99)),
+}  # by row, then by metric (Tables II, III, IV, VI), then by data set
+
+TABLE_2, TABLE_3, TABLE_4, TABLE_6 = (
+    {row: values[number] for row, values in _PER_METRIC.items()} for number in range(4)
+)
+
 COLUMNS = ("dataset", "row", "paper", "ours", "spread", "ratio", "unit")
 _METRICS = ("PoiRetrieval", "SpatialError", "RangeQueryDistortion", "Compression")  # of the paper
-_HOUR = pd.Timedelta("1h")
-_SECOND = pd.Timedelta("1s")
+_UNITS = {"records": 1, "traces": 1, "mean_duration": pd.Timedelta("1h"), "longest_duration": pd.Timedelta("1h")}
+_UNITS |= {"sampling_interval": pd.Timedelta("1s")}  # of the rows of Table I
 
 
 def table_1(datasets: Mapping[str, gpd.GeoDataFrame | Traces]) -> pd.DataFrame:
@@ -39,15 +128,9 @@ def table_1(datasets: Mapping[str, gpd.GeoDataFrame | Traces]) -> pd.DataFrame:
     ours = []
     for name, data in datasets.items():
         summary = describe(data)
-        values = (
-            summary["records"],
-            summary["traces"],
-            summary["mean_duration"] / _HOUR,
-            summary["longest_duration"] / _HOUR,
-            summary["sampling_interval"] / _SECOND,
-        )
-        ours += [(name, row, float(value), math.nan) for row, value in zip(published.TABLE_1, values, strict=True)]
-    return _beside(ours, published.TABLE_1, unit="")
+        values = (float(summary[key] / unit) for key, unit in _UNITS.items())
+        ours += [(name, row, value, math.nan) for row, value in zip(TABLE_1, values, strict=True)]
+    return _beside(ours, TABLE_1, unit="")
 
 
 def table_2(results: pd.DataFrame) -> pd.DataFrame:
@@ -64,7 +147,7 @@ def table_2(results: pd.DataFrame) -> pd.DataFrame:
         One row per data set and mechanism: `dataset`, `row` (the mechanism), `paper` (missing where it has none),
         `ours` (mean over seeds), `spread` (standard deviation over seeds), `ratio` (ours to the paper's), `unit`.
     """
-    return _of_metric(results, "PoiRetrieval", published.TABLE_2)
+    return _of_metric(results, "PoiRetrieval", TABLE_2)
 
 
 def table_3(results: pd.DataFrame) -> pd.DataFrame:
@@ -80,7 +163,7 @@ def table_3(results: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         As of `table_2`.
     """
-    return _of_metric(results, "SpatialError", published.TABLE_3)
+    return _of_metric(results, "SpatialError", TABLE_3)
 
 
 def table_4(results: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +179,7 @@ def table_4(results: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         As of `table_2`.
     """
-    return _of_metric(results, "RangeQueryDistortion", published.TABLE_4)
+    return _of_metric(results, "RangeQueryDistortion", TABLE_4)
 
 
 def table_5(times: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +196,7 @@ def table_5(times: pd.DataFrame) -> pd.DataFrame:
         As of `table_2`, without `spread`.
     """
     rows = [(dataset, row, seconds, math.nan) for dataset, row, seconds in times.itertuples(index=False)]
-    return _beside(rows, published.TABLE_5, unit="s")
+    return _beside(rows, TABLE_5, unit="s")
 
 
 def table_6(results: pd.DataFrame) -> pd.DataFrame:
@@ -129,7 +212,7 @@ def table_6(results: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         As of `table_2`.
     """
-    return _of_metric(results, "Compression", published.TABLE_6)
+    return _of_metric(results, "Compression", TABLE_6)
 
 
 def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -146,17 +229,17 @@ def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
         Tables as of `table_2`, by the label of the metric up to its first comma, such as "Adaptive attack".
     """
     others = results[~results.metric_name.isin(_METRICS)]
-    found = {}
+    tables = {}
     for name, label in others.groupby("metric_name", sort=False).label.first().items():
         title = label.partition(",")[0]
-        found[title[:1].upper() + title[1:]] = _of_metric(results, str(name), {})
-    return found
+        tables[title[:1].upper() + title[1:]] = _of_metric(results, str(name), {})
+    return tables
 
 
 def _of_metric(results: pd.DataFrame, name: str, paper: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """Return one row per data set and mechanism: the mean over seeds and the standard deviation."""
     chosen = results[results.metric_name == name]
-    labels = {repr(row.mechanism): row.label for row in published.ROWS}
+    labels = {repr(row.mechanism): row.label for row in ROWS}
     grouped = chosen.groupby(["dataset", "mechanism"], sort=False).value.agg(["mean", "std"])
     rows = [
         (dataset, labels.get(mechanism, mechanism), mean, spread)
@@ -171,7 +254,7 @@ def _beside(
     """Put the paper's values beside ours."""
     rows = []
     for dataset, row, value, spread in ours:
-        is_published = row in paper and dataset in published.DATASETS
-        theirs = float(paper[row][published.DATASETS.index(dataset)]) if is_published else math.nan
+        is_published = row in paper and dataset in DATASETS
+        theirs = float(paper[row][DATASETS.index(dataset)]) if is_published else math.nan
         rows.append((dataset, row, theirs, value, spread, value / theirs if theirs else math.nan, unit))
     return pd.DataFrame(rows, columns=list(COLUMNS))

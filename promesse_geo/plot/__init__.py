@@ -8,16 +8,9 @@ if TYPE_CHECKING:
     from promesse_geo.plot.figures import intervals, overview, space_time, spatial_error, speeds
     from promesse_geo.plot.maps import draw_map, draw_map_pair
 
-_MODULES = {
-    "draw_map": "maps",
-    "draw_map_pair": "maps",
-    "intervals": "figures",
-    "overview": "figures",
-    "space_time": "figures",
-    "spatial_error": "figures",
-    "speeds": "figures",
-    "trade_off": "comparisons",
-}  # imported on first use: matplotlib and folium take a second
+_MODULES = {"draw_map": "maps", "draw_map_pair": "maps", "trade_off": "comparisons"}
+_MODULES |= dict.fromkeys(("intervals", "overview", "space_time", "spatial_error", "speeds"), "figures")
+# imported on first use: matplotlib and folium take a second
 
 
 def __getattr__(name: str) -> Any:

@@ -40,32 +40,18 @@ def next_colour(name: str, axes: Axes) -> str:
 
 
 def annotate(
-    axes: Axes,
-    text: str,
-    point: Sequence[float] | np.ndarray,
-    *,
-    side: Sequence[int] | np.ndarray,
-    gap: float,
-    size: float,
-    colour: str | None = None,
+    axes: Axes, text: str, point: np.ndarray, *, side: np.ndarray, gap: float, size: float, colour: str | None = None
 ) -> Annotation:
     """Write text beside a point and return it, with an outline in the background colour.
 
     `side` is 1 or −1 along x and along y, `gap` the distance from the point in typographic points along both.
     """
     across, along = side
-    return axes.annotate(
-        text,
-        (point[0], point[1]),
-        xytext=(gap * across, gap * along),
-        textcoords="offset points",
-        ha="left" if across > 0 else "right",
-        va="bottom" if along > 0 else "top",
-        fontsize=size,
-        color=colour,
-        parse_math=False,
-        path_effects=[withStroke(linewidth=2.5, foreground=axes.get_facecolor())],
-    )
+    outline = withStroke(linewidth=2.5, foreground=axes.get_facecolor())
+    style: dict[str, Any] = {"ha": "left" if across > 0 else "right", "va": "bottom" if along > 0 else "top"}
+    style |= {"fontsize": size, "color": colour, "parse_math": False, "path_effects": [outline]}
+    x, y = point
+    return axes.annotate(text, (x, y), xytext=(gap * across, gap * along), textcoords="offset points", **style)
 
 
 def add_legend(axes: Axes, lines: Sequence[Line2D], names: Sequence[object], *, title: str | None = None) -> None:

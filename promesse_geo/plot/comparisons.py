@@ -20,7 +20,7 @@ from promesse_geo.validation import check_text
 
 _RESULTS = ("dataset", "mechanism", "metric", "unit")  # and the number "value"
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
-_SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # of a point, where its label may be
+_SIDES = np.array(((1, 1), (1, -1), (-1, 1), (-1, -1)))  # of a point, where its label may be
 
 
 def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:

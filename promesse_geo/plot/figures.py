@@ -26,7 +26,7 @@ from promesse_geo.validation import check_integer
 Data: TypeAlias = gpd.GeoDataFrame | Traces
 Protected: TypeAlias = Data | Mapping[str, Data]
 
-_STYLES = ("-", "--", "-.", ":")
+
 _SHOWN = 0.99  # share of the widest distribution of errors that is drawn: the rest would compress all others
 _SLOWEST, _SHORTEST = 1e-2, 1e-3  # metres per second and seconds: a logarithmic axis has no 0
 
@@ -194,16 +194,8 @@ def _draw(
 
 def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: str = "") -> None:
     """Draw hollow markers, which stay visible on points and on each other."""
-    axes.plot(
-        *places.T,
-        marker,
-        color=rcParams["text.color"],
-        fillstyle="none",
-        markersize=size,
-        markeredgewidth=1.3,
-        label=label or None,
-        zorder=3,
-    )
+    style: dict[str, Any] = {"color": rcParams["text.color"], "fillstyle": "none", "markersize": size}
+    axes.plot(*places.T, marker, markeredgewidth=1.3, label=label or None, zorder=3, **style)
 
 
 def _name(axes: Axes, places: np.ndarray, names: pd.Index, *, centre: np.ndarray) -> None:
@@ -260,11 +252,10 @@ def spatial_error(
     }
     axes = axes_for(ax, height=4.5, owner="spatial_error")
     previous = axes.get_xlim()[1] if axes.has_data() else 0.0
-    _draw_distributions(errors, axes)
+    _draw_distributions(errors, axes, x="distance to the original path (m)", y="protected records within it (%)")
     widest = max((float(np.quantile(each, _SHOWN)) for each in errors.values() if len(each)), default=0.0)
     right = max(1.0, widest, previous)  # no less than a metre: errors of nanometres are rounding
     axes.set_xlim(-0.02 * right, right)  # a line at 0 is visible
-    axes.set(xlabel="distance to the original path (m)", ylabel="protected records within it (%)")
     return axes
 
 
@@ -296,14 +287,12 @@ def speeds(original: Data, protected: Protected, *, ax: Axes | None = None, user
     'speed between consecutive records (m/s)'
     """
     values = {}
-    for name, traces in _all_versions(original, protected, user=user, time=time, owner="speeds").items():
-        lengths, nanoseconds = steps(traces)
+    for name, (lengths, nanoseconds) in _all_steps(original, protected, user=user, time=time, owner="speeds").items():
         timed = nanoseconds > 0
         values[name] = np.maximum(lengths[timed] / (nanoseconds[timed] / 1e9), _SLOWEST)
     axes = axes_for(ax, height=4.5, owner="speeds")
-    _draw_distributions(values, axes, logarithmic=True)
-    axes.set(xlabel="speed between consecutive records (m/s)", ylabel="steps at most as fast (%)")
-    return axes
+    x, y = "speed between consecutive records (m/s)", "steps at most as fast (%)"
+    return _draw_distributions(values, axes, x=x, y=y, logarithmic=True)
 
 
 def intervals(
@@ -334,12 +323,11 @@ def intervals(
     >>> intervals(city, city.promesse.smooth(200)).get_xscale()
     'log'
     """
-    traces = _all_versions(original, protected, user=user, time=time, owner="intervals")
-    seconds = {name: np.maximum(steps(each)[1] / 1e9, _SHORTEST) for name, each in traces.items()}
+    versions = _all_steps(original, protected, user=user, time=time, owner="intervals")
+    seconds = {name: np.maximum(nanoseconds / 1e9, _SHORTEST) for name, (_, nanoseconds) in versions.items()}
     axes = axes_for(ax, height=4.5, owner="intervals")
-    _draw_distributions(seconds, axes, logarithmic=True)
-    axes.set(xlabel="time between consecutive records (s)", ylabel="steps at most as long (%)")
-    return axes
+    x, y = "time between consecutive records (s)", "steps at most as long (%)"
+    return _draw_distributions(seconds, axes, x=x, y=y, logarithmic=True)
 
 
 def space_time(
@@ -444,22 +432,27 @@ def _named(protected: Protected, *, owner: str, original: bool = False) -> Mappi
     return protected
 
 
-def _all_versions(original: Data, protected: Protected, *, user: Name, time: Name, owner: str) -> dict[str, Traces]:
+def _all_steps(
+    original: Data, protected: Protected, *, user: Name, time: Name, owner: str
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return metres and nanoseconds between consecutive records, for the original and each protected version."""
     data = {"original": original, **_named(protected, owner=owner, original=True)}
-    return {name: as_traces(each, user=user, time=time) for name, each in data.items()}
+    return {name: steps(as_traces(each, user=user, time=time)) for name, each in data.items()}
 
 
-def _draw_distributions(values: dict[str, np.ndarray], axes: Axes, *, logarithmic: bool = False) -> None:
-    """Draw cumulative distributions in percent, one line per name."""
+def _draw_distributions(
+    values: dict[str, np.ndarray], axes: Axes, *, x: str, y: str, logarithmic: bool = False
+) -> Axes:
+    """Draw cumulative distributions in percent, one line per name; return the axes, labelled with `x` and `y`."""
     shares = np.linspace(0, 1, 1001)
     lines = []
     largest = max((each.max() for each in values.values() if len(each)), default=0.0)
     for name, each in values.items():
-        dashes = _STYLES[len(axes.get_lines()) % len(_STYLES)]
+        dashes = ("-", "--", "-.", ":")[len(axes.get_lines()) % 4]
         style: dict[str, Any] = {"color": next_colour(name, axes), "linestyle": dashes}
-        x = np.append(np.quantile(each, shares, method="inverted_cdf"), largest) if len(each) else np.array([])
-        lines += axes.plot(x, 100 * np.append(shares, 1)[: len(x)], label=name, linewidth=1.8, **style)
-    axes.set_ylim(0, 102)
+        along = np.append(np.quantile(each, shares, method="inverted_cdf"), largest) if len(each) else np.array([])
+        lines += axes.plot(along, 100 * np.append(shares, 1)[: len(along)], label=name, linewidth=1.8, **style)
+    axes.set(ylim=(0, 102), xlabel=x, ylabel=y)
     if len(axes.get_lines()) > 1:
         add_legend(axes, lines, list(values))
     finish(axes)
@@ -467,3 +460,4 @@ def _draw_distributions(values: dict[str, np.ndarray], axes: Axes, *, logarithmi
         axes.set_xscale("log")
         if largest == 0:  # without values a logarithmic axis has no limits
             axes.set_xlim(_SLOWEST, 1 / _SLOWEST)
+    return axes

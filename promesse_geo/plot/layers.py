@@ -195,11 +195,11 @@ def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) ->
 
     def protected(kind: str, chosen: np.ndarray) -> Layer:
         drawn = chosen[thinned(len(chosen), MOST_POIS)]
-        numbers = numbers_of(drawn, offsets)
-        return _poi_layer(kind, pairs.protected, projection, points[drawn], numbers, _NO_TIMES, total=len(chosen))
+        located = _Located(points[drawn], numbers_of(drawn, offsets), _NO_TIMES)
+        return _poi_layer(kind, pairs.protected, projection, located, total=len(chosen))
 
     return [
-        _stay_layer("before", pairs.original, before, shown, projection, total=len(before)),
+        original_poi_layer(pairs.original, before, projection),
         protected("hit", hits),
         _stay_layer("missed", pairs.original, before, missed, projection, total=len(before) - len(matched)),
         protected("false", false),
@@ -227,6 +227,14 @@ def _fill(path: str, colour: str) -> str:
     return f'<path class="promesse-outline" d="{path}" fill="{colour}" stroke-width="1"/>'
 
 
+class _Located(NamedTuple):
+    """Points of interest: kernel coordinates, numbers of their traces, and arrivals and departures (or none)."""
+
+    points: np.ndarray
+    numbers: np.ndarray
+    times: np.ndarray
+
+
 class _Symbol(NamedTuple):
     """How one kind of point of interest is drawn; a higher rank is drawn above a lower one."""
 
@@ -248,20 +256,12 @@ def _stay_layer(
     kind: str, traces: Traces, pois: Pois, chosen: np.ndarray, projection: Projection, *, total: int
 ) -> Layer:
     times = np.stack((traces.times[pois.starts[chosen]], traces.times[pois.ends[chosen] - 1]))
-    return _poi_layer(kind, traces, projection, pois.points[chosen], pois.traces[chosen], times, total=total)
+    return _poi_layer(kind, traces, projection, _Located(pois.points[chosen], pois.traces[chosen], times), total=total)
 
 
-def _poi_layer(
-    kind: str,
-    traces: Traces,
-    projection: Projection,
-    points: np.ndarray,
-    numbers: np.ndarray,
-    times: np.ndarray,
-    *,
-    total: int,
-) -> Layer:
-    """Pack points of interest of the traces with these numbers; `times` are arrivals and departures, or empty."""
+def _poi_layer(kind: str, traces: Traces, projection: Projection, located: _Located, *, total: int) -> Layer:
+    """Pack points of interest."""
+    points, numbers, times = located
     symbol, places = _SYMBOLS[kind], projection.coordinates(points, traces, numbers)
     glyph = _glyph(symbol.drawing)
     data = _pack(traces, projection, numbers, places, *times)

@@ -1,6 +1,7 @@
 """Tables as plain text for the terminal, and values as short text."""
 
 import textwrap
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -63,13 +64,8 @@ def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
     for verdict, test, reason in zip(*columns, strict=True):
         start = f"{verdict:<{first}}  {test:<{second}}  "
         available = len(reason) + 1 if width is None else max(width - len(start), _NARROWEST)
-        lines += textwrap.wrap(
-            start + reason,
-            len(start) + available,
-            subsequent_indent=" " * len(start),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        style: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+        lines += textwrap.wrap(start + reason, len(start) + available, subsequent_indent=" " * len(start), **style)
     return "\n".join(lines)
 
 
@@ -86,9 +82,9 @@ def span(duration: pd.Timedelta) -> str:
     if pd.isna(duration):
         return "none"
     seconds = duration.total_seconds()
-    for size, unit in ((172_800, "days"), (5_400, "h"), (90, "min")):
-        if seconds >= size:
-            return f"{seconds / {'days': 86_400, 'h': 3_600, 'min': 60}[unit]:.2f} {unit}"
+    for least, unit, size in ((172_800, "days", 86_400), (5_400, "h", 3_600), (90, "min", 60)):
+        if seconds >= least:
+            return f"{seconds / size:.2f} {unit}"
     return f"{seconds:.1f} s"
 
 

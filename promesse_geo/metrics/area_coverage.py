@@ -76,9 +76,6 @@ class AreaCoverage(Metric):
 
     def _visited(self, traces: Traces, numbers: np.ndarray) -> pd.DataFrame:
         """Return the distinct cells of each trace, given the trace number of each record."""
-        return pd.DataFrame({"trace": numbers, "cell": self._cells(traces)}).drop_duplicates(ignore_index=True)
-
-    def _cells(self, traces: Traces) -> np.ndarray:
-        """Return the cell of each record as one integer: row and column in 32 bits each."""
         columns, rows = traces.space.cells(traces.points, self.cell)
-        return (rows << 32) + columns
+        cells = (rows << 32) + columns  # row and column in 32 bits each
+        return pd.DataFrame({"trace": numbers, "cell": cells}).drop_duplicates(ignore_index=True)

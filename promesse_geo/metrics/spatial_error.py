@@ -103,26 +103,19 @@ class SpatialError(Metric):
         return projected
 
     def _index(self, original: Traces) -> PolylineIndex:
-        points, offsets, curvature = original.points, original.offsets, original.space.curvature
+        path = original.points, original.offsets, original.space.curvature
         traces, shares = len(original), threads.fair(original.counts)
         leaves, groups = np.empty((2, traces), np.int64)
         targets, slacks, views = np.empty(traces), np.empty(traces), np.empty((traces, 6))
         threads.run(
-            lambda first, last: polyline_index.count(
-                points, offsets, curvature, first, last, leaves, groups, targets, views
-            ),
-            shares,
+            lambda first, last: polyline_index.count(*path, first, last, leaves, groups, targets, views), shares
         )
         leaves, groups = as_offsets(leaves), as_offsets(groups)
         lines, tree = np.empty((leaves[-1], 5, 8)), np.empty((groups[-1], 4, 8))
         segments = np.empty((leaves[-1], 8), np.int32)
-        threads.run(
-            lambda first, last: polyline_index.build(
-                points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks
-            ),
-            shares,
-        )
-        return PolylineIndex(leaves, groups, lines, segments, tree, views, slacks)
+        index = PolylineIndex(leaves, groups, lines, segments, tree, views, slacks)
+        threads.run(lambda first, last: polyline_index.build(*path, targets, first, last, *index), shares)
+        return index
 
     def _detail(self, pairs: Pairs, index: PolylineIndex) -> pd.Series:
         return pd.Series(_search(pairs, index, np.empty((0, pairs.original.space.dimension))), name="spatial_error")
@@ -138,20 +131,10 @@ def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:
     metres = np.empty(protected.records)
     longest = int(protected.counts.max(initial=0))
     block = max(_BLOCK, longest // (4 * threads.number()))  # few for a long trace: each may build an index
+    path = original.points, original.offsets, original.space.curvature, tuple(index)
+    others = protected.points, protected.offsets, pairs.originals
     threads.run_interruptible(
-        lambda first, last: polyline.search(
-            original.points,
-            original.offsets,
-            original.space.curvature,
-            tuple(index),
-            protected.points,
-            protected.offsets,
-            pairs.originals,
-            first,
-            last,
-            metres,
-            feet,
-        ),
+        lambda first, last: polyline.search(*path, *others, first, last, metres, feet),
         np.append(np.arange(0, protected.records, block), protected.records),
     )
     return metres * original.space.scale

@@ -9,7 +9,7 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import poi_inference
-from promesse_geo.metrics.attacks.poi_retrieval import PoiRetrieval
+from promesse_geo.metrics.poi_retrieval import Located, PoiRetrieval
 from promesse_geo.stays import find_pois
 from promesse_geo.stays.stays import checked_stay
 from promesse_geo.traces.columns import Name
@@ -120,7 +120,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
         """
         return self._noise(as_traces(protected, user=user, time=time))
 
-    def _attack(self, protected: Traces) -> tuple[np.ndarray, np.ndarray]:
+    def _attack(self, protected: Traces) -> Located:
         noise = self._noise(protected)
         if noise < _NEGLIGIBLE * self.diameter:
             return super()._attack(protected)
@@ -149,10 +149,7 @@ class AdaptivePoiRetrieval(PoiRetrieval):
         medians = _medians_of_bends(protected, short=self._stay()[1] // 8)
         if len(medians) < _FEWEST:
             return 0.0
-        rates = (
-            float(np.quantile(lengths, low)) / law
-            for lengths, low, law in zip((medians, steps), _LOW, _LAWS, strict=True)
-        )
+        rates = [float(np.quantile(medians, _LOW[0])) / _LAWS[0], float(np.quantile(steps, _LOW[1])) / _LAWS[1]]
         return 2 * scale * min(rates)
 
 

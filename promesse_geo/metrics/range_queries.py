@@ -108,9 +108,8 @@ class RangeQueryDistortion(Metric):
         if isinstance(self.queries, gpd.GeoDataFrame):
             object.__setattr__(self, "queries", _check_queries(self.queries))
         elif not isinstance(self.queries, FrameQueries):
-            object.__setattr__(
-                self, "queries", check_integer(self.queries, name="queries", owner=_OWNER, high=MOST_QUERIES)
-            )
+            number = check_integer(self.queries, name="queries", owner=_OWNER, high=MOST_QUERIES)
+            object.__setattr__(self, "queries", number)
         object.__setattr__(self, "seed", check_seed(self.seed, owner=_OWNER))
 
     def _index(self, original: Traces) -> QueryIndex:
@@ -198,12 +197,10 @@ def _project(queries: FrameQueries, original: Traces) -> tuple[gpd.GeoDataFrame,
             raise ValueError(
                 "The CRS of the queries cannot be transformed to that of the data. Pass queries in the CRS of the data."
             ) from None
-    centres = np.full((len(x), space.dimension), np.nan)
     placed = np.isfinite(x) & np.isfinite(y)
     placed[placed] = ~space.misplaced(x[placed], y[placed])[0]
     _raise_if_any(~placed, "a centre without coordinates in the CRS of the data")
-    centres[:] = space.points(x, y)
-    return frame, centres
+    return frame, space.points(x, y)
 
 
 def _draw(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
@@ -258,10 +255,9 @@ def _answer(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarra
     begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
     order = np.argsort(begins, kind="stable")
     spans = order, begins[order], np.maximum.accumulate(ends[order])
+    records = traces.points, traces.times, traces.offsets
     threads.run_interruptible(
-        lambda first, last: kernels.count_traces(
-            traces.points, traces.times, traces.offsets, spans, boxes, windows, first, last, counts
-        ),
+        lambda first, last: kernels.count_traces(*records, spans, boxes, windows, first, last, counts),
         threads.fair(np.full(len(boxes), traces.records), most=threads.MANY),
     )
     return counts

@@ -1,6 +1,7 @@
 """Re-identification of users by their POIs."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,8 +11,8 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
-from promesse_geo.metrics.attacks.poi_retrieval import coerce_stay, find_stays
 from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
@@ -105,14 +106,11 @@ class Reidentification(Metric):
         TypeError, ValueError, KeyError
             If the data cannot be read, or a user has more than 100,000 parts.
         """
-        reference = map_traces(original, lambda traces: _half(traces, first=True), user=user, time=time, selects=True)
-        second = map_traces(
-            original,
+        halves: tuple[Callable[[Traces], Traces], ...] = (
+            lambda traces: _half(traces, first=True),
             lambda traces: split_gaps(_half(traces, first=False), gap=self.gap, keep_user=True),
-            user=user,
-            time=time,
-            selects=True,
         )
+        reference, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
         return reference, second
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
@@ -138,7 +136,7 @@ class Reidentification(Metric):
         owners = pairs.originals[stays.traces]
         known, protected = index.offsets(users), as_offsets(np.bincount(owners, minlength=users))
         points = stays.points[np.argsort(owners, kind="stable")]
-        least, nearest, is_true = _identify(pairs, index.points, known, points, protected)
+        least, nearest, is_true = _identify(pairs, (index.points, known), (points, protected))
         columns = {
             "reference_pois": np.diff(known),
             "protected_pois": np.diff(protected),
@@ -161,16 +159,15 @@ def _half(traces: Traces, *, first: bool) -> Traces:
     return traces.select(before if first else ~before)
 
 
-def _identify(
-    pairs: Pairs, known: np.ndarray, known_offsets: np.ndarray, found: np.ndarray, found_offsets: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _identify(pairs: Pairs, reference: Located, protected: Located) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the least distance in kernel units, the number of users at it, and whether the true user is one of them.
 
     They are infinite, 0 and False for users without POIs. Rows of the matrix of distances are computed in blocks.
     """
     users = len(pairs.original)
+    (known, known_offsets), (candidates, offsets) = reference, protected
     least, nearest, is_true = np.full(users, np.inf), np.zeros(users, np.int64), np.zeros(users, bool)
-    columns, rows = (np.flatnonzero(np.diff(offsets)) for offsets in (known_offsets, found_offsets))
+    columns, rows = (np.flatnonzero(np.diff(each)) for each in (known_offsets, offsets))
     if not len(columns):
         return least, nearest, is_true
     place = np.full(users, -1)
@@ -178,8 +175,8 @@ def _identify(
     starts, curvature = np.append(known_offsets[columns], len(known)), pairs.original.space.curvature
     step = max(1, _CELLS // len(columns))
     for block in (rows[begin : begin + step] for begin in range(0, len(rows), step)):
-        begins = np.append(found_offsets[block], found_offsets[block[-1] + 1])
-        distances = _distances(known, starts, found, begins, curvature)
+        begins = np.append(offsets[block], offsets[block[-1] + 1])
+        distances = _distances(known, starts, candidates, begins, curvature)
         least[block] = distances.min(axis=1)
         equal = distances == least[block, None]
         nearest[block] = equal.sum(axis=1)
@@ -188,12 +185,14 @@ def _identify(
 
 
 def _distances(
-    known: np.ndarray, starts: np.ndarray, found: np.ndarray, begins: np.ndarray, curvature: float
+    known: np.ndarray, starts: np.ndarray, candidates: np.ndarray, begins: np.ndarray, curvature: float
 ) -> np.ndarray:
     """Return the distance from each set of protected POIs to each set of known ones, in kernel units."""
     distances = np.empty((len(begins) - 1, len(starts) - 1))
     threads.run(
-        lambda first, last: poi_matching.compare_sets(known, starts, found, begins, curvature, first, last, distances),
+        lambda first, last: poi_matching.compare_sets(
+            known, starts, candidates, begins, curvature, first, last, distances
+        ),
         threads.fair(np.diff(begins) * len(known)),
     )
     return distances

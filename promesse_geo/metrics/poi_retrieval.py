@@ -1,7 +1,7 @@
 """POIs of the original data that an attacker finds in the protected data."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import geopandas as gpd
 import numpy as np
@@ -17,6 +17,9 @@ from promesse_geo.stays.stays import checked_stay, in_words
 from promesse_geo.traces.columns import KNOWN_USERS, Name, check_geometry, find_column
 from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_number
+
+Located: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""POIs in kernel coordinates, shape (points, 3) or (points, 2), and the offsets of each trace, shape (traces + 1,)."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,7 @@ class PoiRetrieval(Metric):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         coerce_stay(self)
-        threshold = _threshold(self.threshold, owner=type(self).__name__)
-        object.__setattr__(self, "threshold", threshold)
+        object.__setattr__(self, "threshold", _threshold(self.threshold, owner=type(self).__name__))
 
     def _index(self, original: Traces) -> Pois:
         return find_stays(self, original)
@@ -83,12 +85,12 @@ class PoiRetrieval(Metric):
         before = index.points, index.offsets(len(pairs.original))
         return _compare(pairs, before, self._attack(pairs.protected), threshold=self.threshold)
 
-    def _attack(self, protected: Traces) -> tuple[np.ndarray, np.ndarray]:
+    def _attack(self, protected: Traces) -> Located:
         """Find POIs in protected data: kernel coordinates, and the offsets of each trace."""
         stays = find_stays(self, protected)
         return stays.points, stays.offsets(len(protected))
 
-    def match(self, pairs: Pairs) -> tuple[Pois, tuple[np.ndarray, np.ndarray], np.ndarray]:
+    def match(self, pairs: Pairs) -> tuple[Pois, Located, np.ndarray]:
         """Find POIs in original and protected data and match them.
 
         Parameters
@@ -193,27 +195,21 @@ def _threshold(value: Any, *, owner: str) -> float:
 def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
     """Convert POIs to traces with equal times, in the order of the rows."""
     if not isinstance(pois, gpd.GeoDataFrame):
-        rule = "a GeoDataFrame of points such as pg.pois(gdf) returns"
-        raise TypeError(invalid(name, "match_pois", rule, pois))
+        raise TypeError(invalid(name, "match_pois", "a GeoDataFrame of points such as pg.pois(gdf) returns", pois))
     check_geometry(pois)
     columns = [column for column in pois.columns if column != pois.active_geometry_name]
     frame = {"time": np.zeros(len(pois), "M8[ns]")}
     if user is not None:
         frame["user"] = pois[find_column(columns, user, role="user", known=KNOWN_USERS)].array
+    points = gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs)
     try:
-        return Traces.from_frame(
-            gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs),
-            user=None if user is None else "user",
-            time="time",
-        )
+        return Traces.from_frame(points, user=None if user is None else "user", time="time")
     except ValueError as error:  # the remedy in its message is for records
         words = str(error).replace("with pg.Traces.from_frame(gdf, errors='skip')", f"from {name}")
         raise ValueError(words) from None
 
 
-def _compare(
-    pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], *, threshold: float
-) -> pd.DataFrame:
+def _compare(pairs: Pairs, before: Located, after: Located, *, threshold: float) -> pd.DataFrame:
     """Compare POIs, given with the offsets of each original and each protected trace."""
     (points, offsets), (_, protected_offsets) = before, after
     nearest = _nearest(pairs, before, after, threshold)
@@ -225,9 +221,7 @@ def _compare(
     return _scores(np.diff(offsets), counts, matched, users=pairs.original.users.rename("user"))
 
 
-def _nearest(
-    pairs: Pairs, before: tuple[np.ndarray, np.ndarray], after: tuple[np.ndarray, np.ndarray], threshold: float
-) -> np.ndarray:
+def _nearest(pairs: Pairs, before: Located, after: Located, threshold: float) -> np.ndarray:
     """Return the number of the nearest original POI within the threshold of each protected one; −1 for none."""
     (points, offsets), (candidates, protected_offsets) = before, after
     nearest = np.empty(len(candidates), np.int64)

@@ -1,1 +1,0 @@
-"""Attacks on protected data."""

@@ -1,1 +1,0 @@
-"""Metrics of the utility of protected data."""
