@@ -116,6 +116,11 @@ def dense(kind, *, space, count, seed):
     elif kind == "ends":  # to and fro between two places a diameter apart
         metres = 100.0 + rng.normal(0, 1e-3, count)
         turn = 0.7 + math.pi * rng.integers(0, 2, count)
+    elif kind == "semicircle":
+        metres, turn = np.full(count, rng.choice([99.9, 99.9999, 100.0, 100.0001])), 0.5 * turn
+    elif kind == "places":  # to and fro between three places a diameter apart
+        metres = (200.0 + rng.choice([-0.1, -1e-4, 1e-4])) / math.sqrt(3)
+        metres, turn = np.full(count, metres), 0.7 + 2 * math.pi / 3 * rng.integers(0, 3, count)
     elif kind == "noise":
         metres = 25.0 * np.sqrt(rng.gamma(1, 2, count))
     elif kind == "still":
@@ -137,7 +142,7 @@ def dense(kind, *, space, count, seed):
 
 
 @given(
-    kind=st.sampled_from(("circle", "ring", "creep", "ends", "noise", "still", "walk")),
+    kind=st.sampled_from(("circle", "ring", "semicircle", "places", "creep", "ends", "noise", "still", "walk")),
     space=spaces,
     count=st.integers(2, 700 if JIT else 120),
     seconds=st.sampled_from((1, 20, 100, 10_000)),
@@ -146,6 +151,8 @@ def dense(kind, *, space, count, seed):
 @example(kind="circle", space="sphere", count=700 if JIT else 120, seconds=10_000, seed=1)
 @example(kind="creep", space="plane", count=700 if JIT else 120, seconds=10_000, seed=2)
 @example(kind="ring", space="sphere", count=700 if JIT else 120, seconds=20, seed=5)
+@example(kind="semicircle", space="sphere", count=700 if JIT else 120, seconds=10_000, seed=3)
+@example(kind="places", space="plane", count=700 if JIT else 120, seconds=10_000, seed=4)
 def test_long_windows_are_searched_to_the_same_end(kind, space, count, seconds, seed):
     traces = dense(kind, space=space, count=count, seed=seed)
     limit = traces.space.chord(200) ** 2
@@ -160,7 +167,7 @@ def test_long_windows_are_searched_to_the_same_end(kind, space, count, seconds, 
 
 
 @pytest.mark.skipif(not JIT, reason="too many records for plain Python")
-@pytest.mark.parametrize("kind", ["circle", "ring", "creep", "noise", "still", "walk"])
+@pytest.mark.parametrize("kind", ["circle", "ring", "semicircle", "places", "creep", "noise", "still", "walk"])
 @pytest.mark.parametrize("seed", range(4))
 def test_whole_blocks_are_passed_to_the_same_end(kind, seed):
     traces = dense(kind, space=("sphere", "plane")[seed % 2], count=12_000, seed=seed)

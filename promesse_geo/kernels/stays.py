@@ -8,10 +8,11 @@ only prove what that comparison gives, with a margin for rounding:
   centre of symmetric clouds quickly (records all over a circle of the diameter: by its square, the mean by its root).
 - Balls around 16, 256 and 4,096 records: whole blocks are skipped while the window is searched backwards.
 - A pivot: records since the last search that are still near the pivot need no search of what lies well within reach.
+- A polygon around the window, where the others do not decide: the farthest record in each of 256 directions. A record
+  is within the diameter of all records if all vertices are within the diameter of it.
 
-Cost: one or two distances per record of a short window on sparse data, one distance to the centre on dense data.
-Long windows of records all along the border of a figure of constant diameter that is no circle, such as a Reuleaux
-triangle, are searched block by block.
+Cost: one or two distances per record of a short window on sparse data, one distance to the centre on dense data, and
+256 projections where a window fills a figure that is no circle, such as a semicircle or places a diameter apart.
 """
 
 import math
@@ -25,6 +26,9 @@ SHORT = 192  # windows up to this many records are searched one by one where a c
 _PATIENCE = 4  # distances per record of a window that does not move before a circle is made for it
 _ROUNDED = 1.0 - 1e-12  # differences of records are exact to 1e-15 of themselves
 _LEVELS = 3  # balls around 16, 256 and 4,096 records
+_DIRECTIONS = 256  # of a polygon's sides
+_WORTH = 32  # distances per record of a window that does not move before a polygon is made for it
+_HALF = math.pi / _DIRECTIONS  # half the angle between two directions
 
 
 @inner
@@ -45,7 +49,7 @@ def _middle(points, begin, end):
 
 @inner
 def _newest_beyond(points, i, start, limit):
-    """The newest of records start … i − 1 that is beyond the limit from record i; start − 1 if none is."""
+    """Return the newest of records start … i − 1 that is beyond the limit from record i; start − 1 if none is."""
     j = i - 1
     while j - 3 >= start:  # four at once, with one branch
         far = max(
@@ -98,9 +102,9 @@ def _make_balls(points, base, start, i, edge, balls, floors, made):
 
 @inner
 def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, floors):
-    """The newest of records start … rest − 1 that is beyond the limit from record i; and how many looks it took.
+    """Return the newest of records start … rest − 1 beyond the limit from record i, and the number of distances.
 
-    Whole blocks whose ball is within the edge less `less` are passed.
+    Whole blocks whose ball is within the edge less `less` are skipped.
     """
     j = rest
     looks = 0
@@ -126,6 +130,45 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
             if square_between(points, i, points, j) > limit:
                 return j, looks
     return start - 1, looks
+
+
+@inner
+def _start_polygon(points, start, polygon):
+    """Write the directions (x, y, z) in the plane that touches the sphere at a record, and extents of no records."""
+    x, y, z = read(points, start)
+    flat = math.sqrt(x * x + y * y)
+    is_tilted = points.shape[1] == 3 and flat > 0.0
+    for k in range(_DIRECTIONS + 1):
+        east = math.cos(2.0 * _HALF * k)
+        north = math.sin(2.0 * _HALF * k)
+        polygon[0, k] = (-east * y - north * z * x) / flat if is_tilted else east
+        polygon[1, k] = (east * x - north * z * y) / flat if is_tilted else north
+        polygon[2, k] = north * flat if is_tilted else 0.0
+        polygon[3, k] = -math.inf
+
+
+@inner
+def _extend_polygon(points, start, i, limit, reach, polygon):
+    """Extend the polygon to record i, and return whether this is within the limit of all records from `start` on.
+
+    With a and b, how far the window extends from the record in two directions 2h apart, their vertex is at
+    √((a − b)²/(2 sin h)² + ab) / cos h.
+    """
+    x, y, z = read(points, start)
+    to_x, to_y, to_z = read(points, i)
+    x, y, z = to_x - x, to_y - y, to_z - z
+    for k in range(_DIRECTIONS + 1):
+        along = x * polygon[0, k] + y * polygon[1, k] + z * polygon[2, k]
+        polygon[4, k] = polygon[3, k] - along
+        polygon[3, k] = max(polygon[3, k], along)
+    scale = 0.5 / math.sin(_HALF)
+    beyond = 0
+    for k in range(_DIRECTIONS):
+        a = polygon[4, k]
+        b = polygon[4, k + 1]
+        side = (a - b) * scale
+        beyond += side * side + a * b > reach
+    return beyond == 0 and x * x + y * y + z * z <= limit
 
 
 @inner
@@ -169,6 +212,10 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
     base = offsets[first]
     edge = math.sqrt(limit) * _ROUNDED
     step = edge / 8
+    # Chords between records within the diameter of the first are at most 1 / (1 − limit/2) times as long as their view.
+    tilt = 1.0 - 0.5 * limit if points.shape[1] == 3 else 1.0
+    reach = limit * (_ROUNDED * math.cos(_HALF) * tilt) ** 2
+    polygon = np.empty((5, _DIRECTIONS + 1))  # directions (x, y, z), extents of the window, and extents from a record
     floors = np.empty(_LEVELS + 2, np.int64)
     balls = np.empty((_start_levels(offsets[last] - base, floors), 4))
     made = np.zeros(_LEVELS + 1, np.int64)
@@ -185,18 +232,19 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
         x = y = z = 0.0
         farthest = 0.0  # from the middle, squared, and what is left of the edge beyond it
         margin = edge
-        looks = 0  # at balls and records since the start last moved or a circle was made
+        looks = circle_looks = 0  # distances since the start last moved, and those of them before a circle was made
+        polygon_start = polygon_end = -1  # the records in the polygon
         for i in range(begin, end):
             newest = start - 1
             rest = i  # from here on no record is beyond the limit
             window = i - start
             is_short = window <= short
             is_held = is_whole and ringed == start
-            is_late = looks > _PATIENCE * window
+            is_late = looks - circle_looks > _PATIENCE * window
             is_lasting = not is_short and times[i - 1] - times[start] >= duration
             if is_held or is_late or is_lasting:
                 if not is_held or is_late:
-                    looks = 0
+                    circle_looks = looks
                     x, y, z = _middle(points, start, i)
                     ringed = circled = start
                     is_whole, farthest, margin = True, 0.0, edge
@@ -224,6 +272,15 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     looks += more
                 circled = i + 1
                 rest = max(ringed, start)
+            if rest > start and not is_short and (polygon_start == start or looks > _WORTH * window):
+                if polygon_start != start:
+                    polygon_start = polygon_end = start
+                    _start_polygon(points, start, polygon)
+                is_within = False
+                for j in range(polygon_end, i + 1):
+                    is_within = _extend_polygon(points, start, j, limit, reach, polygon)
+                polygon_end = i + 1
+                rest = start if is_within else rest
             if is_short and rest > start:
                 newest = _newest_beyond(points, i, start, limit)
                 looks += i - newest
@@ -238,7 +295,7 @@ def find(points, times, offsets, limit, duration, short, first, last, starts, en
                     start = i
                 else:
                     start = newest + 1
-                looks = 0
+                looks = circle_looks = 0
         if end - start >= 2 and times[end - 1] - times[start] >= duration:
             starts[slot + found], ends[slot + found] = start, end
             found += 1

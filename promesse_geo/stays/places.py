@@ -37,9 +37,8 @@ class PoiExtractor(ClusterMixin, BaseEstimator):
     pois_ : geopandas.GeoDataFrame
         One row a stay, as `pois` returns them. A place has the arrival of its first and the departure of its last
         stay, the mean and the diameter of all its records, and in column `stays` the number of its stays.
-    labels_ : numpy.ndarray of int64
-        For each row of the frame that came (each record of Traces) the row of `pois_` that it belongs to; −1 for
-        none.
+    labels_ : numpy.ndarray of int64, shape (records,)
+        For each row of the frame (each record of Traces), the row of `pois_` that it belongs to; −1 for none.
 
     References
     ----------
