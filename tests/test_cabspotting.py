@@ -125,6 +125,9 @@ class TestWhatIsRead:
         path = write_cab(tmp_path)
         path.write_bytes(content_of(CABS["abboip"]).rstrip())
         assert len(pg.read_cabspotting(path)) == 3
+        lines = [f"37.75 -122.39 0 {seconds}" for seconds in (1_000_000_060, 999_999_999, 999_999_939)]
+        path.write_bytes(content_of(lines).rstrip())
+        assert len(pg.read_cabspotting(path)) == 3
 
     @pytest.mark.parametrize(
         "users", [["udwadla"], {"udwadla", "abboip"}, iter(["abcoij"])], ids=["1", "2", "iterator"]

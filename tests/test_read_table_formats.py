@@ -27,6 +27,7 @@ from tables import (
 )
 
 import promesse_geo as pg
+from promesse_geo.io.parquet_table import decode_points, encode_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.table import read_table
 
@@ -165,6 +166,13 @@ BYTES = {
 @pytest.mark.parametrize("kind", BYTES)
 def test_well_known_binary_is_read_in_every_shape(kind, tmp_path):
     assert_rows(read_table(parquet_of(tmp_path, BYTES[kind])))
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_well_known_binary_is_read_from_within_a_column(kind):
+    column = pa.chunked_array([encode_points(np.arange(5.0), np.arange(5.0) + 40).cast(kind)] * 2)
+    x, y, has_z = decode_points(column[3:7])
+    assert (x.tolist(), y.tolist(), has_z) == ([3, 4, 0, 1], [43, 44, 40, 41], False)
 
 
 def test_native_points_are_read(tmp_path):
