@@ -539,7 +539,7 @@ def test_an_interrupt_ends_a_chunk_between_its_rows(monkeypatch, number):
     def interrupt(*rest):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(clustering.alignment, "distances", slowly)
+    monkeypatch.setattr(clustering.kernels, "align_all", slowly)
     monkeypatch.setattr(threads._Bar, "update", interrupt)
     before = as_traces([([0.0, 60.0], [float(number), 0.0], [0.0, 0.0]) for number in range(130)])
     with pytest.raises(KeyboardInterrupt):

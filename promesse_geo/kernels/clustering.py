@@ -13,7 +13,7 @@ import math
 
 from promesse_geo.kernels import inner, loop
 
-_RUN = 16  # steps looked at together
+_RUN = 16  # steps compared together
 
 
 @inner
@@ -268,7 +268,7 @@ def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
 
 
 @loop
-def write_members(x, y, z, times, begins, ends, pivots, members, places, first, last, size, cap, half, out, sums):
+def write_members(x, y, z, times, begins, ends, pivots, members, first_rows, first, last, size, cap, half, out, sums):
     """Write the published records of members of clusters: as many as the pivot has, at its times.
 
     Each record of the pivot takes the first record of the member that it is aligned with. If that is more than `half`
@@ -284,7 +284,7 @@ def write_members(x, y, z, times, begins, ends, pivots, members, places, first, 
         First record of each trace, and the record after its last.
     pivots, members : int64, shape (members,)
         Pivot of each member's cluster, and the member.
-    places : int64, shape (members,)
+    first_rows : int64, shape (members,)
         First output row of each member.
     first, last : int
         Writes the members first … last − 1.
@@ -308,7 +308,7 @@ def write_members(x, y, z, times, begins, ends, pivots, members, places, first, 
         entered = True
         while True:
             if entered:
-                row = places[member] + i - start
+                row = first_rows[member] + i - start
                 dx = x[j] - x[i]
                 dy = y[j] - y[i]
                 distance = math.sqrt(dx * dx + dy * dy)
@@ -358,26 +358,26 @@ def find_candidate(remaining, count, failed, position):
 
 
 @inner
-def _rise(amounts, places, at):
+def _rise(distances, positions, at):
     """Move entry `at` of a heap (the first is 1) up while its parent is smaller."""
-    while at > 1 and amounts[at // 2] < amounts[at]:
-        amounts[at // 2], amounts[at] = amounts[at], amounts[at // 2]
-        places[at // 2], places[at] = places[at], places[at // 2]
+    while at > 1 and distances[at // 2] < distances[at]:
+        distances[at // 2], distances[at] = distances[at], distances[at // 2]
+        positions[at // 2], positions[at] = positions[at], positions[at // 2]
         at //= 2
 
 
 @inner
-def _sink(amounts, places, size):
+def _sink(distances, positions, size):
     """Move the top of a heap of `size` entries down while a child is larger; of equal children the left one rises."""
     at = 1
     while 2 * at <= size:
         child = 2 * at
-        if child < size and amounts[child + 1] > amounts[child]:
+        if child < size and distances[child + 1] > distances[child]:
             child += 1
-        if amounts[child] <= amounts[at]:
+        if distances[child] <= distances[at]:
             break
-        amounts[child], amounts[at] = amounts[at], amounts[child]
-        places[child], places[at] = places[at], places[child]
+        distances[child], distances[at] = distances[at], distances[child]
+        positions[child], positions[at] = positions[at], positions[child]
         at = child
 
 
@@ -392,7 +392,7 @@ def _last_nearest(row, remaining, count, pivot):
 
 
 @loop
-def select_nearest(row, remaining, count, pivot, amounts, places):
+def select_nearest(row, remaining, count, pivot, distances, positions):
     """Select the k − 1 candidates nearest to a pivot with a heap.
 
     Each candidate passes through the heap in the order of positions, because its layout decides between equal
@@ -408,28 +408,28 @@ def select_nearest(row, remaining, count, pivot, amounts, places):
         Number of candidates: the first entries of `remaining`.
     pivot : int
         Position of the pivot, which is not a candidate.
-    amounts : int32 or int64, shape (k + 1,)
-        Working memory for distances: an unused entry 0, a heap of k − 1 entries and an added one.
-    places : int64, shape (k + 1,)
+    distances : int32 or int64, shape (k + 1,)
+        Working memory: an unused entry 0, a heap of k − 1 entries and an added one.
+    positions : int64, shape (k + 1,)
         Output: entries 1 … k − 1 are positions in `remaining`.
     """
-    size = len(places) - 2
-    if size == 1:  # of equals the last one stays
-        places[1] = _last_nearest(row, remaining, count, pivot)
+    size = len(positions) - 2
+    if size == 1:  # of equal distances the last one is selected
+        positions[1] = _last_nearest(row, remaining, count, pivot)
         return
-    held = 0
+    filled = 0
     for position in range(count):
         if position == pivot:
             continue
-        held += 1
-        amounts[held] = row[remaining[position]]
-        places[held] = position
-        _rise(amounts, places, held)
-        if held > size:
-            amounts[1] = amounts[held]
-            places[1] = places[held]
-            held = size
-            _sink(amounts, places, held)
+        filled += 1
+        distances[filled] = row[remaining[position]]
+        positions[filled] = position
+        _rise(distances, positions, filled)
+        if filled > size:
+            distances[1] = distances[filled]
+            positions[1] = positions[filled]
+            filled = size
+            _sink(distances, positions, filled)
 
 
 @loop
