@@ -1,9 +1,8 @@
 """Checks before publication: what protected data and files reveal that they should not."""
 
-from promesse_geo.audit.checks import check_epsilon, check_published
+from promesse_geo.audit.checks import check_epsilon, check_published, check_row_order
 from promesse_geo.audit.files import check_files, file_epsilon, file_mechanism
 from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Findings
-from promesse_geo.audit.frames import check_row_order
 
 __all__ = [
     "FAILED",

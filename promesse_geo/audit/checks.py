@@ -6,17 +6,19 @@ from collections.abc import Callable
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from promesse_geo.audit.comparison import CLOSE, FINE, Comparison, by_chance, sample
-from promesse_geo.audit.digits import check_digits
 from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Finding, Findings, find_other_columns
-from promesse_geo.audit.frames import check_frame
 from promesse_geo.audit.names import check_user_names
-from promesse_geo.messages import counted
+from promesse_geo.io.writers import has_custom_text
+from promesse_geo.messages import counted, listed
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
 from promesse_geo.threads import progress_bar
-from promesse_geo.traces.columns import Name
+from promesse_geo.traces.columns import Name, Names
+from promesse_geo.traces.records import DroppedColumns
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number
 
@@ -25,6 +27,9 @@ _GAP = DAY // 6  # at which prepare splits
 _LONGEST = 1_000 * DAY  # prepared data is shorter
 _TIMES, _LOCATIONS = "no original timestamps", "no original locations"
 _RECORDS = "no record equals an original one"
+_SAMPLE = 100_000  # records that show quickly that there is no grid
+_SAME = 1e-6  # metres by which coordinates of one row of a grid differ at most after they were read from a file
+_PAIRS = 20.0  # close pairs that chance would give: fewer are too few to recognize a grid
 
 
 def check_published(
@@ -320,3 +325,112 @@ def _check_stays(comparison: Comparison) -> Finding:
         return Finding(test, PASSED, f"the paper's attack retrieves none of {stays:,}; stronger attacks may")
     reason = f"the paper's attack retrieves {retrieved:,} of {stays:,} (F-score {attack.value(detail):.1f} %)"
     return Finding(test, REVIEW, f"{reason}; stronger attacks retrieve more")
+
+
+def check_digits(comparison: Comparison) -> Finding:
+    """Check that points published at original times are no finer than a centimetre.
+
+    The last digits of noise that was drawn as floating-point numbers narrow down the original location (Mironov, CCS
+    2012), so each noisy record should lie on a grid. Points that were computed for new times, as Promesse's, belong to
+    no single original record: their digits reveal no more than the path.
+    """
+    test, fine, protected = "no needless digits", np.flatnonzero(comparison.fine), comparison.protected
+    if not len(fine):
+        return Finding(test, PASSED, "no point is finer than a centimetre")
+    some = fine[:: len(fine) // _SAMPLE + 1]
+    if _is_grid(protected, some, least=0) and _is_grid(protected, fine, least=_PAIRS):
+        return Finding(test, PASSED, "the points lie on a grid no finer than a centimetre")
+    same_times = comparison.same_times[0]
+    if 2 * np.count_nonzero(same_times) <= len(same_times):
+        return Finding(test, PASSED, "points are finer than a centimetre, but not those of original times")
+    reason = (
+        f"{counted(len(fine), 'point')} of {protected.records:,} are finer than a centimetre and most have original "
+        "times: the last digits may reveal how the noise was drawn; protect with grid= (--grid)"
+    )
+    return Finding(test, REVIEW, reason)
+
+
+def _is_grid(traces: Traces, records: np.ndarray, *, least: float) -> bool:
+    """Whether rows, and records of a row, lie a centimetre apart where chance would bring `least` pairs nearer."""
+    x, y = traces.space.sinusoidal(traces.points[records])
+    order = np.argsort(y)
+    steps = np.diff(y[order])
+    if np.any((steps > _SAME) & (steps < FINE - _SAME)):
+        return False
+    spread = max(np.ptp(np.quantile(axis, [0.1, 0.9])) for axis in (x, y))  # of most: outliers do not count
+    if 0.64 * len(y) ** 2 * FINE < least * spread:
+        return False
+    rows = np.concatenate(([0], np.cumsum(steps > _SAME)))
+    order = order[np.lexsort((x[order], rows))]
+    steps = np.diff(x[order])
+    return not np.any((np.diff(rows) == 0) & (steps > _SAME) & (steps < FINE - _SAME))
+
+
+def check_frame(frame: gpd.GeoDataFrame, traces: Traces, dropped: DroppedColumns) -> list[Finding]:
+    """Check columns, index, row order, categories and attributes of a frame and of the traces read from it."""
+    others = [*dropped.columns, *(["Z or M"] if dropped.elevation else [])]
+    return [
+        find_other_columns(others),
+        _check_index(frame, traces.names),
+        check_row_order(traces),
+        _check_categories(frame, traces.names),
+        _check_attributes(frame),
+    ]
+
+
+def check_row_order(traces: Traces) -> Finding:
+    """Check that the rows were sorted by user and time when the traces were read."""
+    test = "rows are sorted"
+    if np.all(traces.positions[1:] > traces.positions[:-1]):
+        return Finding(test, PASSED, "they are sorted by user and time")
+    reason = (
+        "they are not sorted by user and time, and their order may reveal which traces belong together; "
+        "pseudonymize() and write() sort them"
+    )
+    return Finding(test, REVIEW, reason)
+
+
+def _check_index(frame: gpd.GeoDataFrame, names: Names) -> Finding:
+    test, index = "plain index", frame.index
+    if names.time_is_index:
+        return Finding(test, PASSED, "the index is the time")
+    plain = index.nlevels == 1 and pd.api.types.is_integer_dtype(index.dtype) and index.name is None
+    if plain and np.array_equal(index.to_numpy(), np.arange(len(index))):
+        return Finding(test, PASSED, "the index counts the rows")
+    reason = "the index is written to files and does not just count the rows; drop it with reset_index(drop=True)"
+    return Finding(test, FAILED, reason)
+
+
+def _check_categories(frame: gpd.GeoDataFrame, names: Names) -> Finding:
+    test = "no unused categories"
+    unused, remedy = _unused_categories(None if names.user is None else frame[names.user])
+    if not unused:
+        return Finding(test, PASSED, "every category of users has a record")
+    categories = counted(unused, "category", "categories")
+    reason = f"the user column {names.user!r} would publish {categories} without a record; remove them with {remedy}"
+    return Finding(test, FAILED, reason)
+
+
+def _unused_categories(users: pd.Series | None) -> tuple[int, str]:
+    """Number of categories without a record, and the call that removes them."""
+    if users is not None and isinstance(users.dtype, pd.CategoricalDtype):
+        return len(users.cat.categories) - users.nunique(), ".cat.remove_unused_categories()"
+    if users is None or not isinstance(users.dtype, pd.ArrowDtype):
+        return 0, ""
+    column = pa.table([pa.array(users.array)], ["user"]).column(0)
+    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
+        return 0, ""
+    values = pa.chunked_array([chunk.dictionary for chunk in column.chunks]).unique()
+    return pc.count(values).as_py() - users.nunique(), ".astype(str)"
+
+
+def _check_attributes(frame: gpd.GeoDataFrame) -> Finding:
+    test = "no attributes"
+    if frame.attrs:
+        return Finding(test, REVIEW, f"the frame's attrs are written to files: {listed(list(frame.attrs))}")
+    if any(name is not None for name in frame.columns.names):
+        return Finding(test, REVIEW, "the columns have a name (frame.columns.name), which is written to files")
+    if frame.crs is not None and has_custom_text(frame.crs):
+        reason = "the CRS has a name, remarks or a scope that no registry knows; write() removes them, others do not"
+        return Finding(test, REVIEW, reason)
+    return Finding(test, PASSED, "the frame has no attrs")

@@ -27,21 +27,8 @@ from promesse_geo.audit import (
     file_mechanism,
 )
 from promesse_geo.cli import measures as cli_measures
+from promesse_geo.cli import options
 from promesse_geo.cli import protect as cli_protect
-from promesse_geo.cli.options import (
-    as_duration,
-    as_zone,
-    check_target,
-    expected_errors,
-    force_option,
-    input_options,
-    keep_users_option,
-    output_argument,
-    read,
-    reading_options,
-    usage_errors,
-    write,
-)
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
@@ -110,7 +97,7 @@ def main(context: click.Context) -> None:
 
 
 @click.command(short_help="Run the checks before publication.")
-@input_options
+@options.input_options
 @click.argument("protected", metavar="PROTECTED")
 @click.option("--epsilon", type=float, help="Metres hidden at both ends of a trace; by default as PROTECTED says.")
 def check(context: click.Context, protected: str, epsilon: float | None) -> None:
@@ -121,13 +108,13 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
     Each test passes, fails, is not comparable, or is to be reviewed: only you can judge that. The exit status is 3 if
     any test failed or is not comparable, else 0.
     """
-    with usage_errors():
+    with options.usage_errors():
         check_epsilon(epsilon)
-    with expected_errors():
-        before, after = read(context), read(context, source=protected)
+    with options.expected_errors():
+        before, after = options.read(context), options.read(context, source=protected)
         table = check_published(before, after, epsilon=file_epsilon(protected) if epsilon is None else epsilon)
-        options = reading_options(context)
-        of_files = check_files(protected, after, lon=options["lon"], lat=options["lat"])
+        columns = options.reading_options(context)
+        of_files = check_files(protected, after, lon=columns["lon"], lat=columns["lat"])
         table = pd.concat((table[~table["test"].isin(of_files["test"])], Findings([check_row_order(after)]), of_files))
         click.echo(findings(table, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
         reviews = int((table["verdict"] == REVIEW).sum())
@@ -139,27 +126,29 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 
 
 @click.command(short_help="Preprocess: common calendar, first days, split at gaps.")
-@input_options
-@output_argument
+@options.input_options
+@options.output_argument
 @click.option(
-    "--tz", callback=as_zone, help="Time zone in which days begin, such as Europe/Paris; by default that of the times."
+    "--tz",
+    callback=options.as_zone,
+    help="Time zone of the days, such as Europe/Paris; by default that of the times.",
 )
 @click.option(
     "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep per user."
 )
 @click.option("--min-days", type=click.IntRange(min=1), help="Drop users with fewer days of data.")
 @click.option(
-    "--max-speed", type=float, help="First drop records that nobody can reach at this speed in m/s, such as 50."
+    "--max-speed", type=float, help="First drop records that cannot be reached at this speed in m/s, such as 50."
 )
 @click.option(
     "--gap",
     default="4h",
     show_default=True,
-    callback=as_duration,
+    callback=options.as_duration,
     help="Shortest gap at which a trace is split, such as 90min; a number alone is seconds.",
 )
-@keep_users_option
-@force_option
+@options.keep_users_option
+@options.force_option
 def prepare(
     context: click.Context,
     output: str,
@@ -175,46 +164,47 @@ def prepare(
 
     Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """
-    with expected_errors():
-        check_target(context, output, force=force)
-        traces = read(context)
+    with options.expected_errors():
+        options.check_target(context, output, force=force)
+        traces = options.read(context)
         if max_speed is not None:
             traces = pg.drop_jumps(traces, max_speed=max_speed)
         parts = pg.prepare(traces, tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
-        write(parts, output, mechanism=None, force=force)
+        options.write(parts, output, mechanism=None, force=force)
 
 
 @click.command(short_help="Rename all users.")
-@input_options
-@output_argument
-@force_option
+@options.input_options
+@options.output_argument
+@options.force_option
 def pseudonymize(context: click.Context, output: str, force: bool) -> None:
     """Rename every user of INPUT to 16 random hex digits, and sort the records by the new names.
 
     Use it for data that was protected with --keep-users and checked. Renaming alone protects nothing.
     """
-    with expected_errors():
-        check_target(context, output, force=force)
-        write(pg.pseudonymize(read(context)), output, mechanism=file_mechanism(context.obj["source"]), force=force)
+    with options.expected_errors():
+        options.check_target(context, output, force=force)
+        renamed = pg.pseudonymize(options.read(context))
+        options.write(renamed, output, mechanism=file_mechanism(context.obj["source"]), force=force)
 
 
 @click.command(short_help="Describe: records, traces, durations, sampling interval.")
-@input_options
+@options.input_options
 def info(context: click.Context) -> None:
     """Describe INPUT by the numbers of the paper's Table I."""
-    with expected_errors():
-        click.echo(description(read(context)))
+    with options.expected_errors():
+        click.echo(description(options.read(context)))
 
 
 @click.command(short_help="Protect a synthetic city and show the result.")
 @click.option("--out", default="promesse-demo", show_default=True, help="Folder to write to.")
 @click.option("--epsilon", type=float, default=200.0, show_default=True, help="Metres between published points.")
-@force_option
+@options.force_option
 def demo(out: str, epsilon: float, force: bool) -> None:
     """Protect a synthetic city with Promesse, and write the result and a figure to a folder."""
-    with usage_errors():
+    with options.usage_errors():
         pg.Promesse(epsilon)
-    with expected_errors():
+    with options.expected_errors():
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
 
 

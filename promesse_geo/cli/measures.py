@@ -6,15 +6,7 @@ from pathlib import Path
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli.options import (
-    as_duration,
-    check_not_input,
-    expected_errors,
-    force_option,
-    input_options,
-    read,
-    usage_errors,
-)
+from promesse_geo.cli import options
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.writers import check_output, write_pois
@@ -35,13 +27,13 @@ _duration = click.option(
     "--duration",
     default="15min",
     show_default=True,
-    callback=as_duration,
+    callback=options.as_duration,
     help="Minimum duration of a stay, such as 15min; a number alone is seconds.",
 )
 
 
 @click.command(short_help="Measure privacy and utility.")
-@input_options
+@options.input_options
 @click.argument("protected", metavar="PROTECTED")
 @_diameter
 @_duration
@@ -55,7 +47,7 @@ _duration = click.option(
 @click.option("--queries", type=click.IntRange(min=1), default=1000, show_default=True, help="Range queries to draw.")
 @click.option("--seed", help="Seed of the range queries.")
 @click.option("--out", metavar="FILE", help="Write the table to FILE as well: .csv or .parquet.")
-@force_option
+@options.force_option
 def measure(
     context: click.Context,
     protected: str,
@@ -71,41 +63,41 @@ def measure(
 
     Traces are compared by their users: prepare INPUT, then protect the prepared file with --keep-users.
     """
-    with usage_errors():
+    with options.usage_errors():
         metrics = (
             pg.PoiRetrieval(diameter, duration, threshold),
             pg.SpatialError(),
             pg.RangeQueryDistortion(queries, seed=seed),
             pg.Compression(),
         )
-    with expected_errors():
+    with options.expected_errors():
         if out is not None:
-            check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
+            options.check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
             check_results_output(out, force=force)
-        table = pg.measure(read(context), read(context, source=protected), metrics)
+        table = pg.measure(options.read(context), options.read(context, source=protected), metrics)
         click.echo(measures(table))
         if out is not None:
             pg.save_results(table, out, force=force)
 
 
 @click.command(short_help="Find stays of users, as the paper's attack does.")
-@input_options
+@options.input_options
 @click.argument("output", metavar="OUTPUT")
 @_diameter
 @_duration
-@force_option
+@options.force_option
 def pois(context: click.Context, output: str, diameter: float, duration: timedelta, force: bool) -> None:
     """Find the points of interest in INPUT: where users stayed.
 
     OUTPUT is .parquet, .gpkg, .geojson or .csv. It contains true locations and user names: do not publish it. Times are
     cut to milliseconds in GeoPackage and GeoJSON.
     """
-    with expected_errors():
-        check_not_input(output, {"INPUT": context.obj["source"]})
-        with usage_errors():
+    with options.expected_errors():
+        options.check_not_input(output, {"INPUT": context.obj["source"]})
+        with options.usage_errors():
             check_output(output, force=force)
             checked_stay(diameter, duration, owner="pois")
-        traces = read(context)
+        traces = options.read(context)
         found = pg.pois(traces, diameter, duration)
         write_pois(found, output, force=force)
         users = min(len(found), 1) if traces.names.user is None else found[traces.names.user].nunique()
@@ -128,7 +120,7 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
 @click.option("--jobs", type=int, default=1, show_default=True, help="Number of processes; -1 uses all processors.")
 @click.option("--attacks", is_flag=True, help="Add stronger attacks and area coverage, with one seed.")
 @click.option("--out", metavar="DIR", default="promesse-tables", show_default=True, help="Folder to write to.")
-@force_option
+@options.force_option
 def reproduce(
     cabspotting: str | None,
     geolife: str | None,
@@ -145,19 +137,12 @@ def reproduce(
     Write Tables I to VI as CSV, and a report as Markdown and as a self-contained HTML page. Without any path, a
     synthetic city replaces the data; the paper has no numbers for it.
     """
-    with expected_errors():
+    with options.expected_errors():
         folder = Path(out)
-        check_not_input(out, {"--cabspotting": cabspotting, "--geolife": geolife, "--mdc": mdc}, name="--out")
+        paths = {"cabspotting": cabspotting, "geolife": geolife, "mdc": mdc}
+        options.check_not_input(out, {f"--{name}": path for name, path in paths.items()}, name="--out")
         check_report_folder(folder, force=force)
-        done = reproduce_paper(
-            cabspotting=cabspotting,
-            geolife=geolife,
-            mdc=mdc,
-            min_days=min_days,
-            seeds=seeds,
-            n_jobs=jobs,
-            attacks=attacks,
-        )
+        done = reproduce_paper(**paths, min_days=min_days, seeds=seeds, n_jobs=jobs, attacks=attacks)
         for path in done.save(folder, force=force):
             click.echo(click.format_filename(path))
 

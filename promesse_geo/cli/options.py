@@ -48,19 +48,13 @@ def as_duration(context: click.Context, parameter: click.Parameter, value: str) 
 
 
 def shared_option(
-    name: str, help: str, *, kind: Any = None, default: Any = None, is_flag: bool = False, metavar: str | None = None
+    name: str, help: str, *, kind: Any = None, default: Any = None, metavar: str | None = None
 ) -> Callable[..., Any]:
-    """Return an option that `remember` stores for later instead of a parameter of the command."""
+    """Return an option that `remember` stores for later instead of a parameter of the command; bools are flags."""
+    typed: dict[str, Any] = {"is_flag": True, "default": False} if kind is bool else {"type": kind, "default": default}
+    shown = bool(default)
     return click.option(
-        name,
-        type=kind,
-        default=False if is_flag else default,
-        show_default=default is not None,
-        is_flag=is_flag,
-        metavar=metavar,
-        help=help,
-        expose_value=False,
-        callback=remember,
+        name, show_default=shown, metavar=metavar, help=help, expose_value=False, callback=remember, **typed
     )
 
 
@@ -68,10 +62,8 @@ _INPUT = (
     click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
     shared_option("--format", "Format of INPUT; detected by default.", kind=click.Choice(list(FORMATS))),
     shared_option("--user", "Column of the user.", metavar="NAME"),
-    shared_option("--one-trace", "INPUT has no user column: all records are one trace.", is_flag=True),
-    shared_option(
-        "--skip", "Skip files and records that cannot be read, with a warning, instead of stopping.", is_flag=True
-    ),
+    shared_option("--one-trace", "INPUT has no user column: all records are one trace.", kind=bool),
+    shared_option("--skip", "Skip files and records that cannot be read, with a warning.", kind=bool),
     shared_option("--lon", "Column of the longitude or x.", metavar="NAME"),
     shared_option("--lat", "Column of the latitude or y.", metavar="NAME"),
     shared_option("--time", "Column of the time.", metavar="NAME"),
@@ -157,16 +149,16 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
 def _check_options_apply(context: click.Context) -> None:
     """Raise if an option of reading applies neither to INPUT nor to PROTECTED."""
     options = context.ensure_object(dict)
-    said = [name for name in READING if options[name]]
+    passed = [name for name in READING if options[name]]
     places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
-    if not said or not all(place.is_file() or place.is_dir() for place in places):
+    if not passed or not all(place.is_file() or place.is_dir() for place in places):
         return
     formats = [options["format"] or guess_format(places[0]), *map(guess_format, places[1:])]
     used = set[str]().union(*map(used_options, places, formats))
-    names = " and ".join(f"--{name.replace('_', '-')}" for name in said if name not in used)
+    names = " and ".join(f"--{name.replace('_', '-')}" for name in passed if name not in used)
     if names:
         raise ValueError(
-            f"INPUT (format '{formats[0]}') is read without {names}, for it says this itself. Leave it out."
+            f"INPUT (format '{formats[0]}') is read without {names}, because it contains this itself. Omit it."
         )
 
 

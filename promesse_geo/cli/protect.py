@@ -6,25 +6,12 @@ from typing import Any
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli.options import (
-    check_target,
-    expected_errors,
-    force_option,
-    input_options,
-    keep_users_option,
-    output_argument,
-    protect,
-    read,
-    save,
-    shared_option,
-    usage_errors,
-    with_options,
-)
+from promesse_geo.cli import options
 
 
 @click.command(short_help="Apply Promesse: points at constant distance and time.")
-@input_options
-@output_argument
+@options.input_options
+@options.output_argument
 @click.option("--epsilon", type=float, required=True, help="Metres between published points; 200 in the paper.")
 @click.option(
     "--variant",
@@ -40,8 +27,8 @@ from promesse_geo.cli.options import (
     show_default=True,
     help="Drop traces with fewer protected points.",
 )
-@keep_users_option
-@force_option
+@options.keep_users_option
+@options.force_option
 def smooth(
     context: click.Context, output: str, epsilon: float, variant: str, min_points: int, keep_users: bool, force: bool
 ) -> None:
@@ -52,22 +39,22 @@ def smooth(
     Prepare INPUT first unless its traces are short: smoothing does not stop at gaps. Traces too short for EPSILON are
     dropped. If all are, nothing is written.
     """
-    with usage_errors():
+    with options.usage_errors():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)
-    with expected_errors():
-        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+    with options.expected_errors():
+        options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 @click.command(short_help="Add planar Laplace noise to each record.")
-@input_options
-@output_argument
+@options.input_options
+@options.output_argument
 @click.option("--epsilon", type=float, help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
 @click.option("--level", type=float, help="Instead of --epsilon: factor within --radius, such as 4.")
 @click.option("--radius", type=float, help="Metres, for --level; 200 by default.")
 @click.option("--grid", type=float, help="Cell size in metres of a grid to round to after the noise.")
-@click.option("--seed", help="Seed of the noise, for experiments only: anybody who guesses it can remove the noise.")
-@keep_users_option
-@force_option
+@click.option("--seed", help="Seed of the noise, for experiments only: anyone who guesses it can remove the noise.")
+@options.keep_users_option
+@options.force_option
 def geo_indistinguishability(
     context: click.Context,
     output: str,
@@ -85,51 +72,37 @@ def geo_indistinguishability(
     """
     if (epsilon is None) == (level is None) or (level is None and radius is not None):
         raise click.UsageError("Specify either --epsilon, or --level and its --radius.")
-    with usage_errors():
+    with options.usage_errors():
         if epsilon is not None:
             mechanism = pg.GeoIndistinguishability(epsilon, grid=grid, seed=seed)
         elif level is not None:
             mechanism = pg.GeoIndistinguishability.from_level(
                 level, radius=200 if radius is None else radius, grid=grid, seed=seed
             )
-    with expected_errors():
-        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+    with options.expected_errors():
+        options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+
+
+_WAIT_FOR_ME = {
+    "k": (int, "Minimum number of traces of a group."),
+    "delta": (float, "Maximum distance in metres within a group."),
+    "max_radius": (float, "Initial group radius in metres; increased until few enough traces are discarded."),
+    "max_trash": (float, "Maximum share of traces to discard."),
+    "cost_cap": (int, "Cost of a distant pair, in units of delta."),
+    "radius_test": (click.Choice(["members", "v1.1"]), "What is compared with the radius."),
+    "chunk": (bool, "Group 20·k traces at a time, for data beyond memory."),
+    "program": (click.Choice(["v1.1"]), "Behave as the program of 2010, with traces in the order of their names."),
+    "seed": (None, "Seed of the pivots, for experiments only: never publish with one."),
+}
 
 
 def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `_wait_for_me_mechanism` reads to a command."""
-    defaults = pg.WaitForMe()
-
-    def option(name: str, kind: Any, text: str) -> Callable[..., Any]:
-        default = getattr(defaults, name.strip("-").replace("-", "_"))
-        return shared_option(name, text, kind=kind, default=default)
-
-    options = (
-        option("--k", int, "Minimum number of traces of a group."),
-        option("--delta", float, "Maximum distance in metres within a group."),
-        option(
-            "--max-radius", float, "Initial group radius in metres; increased until few enough traces are discarded."
-        ),
-        option("--max-trash", float, "Maximum share of traces to discard."),
-        option("--cost-cap", int, "Cost of a distant pair, in units of delta."),
-        option("--radius-test", click.Choice(["members", "v1.1"]), "What is compared with the radius."),
-        shared_option("--chunk", "Group 20·k traces at a time, for data beyond memory.", is_flag=True),
-        shared_option(
-            "--program",
-            "Behave as the program of 2010, with traces in the order of their names.",
-            kind=click.Choice(["v1.1"]),
-        ),
-        shared_option("--seed", "Seed of the pivots, for experiments only: never publish with one."),
-    )
-    return with_options(command, options)
-
-
-def _wait_for_me_mechanism(context: click.Context) -> pg.WaitForMe:
-    """Return Wait for Me with the parameters of the options."""
-    options = context.ensure_object(dict)
-    rest = ("max_radius", "max_trash", "cost_cap", "radius_test", "chunk", "program", "seed")
-    with usage_errors():
-        return pg.WaitForMe(options["k"], options["delta"], **{name: options[name] for name in rest})
+    """Add an option for each parameter of Wait for Me to a command."""
+    added = []
+    for name, (kind, text) in _WAIT_FOR_ME.items():
+        option, default = f"--{name.replace('_', '-')}", getattr(pg.WaitForMe(), name)
+        added.append(options.shared_option(option, text, kind=kind, default=default))
+    return options.with_options(command, added)
 
 
 def _rounded(value: float) -> str:
@@ -144,25 +117,26 @@ def _with_unit(name: str) -> str:
 
 
 @click.command(short_help="Move traces together in groups (Wait for Me).")
-@input_options
-@output_argument
+@options.input_options
+@options.output_argument
 @_wait_for_me_options
-@keep_users_option
-@force_option
+@options.keep_users_option
+@options.force_option
 def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bool) -> None:
     """Apply Wait for Me to INPUT: groups of k traces within delta metres of each other at every instant.
 
     One trace of each group, the pivot, is published unchanged, with all its stops.
     """
-    mechanism = _wait_for_me_mechanism(context)
-    with expected_errors():
-        check_target(context, output, force=force)
-        traces = read(context)
+    with options.usage_errors():
+        mechanism = pg.WaitForMe(**{name: context.obj[name] for name in _WAIT_FOR_ME})
+    with options.expected_errors():
+        options.check_target(context, output, force=force)
+        traces = options.read(context)
         protected, report = mechanism.protect_with_report(traces)
         click.echo(report.summary.rename(_with_unit).to_string(float_format=_rounded), err=True)
         if report.clusters:
             click.echo("The pivot of each cluster is published unchanged, with all its stops.", err=True)
-        save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)
+        options.save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)
 
 
 COMMANDS = (smooth, geo_indistinguishability, wait_for_me)
