@@ -436,7 +436,7 @@ def test_another_crs_than_the_format_s_own_is_refused(raw, tmp_path):
     ("name", "content", "options", "words"),
     [
         ("a.gpx", GPX, ("--lat", "x"), "(format 'gpx') is read without --lat"),
-        ("a.gpx", GPX, ("--lon", "x", "--time", "t"), "(format 'gpx') is read without --time and --lon, for it"),
+        ("a.gpx", GPX, ("--lon", "x", "--time", "t"), "(format 'gpx') is read without --time and --lon"),
         ("a.gpx", GPX, ("--one-trace",), "is read without --one-trace"),
         ("new_a.txt", "37.75 -122.39 0 1213084600\n", ("--user", "x"), "(format 'cabspotting') is read without --user"),
         ("a.geojson", '{"type": "FeatureCollection", "features": []}', ("--lon", "x"), "is read without --lon"),
