@@ -93,7 +93,7 @@ def test_a_user_may_have_an_empty_name():
 
 @pytest.mark.parametrize("cells", [1, 7, 4_000_000])
 def test_blocks_of_users_do_not_matter(cells, monkeypatch):
-    monkeypatch.setattr("promesse_geo.metrics.reidentification._CELLS", cells)
+    monkeypatch.setattr("promesse_geo.metrics.attacks.reidentification._CELLS", cells)
     known = staying([[(0, 0)], [(0, 0)], [(9_000, 0)], [(50, 0)], [(0, 0)]])
     known = known.select(np.arange(known.records) < known.records - 1)  # e is seen once, and stays nowhere
     found = staying([[(0, 0)], [(0, 9)], [(50, 0), (60, 0)], [(0, 0)]], users=parts("acde"))

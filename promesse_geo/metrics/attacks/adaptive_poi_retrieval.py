@@ -9,7 +9,7 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import poi_inference
-from promesse_geo.metrics.poi_retrieval import Located, PoiRetrieval
+from promesse_geo.metrics.attacks.poi_retrieval import Located, PoiRetrieval
 from promesse_geo.stays import find_pois
 from promesse_geo.stays.stays import checked_stay
 from promesse_geo.traces.columns import Name

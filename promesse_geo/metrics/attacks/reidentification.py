@@ -11,8 +11,8 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
+from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.metrics.base import Metric
-from promesse_geo.metrics.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
