@@ -265,10 +265,10 @@ def _run(groups: list[_Group], mechanism: Mechanism, seed: int | None) -> tuple[
                 protected = seeded(mechanism, seed).protect(group.to_protect)
                 seconds = clock.perf_counter() - begin
             matching = _Matching(group.original, protected)
-            for metric, own_seed, with_seed, index in group.metrics:
-                if seed is not None and own_seed is not None and own_seed != seed:
+            for metric, metric_seed, with_seed, index in group.metrics:
+                if seed is not None and metric_seed is not None and metric_seed != seed:
                     continue
-                row_seed = own_seed if seed is None else seed
+                row_seed = metric_seed if seed is None else seed
                 with _noting(parts | {"metric": metric, "seed": row_seed}):
                     value = _value(with_seed, matching.pairs(with_seed), index)
                 rows.append(_describe(metric) | {"seed": row_seed, "value": value, "seconds": seconds})

@@ -246,11 +246,8 @@ def _prepared(
         yield CITY, *_prepare(city, CITY_ZONE, min_days, with_unsplit=with_unsplit)
     for name, source in sources.items():
         if source is not None:
-            raw = _READERS[name](source, as_traces=True)
             days = MIN_DAYS if min_days is None else min_days
-            ready = _prepare(raw, ZONES[name], days, with_unsplit=with_unsplit)
-            del raw
-            yield name, *ready
+            yield name, *_prepare(_READERS[name](source, as_traces=True), ZONES[name], days, with_unsplit=with_unsplit)
 
 
 def _prepare(raw: Any, tz: str, min_days: int | None, *, with_unsplit: bool) -> tuple[Traces | None, Traces]:

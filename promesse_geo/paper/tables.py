@@ -99,7 +99,7 @@ TABLE_2, TABLE_3, TABLE_4, TABLE_6 = (
     {row: values[number] for row, values in _PER_METRIC.items()} for number in range(4)
 )
 
-COLUMNS = ("dataset", "row", "paper", "ours", "spread", "ratio", "unit")
+
 _METRICS = ("PoiRetrieval", "SpatialError", "RangeQueryDistortion", "Compression")  # of the paper
 _UNITS = {"records": 1, "traces": 1, "mean_duration": pd.Timedelta("1h"), "longest_duration": pd.Timedelta("1h")}
 _UNITS |= {"sampling_interval": pd.Timedelta("1s")}  # of the rows of Table I
@@ -257,4 +257,4 @@ def _beside(
         is_published = row in paper and dataset in DATASETS
         theirs = float(paper[row][DATASETS.index(dataset)]) if is_published else math.nan
         rows.append((dataset, row, theirs, value, spread, value / theirs if theirs else math.nan, unit))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=["dataset", "row", "paper", "ours", "spread", "ratio", "unit"])

@@ -157,11 +157,6 @@ class Layer:
     places: np.ndarray
     data: dict[str, Any]
 
-    @property
-    def label(self) -> str:
-        """The symbol and the name, for the legend."""
-        return f"{self.glyph} {self.name}"
-
 
 def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str) -> Layer:
     """Pack the records of one data set; `kind` is "Original" or "Protected"."""
@@ -186,7 +181,7 @@ def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str
 
 
 def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) -> list[Layer]:
-    """Pack the original points of interest, and those that the attack still finds, no longer finds, and invents."""
+    """Pack the points of interest of the original, and those still found, no longer found, and falsely found."""
     before, (points, offsets), nearest = attack.match(pairs)
     matched, first = np.unique(nearest[nearest >= 0], return_index=True)
     hits, false = np.sort(np.flatnonzero(nearest >= 0)[first]), np.flatnonzero(nearest < 0)
@@ -295,11 +290,9 @@ def _differences(values: np.ndarray) -> list[int]:
 
 def _names(traces: Traces, used: np.ndarray, projection: Projection) -> list[str]:
     """Return the names of users, which must differ because the slider identifies users by them."""
-    texts = [str(user) for user in traces.users.take(used).tolist()]
-    names = [shortened(text) for text in texts]
     return [
-        name if name == text else f"{name} (trace {projection.numbers[text]:,})"
-        for name, text in zip(names, texts, strict=True)
+        text if text == shortened(text) else f"{shortened(text)} (trace {projection.numbers[text]:,})"
+        for text in map(str, traces.users.take(used).tolist())
     ]
 
 
@@ -326,9 +319,9 @@ def bounds_of(layers: Iterable[Layer]) -> tuple[np.ndarray | None, bool]:
 def map_zone(traces: Traces) -> str:
     """Return the time zone of a map: that of the data, UTC if browsers do not know it, or "" without a zone."""
     zone = zone_name(traces)
-    return zone if not zone or _OFFSET.fullmatch(zone) or zone in _known_zones() else "UTC"
+    return zone if not zone or _OFFSET.fullmatch(zone) or zone in _named_zones() else "UTC"
 
 
 @cache
-def _known_zones() -> set[str]:
+def _named_zones() -> set[str]:
     return available_timezones() - {"localtime", "posixrules"}  # names of files on this machine

@@ -327,7 +327,7 @@ def _slider_remarks(content: _Content) -> list[str]:
 
 def _add_layers(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:
     """Add layers, legend and remarks to a map; return the groups of the layers."""
-    groups = [FeatureGroup(name=layer.label) for layer in layers]
+    groups = [FeatureGroup(name=f"{layer.glyph} {layer.name}") for layer in layers]
     for group, layer in zip(groups, layers, strict=True):
         Call(layer.function, [group], layer.data).add_to(group)
         group.add_to(base)

@@ -175,9 +175,8 @@ def match_pois(
     before = _as_traces(original_pois, user=user, name="original_pois")
     after = _as_traces(protected_pois, user=user, name="protected_pois")
     pairs = align(before, after)
-    table = _compare(
-        pairs, (before.points, before.offsets), (pairs.protected.points, pairs.protected.offsets), threshold=metres
-    )
+    after_pois = pairs.protected.points, pairs.protected.offsets
+    table = _compare(pairs, (before.points, before.offsets), after_pois, threshold=metres)
     alone = ~after.users.isin(pairs.protected.users)
     if alone.any():
         counts = np.zeros(int(alone.sum()), np.int64)

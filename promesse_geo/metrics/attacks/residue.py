@@ -17,7 +17,7 @@ from promesse_geo.validation import check_number
 
 _STEPS = 3  # a path that returns after more steps went around a block
 _BEYOND = 0.25  # share of a step by which a POI lies beyond the last point before the turn
-_NOWHERE = 1e-3  # share of a step below which a direction is undefined
+_NEGLIGIBLE = 1e-3  # share of a step below which a direction is undefined
 _START, _END, _TURN = "start", "end", "turn"
 
 
@@ -153,7 +153,7 @@ class Residue(PoiRetrieval):
         outward = centres - (points[firsts - 1] + points[firsts + counts]) / 2
         lengths = np.linalg.norm(outward, axis=1, keepdims=True)
         far = step / traces.space.scale
-        np.divide(outward * _BEYOND * far, lengths, out=outward, where=lengths > _NOWHERE * far)
+        np.divide(outward * _BEYOND * far, lengths, out=outward, where=lengths > _NEGLIGIBLE * far)
         centres += outward
         return _Residues(numbers[begins], centres, np.full(len(centres), _TURN))
 
