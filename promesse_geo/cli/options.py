@@ -52,9 +52,8 @@ def shared_option(
 ) -> Callable[..., Any]:
     """Return an option that `remember` stores for later instead of a parameter of the command; bools are flags."""
     typed: dict[str, Any] = {"is_flag": True, "default": False} if kind is bool else {"type": kind, "default": default}
-    shown = bool(default)
     return click.option(
-        name, show_default=shown, metavar=metavar, help=help, expose_value=False, callback=remember, **typed
+        name, show_default=bool(default), metavar=metavar, help=help, expose_value=False, callback=remember, **typed
     )
 
 
