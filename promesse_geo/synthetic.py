@@ -93,7 +93,7 @@ def make_city(
     as_traces = check_flag(as_traces, name="as_traces", owner="make_city")
     lives = _populate(users, days=days, seed=seed)
     keys, counts, times, x, y = _arrays(lives)
-    traces = Traces.from_arrays(x, y, times=times, users=keys, counts=counts, crs="EPSG:4326", zone="UTC")
+    traces = Traces.from_arrays(x, y, times=times, users=keys, counts=counts)
     data = traces if as_traces else traces.to_frame()
     return (data, _pois(lives, keys=keys)) if return_pois else data
 

@@ -73,7 +73,6 @@ def read_dataset(
     errors: str,
     owner: str,
     as_traces: bool,
-    total: int | None = None,
     user_of: Callable[[str], str] | None = None,
     parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
     check: Callable[[Sequence[Part]], None] = lambda parts: None,
@@ -82,7 +81,7 @@ def read_dataset(
 
     Parameters
     ----------
-    contents, parse, errors, owner, total, user_of, parse_together
+    contents, parse, errors, owner, user_of, parse_together
         As in `read_parts`.
     users : set of str, optional
         The users to keep, as `check_users` returns them.
@@ -101,7 +100,7 @@ def read_dataset(
         If no file can be read, or users do not exist.
     """
     parts, skipped = read_parts(
-        contents, parse, errors=errors, owner=owner, total=total, user_of=user_of, parse_together=parse_together
+        contents, parse, errors=errors, owner=owner, user_of=user_of, parse_together=parse_together
     )
     parts = [part for part in parts if users is None or part.user in users]
     check_some_read(parts, skipped)
@@ -122,7 +121,6 @@ def read_parts(
     *,
     errors: str,
     owner: str,
-    total: int | None = None,
     user_of: Callable[[str], str] | None = None,
     parse_together: Callable[[Sequence[tuple[str, bytes]]], Iterable[Part]] | None = None,
 ) -> tuple[list[Any], list[Skipped]]:
@@ -138,8 +136,6 @@ def read_parts(
         Whether to raise the error of a file that cannot be read, or skip the file.
     owner : str
         Name of the reader in messages.
-    total : int, optional
-        Number of files, for the progress bar.
     user_of : callable, optional
         Returns the user of a file from its name.
     parse_together : callable, optional
@@ -154,6 +150,7 @@ def read_parts(
         Empty if errors are raised.
     """
     raises = check_errors(errors, owner=owner) == "raise"
+    total = len(contents) if isinstance(contents, Sequence) else None
     groups: Iterable[Sequence[Content]] = ([content] for content in contents)
     if parse_together is not None and user_of is not None:
         groups = _groups(contents, user_of)
@@ -208,21 +205,10 @@ def join(parts: Sequence[Part]) -> Traces:
     number = {user: i for i, user in enumerate(dict.fromkeys(part.user for part in parts))}
     ordered = sorted(parts, key=lambda part: number[part.user])
     counts = np.zeros(len(number), np.int64)
-    for part in ordered:
-        counts[number[part.user]] += len(part.times)
-
-    def column(pick: Callable[[Part], np.ndarray], dtype: Any) -> np.ndarray:
-        return np.concatenate([pick(part) for part in ordered] or [np.empty(0, dtype)])
-
-    return Traces.from_arrays(
-        column(lambda part: part.x, float),
-        column(lambda part: part.y, float),
-        times=column(lambda part: part.times, np.int64),
-        users=list(number),
-        counts=counts,
-        crs="EPSG:4326",
-        zone="UTC",
-    )
+    np.add.at(counts, [number[part.user] for part in ordered], [len(part.times) for part in ordered])
+    empty = Part("", np.empty(0, np.int64), np.empty(0), np.empty(0))
+    times, x, y = (np.concatenate(arrays) for arrays in list(zip(empty, *ordered, strict=True))[1:4])
+    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts)
 
 
 def warn_dropped(dropped: Sequence[DroppedRecords], skipped: Sequence[Skipped], *, owner: str) -> None:
@@ -300,10 +286,15 @@ def why_no_text(content: bytes) -> str:
     return next((reason for start, reason in _NO_TEXT.items() if content.startswith(start)), "")
 
 
-def place_of_row(row: int, *, name: str, content: bytes, skip: int = 0) -> str:
-    """Return the line (from 1) of a row (from 0) of a file; the first `skip` lines and empty ones hold no row."""
+def line_of_row(content: bytes, row: int, *, skip: int = 0) -> int:
+    """Return the line (from 1) of a row (from 0); the first `skip` lines and empty ones hold no row."""
     filled = (number for number, line in enumerate(io.BytesIO(content), 1) if number > skip and line.strip(b"\r\n"))
-    return f"line {next(itertools.islice(filled, row, None)):,} of {name!r}"
+    return next(itertools.islice(filled, row, None))
+
+
+def place_of_row(row: int, *, name: str, content: bytes, skip: int) -> str:
+    """Return the line of a row, as `line_of_row` does, and the name of its file, for messages."""
+    return f"line {line_of_row(content, row, skip=skip):,} of {name!r}"
 
 
 @dataclass(frozen=True)
@@ -371,16 +362,10 @@ def first_bad_line(content: bytes, parse: Callable[[bytes], Any]) -> int:
         middle = content.rfind(b"\n", start, (start + end) // 2) + 1 or content.find(b"\n", start, end - 1) + 1
         if not middle:
             return content.count(b"\n", 0, start) + 1
-        if _parses(content[start:middle], parse):
+        piece = content[start:middle]
+        try:
+            if piece.strip():
+                parse(piece)
             start = middle
-        else:
+        except pa.ArrowInvalid:
             end = middle
-
-
-def _parses(content: bytes, parse: Callable[[bytes], Any]) -> bool:
-    try:
-        if content.strip():
-            parse(content)
-    except pa.ArrowInvalid:
-        return False
-    return True

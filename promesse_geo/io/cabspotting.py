@@ -104,7 +104,10 @@ def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Co
         if path.is_dir():
             yield from _in_folder(path, cabs)
         elif not _NAME.fullmatch(path.name):
-            yield from _in_archive(path, cabs)
+            try:
+                yield from _members(path, cabs)
+            except ValueError as error:  # the archive is invalid: reading the next file raises
+                yield str(path), partial(_raise, error)
         elif _is_of(path.name, cabs):
             yield str(path), partial(read_stored, path)
 
@@ -117,14 +120,6 @@ def _in_folder(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     for file in files:
         if not _NAME.fullmatch(file.name) or _is_of(file.name, cabs):
             yield str(file), partial(read_stored, file)
-
-
-def _in_archive(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
-    """Yield the cabs' files in an archive; if it is invalid, yield a reader that raises the error."""
-    try:
-        yield from _members(path, cabs)
-    except ValueError as error:
-        yield str(path), partial(_raise, error)
 
 
 def _raise(error: Exception) -> bytes:
@@ -197,8 +192,7 @@ def _parse(name: str, content: bytes) -> list[batch.Part]:
     masks = [*batch.impossible(latitude, longitude, seconds).values(), (occupancy != 0) & (occupancy != 1)]
     wrong = np.logical_or.reduce(masks)
     if wrong.any():
-        place = batch.place_of_row(int(wrong.argmax()), name=name, content=content)
-        raise _LINES.error(name, f"{place.partition(' of ')[0]} is not {_LINES.rule}")
+        raise _LINES.error(name, f"line {batch.line_of_row(content, int(wrong.argmax())):,} is not {_LINES.rule}")
     if not content.endswith((b"\n", b"\r")) and seconds[-1] < _TEN_DIGITS and (seconds[:-1] >= _TEN_DIGITS).all():
         raise _LINES.error(name, "the file is cut (its last line has no newline and too short a time)")
     return [batch.Part(_cab_of(name), seconds * 1_000_000_000, longitude, latitude)]

@@ -106,7 +106,6 @@ def read_geolife(
             errors=errors,
             owner="read_geolife",
             as_traces=as_traces,
-            total=len(contents),
             user_of=_user_of,
             parse_together=_parse_together,
         )

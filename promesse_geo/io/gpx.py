@@ -123,7 +123,6 @@ def read_gpx(
         errors=errors,
         owner="read_gpx",
         as_traces=as_traces,
-        total=len(user_of),
         check=partial(_warn_overlaps, places={} if by_track else places),
     )
 
@@ -185,7 +184,10 @@ def _overlap(spans: Sequence[tuple[int, int]]) -> bool:
 
 def _read_points(name: str, content: bytes) -> _Points:
     """Return the track points of a file; raise ValueError if it is not well-formed to its end."""
-    content, encoding = _without_mark(content)
+    encoding = None
+    if content.startswith(_UTF16):
+        content, encoding = content.decode("utf-16", errors="replace").encode(), "utf-8"
+    content = content.removeprefix(codecs.BOM_UTF8).lstrip()
     if not content:
         raise ValueError(f"{name!r} is not GPX: it is empty.")
     try:
@@ -200,14 +202,6 @@ def _read_points(name: str, content: bytes) -> _Points:
         raise ValueError(f"{name!r} is not GPX, or cut or damaged ({where}).") from error
     except (ValueError, LookupError) as error:  # from `_feed`, or of an encoding that expat lacks
         raise ValueError(f"{name!r} is not GPX: {error}.") from error
-
-
-def _without_mark(content: bytes) -> tuple[bytes, str | None]:
-    """Return the document without byte-order mark and leading blanks, and its encoding if the mark specifies it."""
-    if content.startswith(_UTF16):
-        content = content.decode("utf-16", errors="replace").encode()
-        return content.lstrip(), "utf-8"
-    return content.removeprefix(codecs.BOM_UTF8).lstrip(), None
 
 
 def _feed(content: bytes, encoding: str | None, *, separator: str | None) -> _Points:
@@ -281,10 +275,8 @@ def _as_times(texts: Sequence[str]) -> np.ndarray:
     odd = np.flatnonzero(np.isnat(times) & iso.is_valid().to_numpy(zero_copy_only=False))
     if len(odd):  # XML and receivers write what pandas does not read
         iso = pc.replace_substring_regex(iso.take(pa.array(odd)), _BELOW_NANOSECONDS, r"\1")
-        midnight, leap = (
-            pc.match_substring_regex(iso, pattern).to_numpy(zero_copy_only=False)
-            for pattern in (_MIDNIGHT, _LEAP_SECOND)
-        )
+        odd_kinds = (pc.match_substring_regex(iso, pattern) for pattern in (_MIDNIGHT, _LEAP_SECOND))
+        midnight, leap = (matches.to_numpy(zero_copy_only=False) for matches in odd_kinds)
         iso = pc.replace_substring_regex(pc.replace_substring_regex(iso, _MIDNIGHT, r"\100\2"), _LEAP_SECOND, r"\159")
         times[odd] = _from_iso(iso) + (midnight * 86_400 + leap).astype("m8[s]")
     return times

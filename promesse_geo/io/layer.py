@@ -11,18 +11,14 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pyogrio
+from pyogrio.errors import DataLayerError, DataSourceError, FeatureError, GeometryError
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import Columns, ReadOptions, find_user_and_time
 from promesse_geo.messages import listed
 
-GDAL_ERRORS = (
-    pyogrio.errors.DataSourceError,
-    pyogrio.errors.DataLayerError,
-    pyogrio.errors.FeatureError,
-    pyogrio.errors.GeometryError,
-)
+GDAL_ERRORS = (DataSourceError, DataLayerError, FeatureError, GeometryError)
 _LONGEST = 1 << 20  # bytes of one feature
 _MEMBERS = (b'"Feature"', b'"geometry"')
 
@@ -33,23 +29,18 @@ def read_geopackage(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
             is_intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     except sqlite3.OperationalError as error:  # locked, or in a format that this SQLite lacks
-        _check_no_journal(path, error)
+        journals = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
+        if journals:
+            raise ValueError(
+                f"a change of it is unfinished and cannot be applied (see {journals[0]!r}). Open and close it with the "
+                "program that made the change."
+            ) from error
         is_intact = True
     except sqlite3.DatabaseError:
         is_intact = False
     if not is_intact:
         raise ValueError("it is a GeoPackage that is cut or damaged: its pages are inconsistent. Download it again.")
     return _read("GPKG", path, options)
-
-
-def _check_no_journal(path: Path, cause: Exception) -> None:
-    """Raise ValueError if changes of a GeoPackage are in a file beside it, which SQLite cannot apply."""
-    journals = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
-    if journals:
-        raise ValueError(
-            f"a change of it is unfinished and cannot be applied (see {journals[0]!r}). Open and close it with the "
-            "program that made the change."
-        ) from cause
 
 
 def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
@@ -107,15 +98,9 @@ def _read(driver: str, path: Path, options: ReadOptions) -> Columns:
     layer = _layer(source, options.layer)
     info = pyogrio.read_info(source, layer=layer)
     names = find_user_and_time(list(info["fields"]), options, geometry=info["geometry_name"] or "geometry")
-    # GDAL takes a user such as 2024-01-01 for a date
-    dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}
-    info, table = pyogrio.read_arrow(
-        source,
-        layer=layer,
-        columns=[name for name in (names.user, names.time) if name is not None],
-        datetime_as_string=True,
-        **dates,
-    )
+    columns = [name for name in (names.user, names.time) if name is not None]
+    dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
+    _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **dates)
     points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
     return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options))
 

@@ -27,20 +27,14 @@ _GPS = (
 )
 _ENDINGS = (".csv", ".tsv", ".txt")
 _RECORDS = ("db_key", "userid", "time", "tz", "type")
-_TYPES = {
-    "db_key": pa.int64(),
-    "userid": pa.string(),
-    "time": pa.int64(),
-    "longitude": pa.float64(),
-    "latitude": pa.float64(),
-}
+_TYPES = dict.fromkeys(("db_key", "time"), pa.int64()) | dict.fromkeys(("longitude", "latitude"), pa.float64())
 _BLOCK = 1 << 26  # bytes of records.csv in memory
 
 
 def _lines(columns: Sequence[str], take: Sequence[str]) -> batch.Lines:
     """Return the layout of a table, of which some columns are read."""
     rule = f"{len(columns)} fields separated by tabs, with numbers for keys, times and coordinates"
-    types = {column: _TYPES[column] for column in take}
+    types = {column: _TYPES.get(column, pa.string()) for column in take}
     return batch.Lines("MDC", rule, columns, types, delimiter="\t", missing=("", r"\N"), threads=True)
 
 
@@ -117,7 +111,6 @@ def read_mdc(
         errors=errors,
         owner="read_mdc",
         as_traces=as_traces,
-        total=len(files),
     )
 
 

@@ -132,7 +132,8 @@ def _coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bo
     ValueError
         If the column is neither.
     """
-    column = pa.chunked_array([_stored(chunk) for chunk in column.chunks], type=_storage(column.type))
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
     if _is_bytes(column.type):
         return decode_points(column)
     chunk, kind = column.combine_chunks(), column.type
@@ -146,14 +147,6 @@ def _coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bo
     is_point = chunk.is_valid().to_numpy(zero_copy_only=False)
     dimensions = kind.num_fields if pa.types.is_struct(kind) else kind.list_size
     return np.where(is_point, x, np.nan), np.where(is_point, y, np.nan), dimensions > 2
-
-
-def _storage(kind: pa.DataType) -> pa.DataType:
-    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
-
-
-def _stored(chunk: pa.Array) -> pa.Array:
-    return chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
 
 
 def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -222,11 +215,8 @@ def decode_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool
 
 def _plain_points(column: pa.ChunkedArray) -> np.ndarray | None:
     """Return the fields of plain points, or None if the column holds anything else."""
-    size = _POINT.itemsize
-    is_binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-    if not is_binary or column.null_count:
-        return None
-    if not pc.all(pc.equal(pc.binary_length(column), size), min_count=0).as_py():
+    has_size = pc.equal(pc.binary_length(column), _POINT.itemsize)
+    if column.null_count or not pc.all(has_size, min_count=0).as_py():
         return None
     points = [np.empty(0, _POINT)]
     for chunk in filter(len, column.chunks):

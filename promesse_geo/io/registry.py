@@ -128,14 +128,14 @@ def guess_format(path: Path) -> str:
 def _format_of_folder(folder: Path) -> str:
     """Return the only format of the files in a folder; each format leaves the files that it does not claim."""
     files = sorted(files_inside(folder, lambda file: any(format.claims(file.name) for format in FORMATS.values())))
-    found = []
+    names = []
     for format in FORMATS.values():
         if claimed := _claimed(format, files):
-            found.append(format.name)
+            names.append(format.name)
             files = sorted(set(files) - set(claimed))
-    if len(found) == 1:
-        return found[0]
-    what = f"files of several formats ({', '.join(found)})" if found else "no file in a known format"
+    if len(names) == 1:
+        return names[0]
+    what = f"files of several formats ({', '.join(names)})" if names else "no file in a known format"
     raise ValueError(f"The folder {str(folder)!r} has {what}. {_CURE}")
 
 

@@ -79,8 +79,9 @@ def check_distinct(files: Sequence[Path]) -> None:
 
 
 def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
+    fits = partial(_has_ending, endings=endings)
     if os.path.isdir(path):
-        files = list(files_inside(path, partial(_has_ending, endings=endings)))
+        files = list(files_inside(path, fits))
         if not files:
             raise FileNotFoundError(f"The folder {path!r} has no file that ends with {_either(endings)}.")
         return files
@@ -91,7 +92,7 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
         check_exists(path)
     matches = [Path(match) for match in glob.glob(path, recursive=True)]
     files = [match for match in matches if not match.is_dir()]
-    files += [match for match in matches if match.is_dir() and not _is_covered(match, files, endings)]
+    files += [match for match in matches if match.is_dir() and not set(files_inside(match, fits)) <= set(files)]
     if not files:
         raise FileNotFoundError(f"No file matches the pattern {path!r}.")
     return files
@@ -127,11 +128,6 @@ def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> 
             seen.add(real)
         yield from (Path(folder, name) for name in files if not name.startswith(".") and fits(Path(name)))
     yield from (Path(error.filename) for error in unreadable)
-
-
-def _is_covered(folder: Path, files: Sequence[Path], endings: Sequence[str]) -> bool:
-    """Return whether all files in a folder are among the files."""
-    return set(files_inside(folder, partial(_has_ending, endings=endings))) <= set(files)
 
 
 def _has_ending(file: Path, endings: Sequence[str]) -> bool:

@@ -144,7 +144,7 @@ def read_table(
         As in `Traces.from_frame`; known names may be in capitals. `user="file"` makes each file's name without
         extension the user of all its records, `user="folder"` the name of its folder.
     lon, lat : str, optional
-        Columns of the coordinates in CSV and Parquet; found by known names by default.
+        Columns of the coordinates in CSV and Parquet; detected by known names by default.
     crs : anything pyproj takes, optional
         CRS of the coordinates if the file does not specify it; EPSG:4326 by default for longitude and latitude.
     layer : str, optional
@@ -190,9 +190,7 @@ def read_table(
     contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
-        files, skipped = read_parts(
-            contents, lambda _, file: [file], errors=errors, owner="read_table", total=len(paths)
-        )
+        files, skipped = read_parts(contents, lambda _, file: [file], errors=errors, owner="read_table")
     check_some_read(files, skipped)
     invalid: dict[str, np.ndarray] = {}
     traces = Traces.from_records(_join(files), report=invalid.update)

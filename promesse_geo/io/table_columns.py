@@ -55,7 +55,7 @@ class ReadOptions(NamedTuple):
 class Columns(NamedTuple):
     """Records of a file: coordinates in its CRS (NaN without a point), times, and users if it has them.
 
-    `notes` says which unit numeric times were given, `dropped` counts what could not be read, by reason, `is_text` is
+    `notes` names the unit assumed for numeric times, `dropped` counts what could not be read, by reason, `is_text` is
     True for formats without types, and `is_ended` is False for a text file without a newline at its end.
     """
 
@@ -215,7 +215,7 @@ def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tup
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decode a dictionary; in text, make missing what says so, and convert to integers if all are."""
+    """Decode a dictionary; in text, set the words of `MISSING` to missing, and convert to integers if all are."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):

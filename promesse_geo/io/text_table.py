@@ -37,9 +37,6 @@ _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
 _COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _HEAD, _PIECE = 1 << 16, 1 << 20  # bytes
 _SMALLEST_METRES = 1000  # projected coordinates below may be thousands with a comma as separator
-RAGGED = "a line with too few or too many values"
-SWALLOWED = "a line that became part of a quoted value"
-UNCLOSED = "a quote that is never closed"
 
 
 class TextFile(NamedTuple):
@@ -62,11 +59,13 @@ class _Quotes(NamedTuple):
 def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
     text = read_layout(file)
-    names, (x_name, y_name, crs) = _find_columns(text, options)
+    options = options._replace(may_lack_header=True)
+    x_name, y_name, crs = find_coordinates(text.columns, options)
+    names = find_user_and_time(text.columns, options)
     with _errors_without_values(text):
         table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=options.lenient)
-    if ragged and not table.num_rows:
-        raise ValueError(_ragged_message(ragged[0].expected_columns, ragged[0].actual_columns, text=text))
+        if ragged and not table.num_rows:
+            raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
     has_quotes, is_ended = _find_quotes_and_end(file)
     users = None if names.user is None else as_users(table.column(names.user), names.user)
     long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
@@ -80,9 +79,15 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     times, notes = parse_times(table.column(names.time), names.time)
     name = repr(str(path))
     dropped = [
-        DroppedRecords(RAGGED, len(ragged), f"line {ragged[0].number:,} of {name}" if ragged else ""),
-        DroppedRecords(SWALLOWED, quotes.swallowed, f"line {quotes.first_line:,} of {name}"),
-        DroppedRecords(UNCLOSED, int(quotes.is_open), f"the last record of {name}"),
+        DroppedRecords(
+            "a line with too few or too many values",
+            len(ragged),
+            f"line {ragged[0].number:,} of {name}" if ragged else "",
+        ),
+        DroppedRecords(
+            "a line that became part of a quoted value", quotes.swallowed, f"line {quotes.first_line:,} of {name}"
+        ),
+        DroppedRecords("a quote that is never closed", int(quotes.is_open), f"the last record of {name}"),
     ]
     return Columns(
         table.column(x_name).to_numpy(),
@@ -96,13 +101,6 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         is_text=True,
         is_ended=is_ended,
     )
-
-
-def _find_columns(text: TextFile, options: ReadOptions) -> tuple[Names, tuple[str, str, Any]]:
-    """Find the columns of user and time, and of x and y with their CRS; errors show no line of values."""
-    options = options._replace(may_lack_header=True)
-    coordinates = find_coordinates(text.columns, options)
-    return find_user_and_time(text.columns, options), coordinates
 
 
 def read_layout(file: pa.NativeFile) -> TextFile:
@@ -208,9 +206,7 @@ def _parse(
             stream,
             read_options=csv.ReadOptions(encoding=encoding, use_threads=threads),
             parse_options=csv.ParseOptions(
-                delimiter=text.delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=None if ragged is None else skip,
+                delimiter=text.delimiter, newlines_in_values=True, invalid_row_handler=None if ragged is None else skip
             ),
             convert_options=csv.ConvertOptions(
                 include_columns=list(dict.fromkeys([*types, time])),
@@ -238,26 +234,30 @@ def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[p
     return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign
 
 
+def _pieces(file: pa.NativeFile) -> Iterator[bytes]:
+    """Yield the bytes of a text but for zeros, which are halves of letters in UTF-16."""
+    with decompressed(file) as stream:
+        while piece := stream.read(_PIECE):
+            yield piece.replace(b"\0", b"")
+
+
 def _find_quotes_and_end(file: pa.NativeFile) -> tuple[bool, bool]:
     """Return whether a text has quotes, and whether its last line has an end."""
     has_quotes, last = False, b""
-    with decompressed(file) as stream:
-        while piece := stream.read(_PIECE):
-            has_quotes = has_quotes or b'"' in piece
-            last = piece[-4:].replace(b"\0", b"") or last  # UTF-16
+    for piece in _pieces(file):
+        has_quotes = has_quotes or b'"' in piece
+        last = piece[-1:] or last
     return has_quotes, last.endswith((b"\n", b"\r"))
 
 
 def _count_lines(file: pa.NativeFile) -> int:
     """Return an upper bound of the number of lines: in UTF-16 halves of letters may be counted too."""
     count, last = 0, b""
-    with decompressed(file) as stream:
-        while piece := stream.read(_PIECE):
-            piece = piece.replace(b"\0", b"")
-            returns = piece.count(b"\r")
-            count += piece.count(b"\n") + returns - (piece.count(b"\r\n") if returns else 0)
-            count -= last == b"\r" and piece.startswith(b"\n")
-            last = piece[-1:] or last
+    for piece in _pieces(file):
+        returns = piece.count(b"\r")
+        count += piece.count(b"\n") + returns - (piece.count(b"\r\n") if returns else 0)
+        count -= last == b"\r" and piece.startswith(b"\n")
+        last = piece[-1:] or last
     return count + (last not in (b"\n", b"\r"))
 
 
@@ -305,17 +305,9 @@ def _errors_without_values(text: TextFile) -> Iterator[None]:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", str(error))
-        message = f"its lines cannot be read as values {_separated(text)}, in {text.encoding.upper()}."
-        if counts:
-            message = _ragged_message(int(counts[2]), int(counts[3]), text=text, line=counts[1])
-        raise ValueError(message) from None
-
-
-def _ragged_message(columns: int, values: int, *, text: TextFile, line: str | None = None) -> str:
-    where = f" (line {int(line):,}, empty ones not counted)" if line else ""
-    named, held = counted(columns, "column"), counted(values, "value")
-    return f"its first line names {named} {_separated(text)}, but a line holds {held}{where}."
-
-
-def _separated(text: TextFile) -> str:
-    return f"separated by {_DELIMITERS[text.delimiter]}"
+        separated = f"separated by {_DELIMITERS[text.delimiter]}"
+        if counts is None:
+            raise ValueError(f"its lines cannot be read as values {separated}, in {text.encoding.upper()}.") from None
+        where = f" (line {int(counts[1]):,}, empty ones not counted)" if counts[1] else ""
+        columns, values = counted(int(counts[2]), "column"), counted(int(counts[3]), "value")
+        raise ValueError(f"its first line names {columns} {separated}, but a line holds {values}{where}.") from None

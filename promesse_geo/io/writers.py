@@ -119,7 +119,7 @@ def write(
     FileNotFoundError
         If the folder does not exist.
     ValueError
-        If the extension is unknown, the format cannot keep a user key or tell the names of two columns apart, or the
+        If the extension is unknown, the format cannot keep a user key or distinguish the names of two columns, or the
         CRS cannot be transformed to that of GeoJSON.
 
     Examples
@@ -177,19 +177,12 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
     FileExistsError, FileNotFoundError, IsADirectoryError
         If the file exists and `force` is False, its folder does not exist, or it is a folder.
     """
-    check_file(Path(path), list(WRITERS), force=force)
-
-
-def _write(table: _PointTable, path: Path, *, force: bool) -> None:
-    with atomic_path(path, force=force) as temporary:
-        WRITERS[path.suffix.lower()](table, temporary)
-
-
-def check_file(path: Path, endings: Sequence[str], *, force: bool) -> None:
-    """Raise if data cannot be written to a path because of its extension, its folder, or GDAL."""
+    path = Path(path)
     ending = path.suffix.lower()
-    if ending not in endings:
-        raise ValueError(f"The output {path.name!r} must end with one of {listed(endings)}, which sets the format.")
+    if ending not in WRITERS:
+        raise ValueError(
+            f"The output {path.name!r} must end with one of {listed(list(WRITERS))}, which sets the format."
+        )
     check_target(path, force=force)
     folder = str(path.absolute().parent)
     if ending in _GDAL_EXTENSIONS and (not folder.isprintable() or "!" in folder):
@@ -197,6 +190,11 @@ def check_file(path: Path, endings: Sequence[str], *, force: bool) -> None:
             f"The folder {folder!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "
             "reach. Write GeoPackage and GeoJSON to another folder."
         )
+
+
+def _write(table: _PointTable, path: Path, *, force: bool) -> None:
+    with atomic_path(path, force=force) as temporary:
+        WRITERS[path.suffix.lower()](table, temporary)
 
 
 def check_target(path: Path, *, force: bool) -> None:
@@ -399,7 +397,7 @@ def _write_layer(
                 layer_options=options,
             )
         except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-            raise OSError(f"The file could not be written. GDAL says: {error}") from error
+            raise OSError(f"The file could not be written. GDAL reports: {error}") from error
         finally:
             pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
 
@@ -451,7 +449,7 @@ def _to_wgs84(block: _Block, *, crs: CRS) -> _Block:
 
 
 def _check_column_names(names: list[str], *, fold: Callable[[str], str] = str) -> None:
-    """Raise ValueError if a file cannot keep the names, or not tell them apart."""
+    """Raise ValueError if a file cannot keep the names, or not distinguish them."""
     if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in "".join(names)):
         raise ValueError("The name of a column holds a NUL or a lone surrogate, which files cannot keep. Rename it.")
     if len({fold(name) for name in names}) < len(names):
