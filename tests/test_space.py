@@ -243,6 +243,8 @@ def test_coordinates_beyond_the_globe_are_said_to_be_misplaced():
     off, text = DEGREES.misplaced(np.array([0.0, 0.0, 0.0]), np.array([90.0, 90.1, -122.4]))
     assert off.tolist() == [False, True, True]
     assert "swapped?" in text
+    off, _ = DEGREES.misplaced(np.array([190.0, -360.0, 360.0, 360.1, -360.1]), np.zeros(5))
+    assert off.tolist() == [False, False, False, True, True]
     off, _ = Sphere(CRS("EPSG:4807")).misplaced(np.array([0.0, 0.0]), np.array([99.9, 100.1]))
     assert off.tolist() == [False, True]
     off, _ = Sphere(CRS("EPSG:32631")).misplaced(np.array([5e5, 1e30]), np.array([5e6, 0.0]))

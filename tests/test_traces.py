@@ -73,6 +73,10 @@ class TestOrder:
         assert traces.counts.tolist() == [2, 3]
         assert traces.trace_numbers.tolist() == [0, 0, 1, 1, 1]
 
+    def test_many_records_of_one_time_stand_by_input_position(self):
+        times = np.repeat([1, 0], 50)
+        assert from_frame(make_frame(["a"] * 100, times)).positions.tolist() == [*range(50, 100), *range(50)]
+
     @given(
         records=st.lists(
             st.tuples(st.one_of(st.integers(-12, 12), st.sampled_from(["a", "B", "é", "x10"])), st.integers(0, 9)),
