@@ -81,7 +81,7 @@ def test_false_positives_can_be_seen():
 @pytest.mark.parametrize(("epsilon", "least"), [(100, 25), (200, 15), (500, 4)])
 def test_smoothed_data_gives_more_away_than_the_attack_of_the_paper_finds(epsilon, least):
     city = pg.split_gaps(pg.make_city(users=10, days=3, seed=4, as_traces=True), keep_user=True)
-    with pytest.warns(UserWarning, match="too short a way"):
+    with pytest.warns(UserWarning, match="path too short"):
         safe = pg.Promesse(epsilon).protect(city)
     details = [metric.detail(city, safe) for metric in (Residue(), PoiRetrieval())]
     left, as_in_the_paper = (Residue().value(detail) for detail in details)
