@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 
+import pandas as pd
 import pytest
 from pyarrow import csv
 from tables import HEADER, LINE, ROWS, TEXT, as_frame, assert_rows, csv_of, save, written
@@ -216,3 +217,17 @@ def test_a_table_is_parsed_once_per_notation_that_is_tried(text, times, tmp_path
         warnings.simplefilter("ignore")
         read_table(written(tmp_path, text), errors="skip")
     assert len(parsed) == times
+
+
+def test_a_file_without_any_user_or_time_does_not_spoil_the_others(tmp_path):
+    times = pd.date_range("2024-03-04", periods=2, freq="h")
+    columns = {"full": ([1, 2], times), "timeless": ([1, 2], [None, None]), "userless": ([None, None], times)}
+    for name, (users, moments) in columns.items():
+        frame = pd.DataFrame({"user": users, "time": moments, "lon": 4.8, "lat": 45.7})
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(ValueError, match=r"4 records of 6 .* no time.*: 2, first in row 0 of .*timeless"):
+        read_table(tmp_path)
+    with pytest.warns(UserWarning, match=r"2 records \(no user; first at row 0 of .*userless"):
+        traces = read_table(tmp_path, errors="skip", as_traces=True)
+    assert traces.users.tolist() == [1, 2]
+    assert traces.time_format.zone is None

@@ -155,6 +155,7 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
             f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind '{kind}'. "
             "Write them as text."
         )
+    column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
     encoded = column if is_encoded else column.dictionary_encode()
     chunk = encoded.unify_dictionaries().combine_chunks()
     codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
