@@ -37,14 +37,7 @@ from typing import TYPE_CHECKING, Any
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
 from promesse_geo.audit import check_published
 from promesse_geo.evaluation import evaluate, load_results, measure, save_results
-from promesse_geo.io import (
-    read_cabspotting,
-    read_file,
-    read_geolife,
-    read_gpx,
-    read_mdc,
-    read_table,
-)
+from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx, read_mdc, read_table
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
 from promesse_geo.metrics import (

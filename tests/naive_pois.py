@@ -7,11 +7,7 @@ from naive import Point, distance
 
 
 def stays(
-    points: Sequence[Point],
-    times: Sequence[int],
-    *,
-    near: Callable[[Point, Point], bool],
-    duration: int,
+    points: Sequence[Point], times: Sequence[int], *, near: Callable[[Point, Point], bool], duration: int
 ) -> list[tuple[int, int]]:
     """First and end record of each stay; `near` says whether two records are within the diameter."""
     found: list[tuple[int, int]] = []

@@ -776,8 +776,7 @@ def test_some_original_records_of_others_are_reviewed(parts, safe):
 
 
 @pytest.mark.parametrize(
-    "mechanism",
-    [pg.Promesse(100), *(pg.GeoIndistinguishability(0.01, grid=grid, seed=1) for grid in (None, 1, 100))],
+    "mechanism", [pg.Promesse(100), *(pg.GeoIndistinguishability(0.01, grid=grid, seed=1) for grid in (None, 1, 100))]
 )
 @pytest.mark.parametrize("crs", [4326, 32631])
 def test_protected_records_equal_no_original_one(mechanism, crs):

@@ -256,10 +256,7 @@ ODD = {
     "cut after the header": (content_of([]), "it has no record below"),
     "cut in a record": (content_of([GOOD, GOOD])[:-30], f"line 8 is not {RULE}"),
     "cut in a time": (content_of([GOOD, GOOD])[:-3], f"line 8 is not {RULE}"),
-    "five lines of header": (
-        content_of([GOOD, GOOD], header=HEADER[1:]),
-        "line 6, the last of the header",
-    ),
+    "five lines of header": (content_of([GOOD, GOOD], header=HEADER[1:]), "line 6, the last of the header"),
     "no header": (content_of([GOOD] * 9, header=[]), "line 6, the last of the header"),
     "seven lines of header": (content_of([GOOD], header=[*HEADER, "1"]), f"line 7 is not {RULE}"),
     "UTF-16": (content_of([GOOD]).decode().encode("utf-16"), "it is in UTF-16; save it as UTF-8"),

@@ -245,10 +245,7 @@ LOSSES = {
         track([point(0), point(time="2024-03-04T08:00:00Z" * 100_000), point(1)]),
         "1 record (no time, or an invalid one; first at track point 2",
     ),
-    "points outside segments": (
-        f"{point(3)}<trk>{point(3)}</trk>\n" + TWO,
-        f"2 records ({STRAY}; first at line 3",
-    ),
+    "points outside segments": (f"{point(3)}<trk>{point(3)}</trk>\n" + TWO, f"2 records ({STRAY}; first at line 3"),
     "points of another namespace": (
         TWO
         + track([point(2)]).replace("<trk>", '<trk xmlns="">')
@@ -300,10 +297,7 @@ REFUSED = {
         gpx(f"<!-- {'x' * 40_000_000} -->" + TWO),
         "line 3 begins a tag or comment of more than 16 MB",
     ),
-    "points of another namespace": (
-        gpx(TWO.replace("<trk>", '<trk xmlns="x">')),
-        "2 points are outside of segments",
-    ),
+    "points of another namespace": (gpx(TWO.replace("<trk>", '<trk xmlns="x">')), "2 points are outside of segments"),
     "points outside segments alone": (
         gpx(f"<trk>{point(0)}</trk>"),
         "no track points in segments .* 1 point is outside",
@@ -317,10 +311,7 @@ REFUSED = {
     "tags that do not match": (gpx(TWO.replace("</trkseg>", "")), r"cut or damaged \(line 6: mismatched tag\)"),
     "another encoding than it says": (gpx(TWO).replace("us", "Café").encode("latin-1"), r"\(line 2: not well-formed"),
     "cut gzip": (gzip.compress(gpx(TWO).encode())[:60], "compressed with gzip, and cut or damaged"),
-    "no tracks": (
-        gpx('<wpt lat="1" lon="2"/>'),
-        "no track points in segments",
-    ),
+    "no tracks": (gpx('<wpt lat="1" lon="2"/>'), "no track points in segments"),
     "nothing inside": (gpx(""), "has no track points"),
     "no times": (gpx(track([point(time=None)] * 3)), "has no times: none of its 3 track points has one"),
     "decimal commas": (
@@ -656,8 +647,7 @@ def test_where_nothing_can_be_read_skipping_is_an_error(tmp_path):
 
 def test_the_sample_holds_the_oddities_of_real_files():
     with pytest.warns(
-        UserWarning,
-        match=r"dropped 1 record \(no time, or an invalid one; first at track point 5 of '.*watch\.gpx'\)",
+        UserWarning, match=r"dropped 1 record \(no time, or an invalid one; first at track point 5 of '.*watch\.gpx'\)"
     ):
         frame = read_gpx(SAMPLE)
     assert frame.groupby("user").size().to_dict() == {"logger": 12, "phone": 12, "watch": 19}

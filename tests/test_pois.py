@@ -133,11 +133,7 @@ def dense(kind, *, space, count, seed):
     places = [moved(x, y, metres=m, bearing=b, space=space) for m, b in zip(metres, turn, strict=True)]
     times = np.cumsum(rng.choice([0, SECOND // 100, SECOND], count)) + SECOND
     return pg.Traces.from_arrays(
-        *np.array(places).T,
-        times=times,
-        users=["a"],
-        counts=[count],
-        crs=4326 if space == "sphere" else GRID,
+        *np.array(places).T, times=times, users=["a"], counts=[count], crs=4326 if space == "sphere" else GRID
     )
 
 
@@ -194,9 +190,7 @@ def test_the_diameter_is_that_of_the_two_records_farthest_apart(kind, space, cou
     assert diameters[0] == pytest.approx(apart, rel=1e-7, abs=1e-7)
 
 
-@given(
-    records=st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=41, max_size=200),
-)
+@given(records=st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=41, max_size=200))
 def test_the_diameter_of_records_on_a_grid_is_exact(records):
     points = np.array(records, float)
     _, diameters = measured(points, np.array([0]), np.array([len(points)]), on_grid((0, 0, 0)).space)

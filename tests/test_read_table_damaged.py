@@ -335,11 +335,7 @@ def test_a_line_break_within_quotes_is_no_cut(tmp_path):
 @pytest.mark.parametrize("separator", ",\t")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize(
-    ("notes", "lost"),
-    [
-        (["ok", '"Cafe', "x", "y", '"Bar', "ok"], 3),
-        (["ok", '"Cafe', "x", "y", 'Bar"', "ok"], 3),
-    ],
+    ("notes", "lost"), [(["ok", '"Cafe', "x", "y", '"Bar', "ok"], 3), (["ok", '"Cafe', "x", "y", 'Bar"', "ok"], 3)]
 )
 def test_lines_that_quotes_make_a_value_are_counted(notes, lost, encoding, separator, tmp_path):
     path = written(tmp_path, with_notes(*notes).replace(",", separator).encode(encoding), "table.csv")

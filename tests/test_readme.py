@@ -40,10 +40,7 @@ def test_table_1_of_the_real_data_is_what_the_code_returns(cabspotting_archive, 
     block = next(block for block in PYTHON.values() if "cabspotting" in block)
     names = {}
     with pytest.warns(UserWarning, match="74 users"):
-        exec(
-            compile("import promesse_geo as pg\n" + block, "README", "exec"),
-            names,
-        )
+        exec(compile("import promesse_geo as pg\n" + block, "README", "exec"), names)
     stored = Reproduction.load(README.parent / "data" / "results" / "cabspotting").tables["Table I"]
     computed = table_1({"Cabspotting": names["parts"]})
     pd.testing.assert_frame_equal(computed.drop(columns="unit"), stored.drop(columns="unit"))

@@ -444,11 +444,7 @@ def test_a_frame_made_of_traces_can_be_changed():
         ({"counts": [2, 2]}, ValueError, "add up to the records: 3"),
         ({"counts": [4, -1]}, ValueError, "none below 0"),
         ({"counts": [1.5, 1.5]}, ValueError, "whole numbers"),
-        (
-            {"users": ["a", "a"]},
-            ValueError,
-            "one for each count. Got 2 users, 1 of them distinct",
-        ),
+        ({"users": ["a", "a"]}, ValueError, "one for each count. Got 2 users, 1 of them distinct"),
         ({"users": ["a", None]}, ValueError, "distinct, none missing"),
         ({"users": ["a", "b", "c"]}, ValueError, "3 users, 3 of them distinct, and 2 counts"),
         ({"y": [45.0, 45.1, 95.0]}, ValueError, "a latitude beyond 90"),

@@ -201,13 +201,7 @@ kinds = st.sampled_from(("grid", "town", "copies", "still"))
 def test_fast_equals_its_slow_twin(seed, kind, k, more, delta, radius, trash, cap, test, program):
     people = crowd(seed, k + more, kind)
     mechanism = pg.WaitForMe(
-        *(k, delta),
-        max_radius=radius,
-        max_trash=trash,
-        cost_cap=cap,
-        radius_test=test,
-        program=program,
-        seed=seed,
+        *(k, delta), max_radius=radius, max_trash=trash, cost_cap=cap, radius_test=test, program=program, seed=seed
     )
     safe, report = quietly(mechanism, as_traces(people))
     result = naive.wait_for_me(

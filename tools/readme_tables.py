@@ -15,10 +15,7 @@ RESULTS = README.parent / "data" / "results" / "cabspotting"
 def with_tables(text: str) -> str:
     """Return the README's text with the tables from `data/results`."""
     tables = paper.Reproduction.load(RESULTS).tables
-    for name, table in (
-        ("tables", summary(tables, "Cabspotting")),
-        ("attacks", beyond_summary(tables, "Cabspotting")),
-    ):
+    for name, table in (("tables", summary(tables, "Cabspotting")), ("attacks", beyond_summary(tables, "Cabspotting"))):
         begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
         text = re.sub(f"{begin}.*{end}", lambda _, new=begin + table + end: new, text, flags=re.DOTALL)
     return text

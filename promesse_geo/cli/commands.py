@@ -129,9 +129,7 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 @options.input_options
 @options.output_argument
 @click.option(
-    "--tz",
-    callback=options.as_zone,
-    help="Time zone of the days, such as Europe/Paris; by default that of the times.",
+    "--tz", callback=options.as_zone, help="Time zone of the days, such as Europe/Paris; by default that of the times."
 )
 @click.option(
     "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep per user."

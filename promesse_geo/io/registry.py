@@ -17,16 +17,7 @@ from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice
 
-FORMATS = {
-    format.name: format
-    for format in (
-        cabspotting.FORMAT,
-        geolife.FORMAT,
-        mdc.FORMAT,
-        gpx.FORMAT,
-        table.FORMAT,
-    )
-}
+FORMATS = {format.name: format for format in (cabspotting.FORMAT, geolife.FORMAT, mdc.FORMAT, gpx.FORMAT, table.FORMAT)}
 """Formats by name; the first one that accepts a file reads it."""
 
 READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in format.options(NO_HEAD)), "crs"]))

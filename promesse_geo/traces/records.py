@@ -213,10 +213,7 @@ class Records:
         return cls(x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs, names, time_format)
 
     def validate(
-        self,
-        *,
-        space: str | Space | None = None,
-        report: Callable[[Mapping[str, np.ndarray]], None] = raise_invalid,
+        self, *, space: str | Space | None = None, report: Callable[[Mapping[str, np.ndarray]], None] = raise_invalid
     ) -> tuple[Space, Base, np.ndarray]:
         """Choose the space for the valid records, and report the others.
 

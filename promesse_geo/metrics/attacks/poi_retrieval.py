@@ -131,11 +131,7 @@ def find_stays(metric: Any, traces: Traces) -> Pois:
 
 
 def match_pois(
-    original_pois: gpd.GeoDataFrame,
-    protected_pois: gpd.GeoDataFrame,
-    *,
-    threshold: float = 100,
-    user: Name = ...,
+    original_pois: gpd.GeoDataFrame, protected_pois: gpd.GeoDataFrame, *, threshold: float = 100, user: Name = ...
 ) -> pd.DataFrame:
     """Compare POIs by user.
 
