@@ -14,7 +14,7 @@ import promesse_geo as pg
 from promesse_geo import AdaptivePoiRetrieval, PoiRetrieval, Traces
 from promesse_geo import stays as pois
 from promesse_geo.kernels import poi_inference
-from promesse_geo.metrics import adaptive_poi_retrieval
+from promesse_geo.metrics.attacks import adaptive_poi_retrieval
 
 GRID = "EPSG:32610"
 NOISY = AdaptivePoiRetrieval(kind="geo-indistinguishability")
