@@ -175,6 +175,20 @@ def test_without_noise_it_is_the_attack_of_the_paper(kind):
     assert (metric.noise(safe) == 0) == (kind != "geo-indistinguishability")
 
 
+@pytest.mark.parametrize(("share", "is_averaged"), [(0.099, False), (0.101, True)])
+def test_noise_below_a_tenth_of_the_diameter_is_not_averaged(share, is_averaged, monkeypatch):
+    noisy = on_grid([planar_laplace(2_000, epsilon=0.1, seed=1)])
+    averaged = []
+
+    def find_pois(traces, **stay):
+        averaged.append(stay)
+        return pois.find_pois(traces, **stay)
+
+    monkeypatch.setattr(adaptive_poi_retrieval, "find_pois", find_pois)
+    AdaptivePoiRetrieval(diameter=NOISY.noise(noisy) / share, kind=NOISY.kind).detail(noisy, noisy)
+    assert len(averaged) == is_averaged
+
+
 def test_ways_without_records_at_rest_are_not_taken_for_noise():
     # A driver recorded every minute, turning at every corner, whose device is off in the hour at each of 40 stops.
     rng = np.random.default_rng(1)
@@ -193,6 +207,12 @@ def test_too_little_data_has_no_estimate(records):
     traces = on_grid([planar_laplace(records, epsilon=0.01)]) if records else pg.make_city(1, 1).iloc[:0]
     assert NOISY.noise(traces) == 0
     assert NOISY.detail(traces, traces).equals(PoiRetrieval().detail(traces, traces))
+
+
+@pytest.mark.parametrize(("records", "is_estimated"), [(16, False), (17, True)])
+def test_second_differences_end_with_their_trace(records, is_estimated):
+    noisy = on_grid([planar_laplace(records, epsilon=0.01)] * 40, users=range(40))
+    assert (NOISY.noise(noisy) > 0) == is_estimated
 
 
 def test_a_metric_shows_itself_as_one_can_write_it():
