@@ -301,7 +301,7 @@ def _count_disclosed(offsets: np.ndarray, disclosed: np.ndarray, *, same: int, n
     Of n records at least n/2 are original by chance with a probability of (4p)^(original records) at most.
     """
     records, beside = len(disclosed), near - same
-    chance = beside if 2 * beside > records else by_chance(same, near)  # most being near tells little
+    chance = beside if 2 * beside > records else by_chance(same, near)  # unreliable if most are near
     odds = np.minimum(4 * min(chance, same) / records, 1.0) ** _count(offsets, disclosed) * (len(offsets) - 1)
     return int((_are_most(offsets, disclosed) & (odds < 0.01)).sum())
 

@@ -306,7 +306,7 @@ class Format:
     sniff : callable
         `sniff(head, name)` returns whether a file with these first bytes and this name has the format.
     files : tuple of str
-        Lower-case glob patterns of file names in a folder that the format claims, the most telling first.
+        Lower-case glob patterns of file names in a folder that the format claims, the most specific first.
     by_name : bool
         Whether a name that fits is enough. Otherwise `sniff` must accept one of the first such files.
     zipped : bool
@@ -330,6 +330,6 @@ class Format:
         return any(fnmatchcase(name.lower(), pattern) for pattern in self.files)
 
     def claim(self, files: Sequence[Path]) -> list[Path]:
-        """Return the files that the format claims by their names, the most telling first."""
+        """Return the files that the format claims by their names, the most specific first."""
         claimed = (file for pattern in self.files for file in files if fnmatchcase(file.name.lower(), pattern))
         return list(dict.fromkeys(claimed))

@@ -116,7 +116,7 @@ class WaitForMe(Mechanism):
 
     What it does not protect: **the pivot of each group is published as it was**, with all places where it stopped.
     Points within delta are not indistinguishable: if delta is above 0, an attacker who knows some true places can
-    tell members of a group apart, so this is not k-anonymity of trajectories (Trujillo-Rasua and Domingo-Ferrer).
+    distinguish members of a group, so this is not k-anonymity of trajectories (Trujillo-Rasua and Domingo-Ferrer).
     Traces with the path and times of another user are of little use for counts and routes.
 
     Parameters
