@@ -1,6 +1,6 @@
-"""The middle and the diameter of stays.
+"""Means and diameters of stays.
 
-Bound: four looks at each record; then sorting the few that may be an end of the diameter, all of them on a circle.
+Cost: four reads of each record, and a sort of the few that may be an end of the diameter: on a circle, all of them.
 """
 
 import math
@@ -10,12 +10,12 @@ import numpy as np
 from promesse_geo.kernels import inner, loop
 from promesse_geo.kernels.geometry import square_between, square_to
 
-_FEW = 40  # so many records are measured pair by pair
+_FEW = 40  # up to so many records are measured pair by pair
 
 
 @inner
-def middle(points, begin, end):
-    """The mean of records begin … end − 1, by way of differences, which lose no digits however many they are."""
+def _mean(points, begin, end):
+    """Return the mean (x, y, z) of records begin … end − 1, summed as differences, which lose no digits."""
     x = 0.0
     y = 0.0
     z = 0.0
@@ -31,7 +31,7 @@ def middle(points, begin, end):
 
 @inner
 def _turn(points, x, y, z, axes):
-    """Write east, north and up at a point, as rows of (3, 3); in the plane those of the plane."""
+    """Write east, north and up at a point as rows of `axes` (3, 3); in the plane, the identity."""
     axes[:] = 0.0
     axes[0, 0] = 1.0
     axes[1, 1] = 1.0
@@ -51,7 +51,7 @@ def _turn(points, x, y, z, axes):
 
 @inner
 def _seen(points, i, centre, axes):
-    """A record as seen from above a point: how far east, north and up of it."""
+    """Return how far east, north and up of a centre a record is."""
     dx = points[i, 0] - centre[0]
     dy = points[i, 1] - centre[1]
     if points.shape[1] == 2:
@@ -66,7 +66,7 @@ def _seen(points, i, centre, axes):
 
 @inner
 def _longest_pair(points, chosen):
-    """The longest of the squared distances between the chosen records, pair by pair."""
+    """Return the largest squared distance between the chosen records, pair by pair."""
     longest = 0.0
     for i in range(len(chosen)):
         for j in range(i):
@@ -76,7 +76,7 @@ def _longest_pair(points, chosen):
 
 @loop
 def _corners(x, y):
-    """Where the corners of the convex hull of points are, anticlockwise (Andrew's monotone chain)."""
+    """Return the corners of the convex hull of points, anticlockwise (Andrew's monotone chain)."""
     order = np.argsort(x)
     count = len(x)
     hull = np.empty(2 * count + 1, np.int64)
@@ -99,7 +99,7 @@ def _corners(x, y):
 
 @loop
 def _longest_across(points, chosen, x, y):
-    """The longest squared distance between corners that face each other (rotating calipers)."""
+    """Return the largest squared distance between opposite corners (rotating calipers)."""
     corners = _corners(x, y)
     count = len(corners)
     longest = 0.0
@@ -124,10 +124,10 @@ def _longest_across(points, chosen, x, y):
 
 @loop
 def _widest(points, begin, end, centre, axes):
-    """The squared diameter of records begin … end − 1.
+    """Return the squared diameter of records begin … end − 1.
 
-    Both ends of a diameter of at least L are at least L − r from a centre of which all are within r. What remains
-    is measured pair by pair, or across its convex hull as seen from above the centre.
+    Where all records are within r of a centre, both ends of a diameter of at least L are at least L − r from it. These
+    records are measured pair by pair, or across their convex hull in the view from above the centre.
     """
     if end - begin <= _FEW:
         return _longest_pair(points, np.arange(begin, end))
@@ -161,11 +161,25 @@ def _widest(points, begin, end, centre, axes):
 
 @loop
 def measure(points, starts, ends, first, last, centres, squares):
-    """Write mean (of unit length on the sphere) and squared diameter of stays first … last − 1."""
+    """Measure the means and diameters of stays first … last − 1.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3) or (records, 2)
+        Unit vectors, or metres in the plane.
+    starts, ends : int64, shape (stays,)
+        Stay i holds records starts[i] … ends[i] − 1.
+    first, last : int
+        The stays to measure.
+    centres : float64, shape (stays, 3) or (stays, 2)
+        Written: the means, of unit length on the sphere.
+    squares : float64, shape (stays,)
+        Written: the squared chords between the two records farthest apart; in the plane, square metres.
+    """
     centre = np.empty(3)
     axes = np.empty((3, 3))
     for stay in range(first, last):
-        centre[0], centre[1], centre[2] = middle(points, starts[stay], ends[stay])
+        centre[0], centre[1], centre[2] = _mean(points, starts[stay], ends[stay])
         _turn(points, centre[0], centre[1], centre[2], axes)
         squares[stay] = _widest(points, starts[stay], ends[stay], centre, axes)
         length = 1.0

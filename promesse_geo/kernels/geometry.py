@@ -11,13 +11,27 @@ from promesse_geo.kernels import inner
 
 @inner
 def read(points, i):
-    """Return x, y and z of point i of an array of shape (n, 3) or (n, 2); z is 0 in the plane."""
+    """Return x, y and z of a point; z is 0 in the plane.
+
+    Parameters
+    ----------
+    points : float64, shape (n, 3) or (n, 2)
+        Unit vectors, or metres in the plane.
+    i : int
+        The row of the point.
+    """
     return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
 
 
 @inner
 def squared(ax, ay, az, bx, by, bz):
-    """Return |b − a|², the squared chord between two points."""
+    """Return |b − a|², the squared chord between two points; in the plane, square metres.
+
+    Parameters
+    ----------
+    ax, ay, az, bx, by, bz : float
+        Two unit vectors, or metres in the plane with z = 0.
+    """
     x = bx - ax
     y = by - ay
     z = bz - az
@@ -26,7 +40,15 @@ def squared(ax, ay, az, bx, by, bz):
 
 @inner
 def square_between(points, i, others, j):
-    """Return the squared chord between points[i] and others[j]; both arrays have shape (n, 3), or both (n, 2)."""
+    """Return the squared chord between points[i] and others[j]; in the plane, square metres.
+
+    Parameters
+    ----------
+    points, others : float64, shapes (n, 3) and (m, 3), or (n, 2) and (m, 2)
+        Unit vectors, or metres in the plane.
+    i, j : int
+        The rows of the points.
+    """
     dx = points[i, 0] - others[j, 0]
     dy = points[i, 1] - others[j, 1]
     square = dx * dx + dy * dy
@@ -38,7 +60,17 @@ def square_between(points, i, others, j):
 
 @inner
 def square_to(points, i, x, y, z):
-    """Return the squared chord between points[i] and the point (x, y, z); z is ignored in the plane."""
+    """Return the squared chord between points[i] and the point (x, y, z); in the plane, square metres.
+
+    Parameters
+    ----------
+    points : float64, shape (n, 3) or (n, 2)
+        Unit vectors, or metres in the plane.
+    i : int
+        The row of the point.
+    x, y, z : float
+        The other point, of any length; z is ignored in the plane.
+    """
     dx = points[i, 0] - x
     dy = points[i, 1] - y
     square = dx * dx + dy * dy
@@ -50,7 +82,15 @@ def square_to(points, i, x, y, z):
 
 @inner
 def arc(square, curvature):
-    """Return the length of the arc over a squared chord c²: 2 arcsin(c/2) on the sphere, c in the plane."""
+    """Return the length of the arc over a squared chord c²: 2 arcsin(c/2) in radians on the sphere, c in the plane.
+
+    Parameters
+    ----------
+    square : float
+        c², or square metres in the plane.
+    curvature : float
+        1 on the sphere, 0 in the plane.
+    """
     chord = math.sqrt(square)
     if square * curvature < 1e-4:  # the series is exact to the last digit
         return chord * (1.0 + curvature * square * (1.0 / 24.0 + square * (3.0 / 640.0)))
@@ -59,7 +99,15 @@ def arc(square, curvature):
 
 @inner
 def arc_between(ax, ay, az, bx, by, bz, curvature):
-    """Return the length of the arc from a to b, accurate up to antipodes: 2 atan2(|b − a|, |b + a|)."""
+    """Return the length of the arc from a to b, accurate up to antipodes: 2 atan2(|b − a|, |b + a|).
+
+    Parameters
+    ----------
+    ax, ay, az, bx, by, bz : float
+        Two unit vectors, or metres in the plane with z = 0.
+    curvature : float
+        1 on the sphere (lengths in radians), 0 in the plane (metres).
+    """
     square = squared(ax, ay, az, bx, by, bz)
     if curvature * square < 1e-4:
         return arc(square, curvature)
@@ -71,6 +119,13 @@ def direction(ax, ay, az, bx, by, bz, curvature):
     """Return the tangent v at a towards b and |v|², where v = d + κ|d|²/2 · a and d = b − a.
 
     |v|² is summed, because |d|²(1 − κ|d|²/4) cancels near antipodes. Between antipodes v has any direction.
+
+    Parameters
+    ----------
+    ax, ay, az, bx, by, bz : float
+        Two unit vectors, or metres in the plane with z = 0.
+    curvature : float
+        κ: 1 on the sphere, 0 in the plane.
     """
     x = bx - ax
     y = by - ay

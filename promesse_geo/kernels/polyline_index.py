@@ -1,17 +1,17 @@
 """An index of the polylines of traces: short arcs and boxes around them, to find what is nearest to a point.
 
-Long segments are cut to about the mean length of their trace's, so that boxes around them are small. The arcs are seen
-from above the trace's middle (on the sphere; a plane is seen as it is), sorted along a Morton curve, and boxed eight by
-eight, level over level. Seen from above, a chord is at most as long as it is, and an arc lies within its sagitta of its
-chord: so distances in the view, less the sagitta, bound the true ones from below, anywhere on the globe.
+Long segments are cut into arcs of about the mean length of the trace's segments, so that boxes around them are small.
+The arcs are projected to the view from above the trace's mean (in the plane, they stay as they are), sorted along a
+Morton curve, and boxed eight by eight, level over level. The projection of a chord is at most as long as the chord, and
+an arc lies within its sagitta of its chord, so distances in the view less the sagitta are lower bounds of the true
+distances, anywhere on the globe.
 
-For trace i, rows leaves[i] … leaves[i + 1] − 1 of the lines hold its arcs, eight to a row (x of all, y of all, dx, dy,
-1/d²), and the same rows of `segments` the record from which each one's segment starts, counted from the trace's first.
-Rows groups[i] … groups[i + 1] − 1 of the tree hold its boxes, eight to a row (low x, low y, high x, high y): those of
-the leaves first, then, level by level, those of eight boxes each. Fewer than eight boxes are
-filled up with some far away, fewer than eight arcs with the last one.
+For trace i, rows leaves[i] … leaves[i + 1] − 1 of `lines` hold its arcs, eight to a row, and the same rows of
+`segments` their segments. Rows groups[i] … groups[i + 1] − 1 of `tree` hold its boxes, eight to a row: first those of
+the leaves, then, level by level, those of eight boxes each. A row of fewer than eight boxes is filled with boxes far
+away, a row of fewer than eight arcs with the last arc.
 
-Bound: for each segment its length, measured three times, and the sort.
+Cost: the length of each segment, measured three times, and the sort.
 """
 
 import math
@@ -29,7 +29,7 @@ NOWHERE = 1e150  # far away, and its square is a number
 
 @inner
 def _look(points, first, last, view):
-    """Axes of the view: two that stand upright on the mean of records first … last − 1, or those of the plane."""
+    """Write the axes of the view: east and north at the mean of records first … last − 1, or those of the plane."""
     view[:] = 0.0
     view[0] = 1.0
     view[4] = 1.0
@@ -42,7 +42,7 @@ def _look(points, first, last, view):
         z += points[i, 2]
     flat = math.hypot(x, y)
     length = math.hypot(flat, z)
-    if flat <= 1e-9 * length or length == 0.0:  # at a pole, or all around the globe: any view will do
+    if flat <= 1e-9 * length or length == 0.0:  # at a pole, or all around the globe: any view is valid
         return
     view[0] = -y / flat
     view[1] = x / flat
@@ -53,7 +53,7 @@ def _look(points, first, last, view):
 
 @inner
 def _spread(cell):
-    """The lower 16 bits, with a zero between each two."""
+    """Return the lower 16 bits of a number, with a zero between each two."""
     cell = (cell | (cell << 8)) & 0x00FF00FF
     cell = (cell | (cell << 4)) & 0x0F0F0F0F
     cell = (cell | (cell << 2)) & 0x33333333
@@ -62,7 +62,7 @@ def _spread(cell):
 
 @inner
 def _target(points, first, last, curvature, view):
-    """How long an arc may be: the mean length of the segments; down to a quarter where they cross the place densely.
+    """Return the largest length of an arc: the mean of the segments, down to an eighth of it where they cross densely.
 
     Arcs of length s cover N s² = L s with their boxes, so that a point lies in few leaves where L s ≤ 8 A.
     """
@@ -87,12 +87,19 @@ def _target(points, first, last, curvature, view):
 
 @inner
 def _pieces(length, target):
+    """Return the number of arcs of a segment."""
     return math.ceil(length / target) if length > target else 1
 
 
 @inner
 def groups_of(things):
-    """Return how many groups of eight hold so many boxes or arcs."""
+    """Return the number of groups of eight.
+
+    Parameters
+    ----------
+    things : int
+        The number of boxes or arcs.
+    """
     return (things + WIDTH - 1) // WIDTH
 
 
@@ -136,7 +143,7 @@ def count(points, offsets, curvature, first, last, leaves, groups, targets, view
 
 @inner
 def _cut(points, begin, end, curvature, target, view, ends, owners):
-    """Fill `ends` with the arcs' ends in the view, `owners` with their segments; returns their number and sagitta."""
+    """Write the arcs' ends in the view and their segments; return their number and sagitta."""
     placed = 0
     sagitta = 0.0
     largest = curvature
@@ -180,12 +187,12 @@ def _cut(points, begin, end, curvature, target, view, ends, owners):
         owners[0] = 0
         placed = 1
         largest = max(largest, abs(x), abs(y))
-    return placed, sagitta + 4e-15 * largest  # and what rounding may do
+    return placed, sagitta + 4e-15 * largest  # and rounding
 
 
 @loop
 def _in_order(ends):
-    """Arcs in the order of their middles on a Morton curve: the number of each in the lower 31 bits."""
+    """Return the arcs in the order of their middles on a Morton curve: the number of each in the lower 31 bits."""
     size = ends.shape[0]
     middle_x = ends[:, 0] + ends[:, 2]
     middle_y = ends[:, 1] + ends[:, 3]
