@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from promesse_geo.kernels import record_matching
+from promesse_geo.kernels import clustering, laplace, record_matching
 
 
 @pytest.mark.parametrize(("noise", "decimals"), [(0.0, 2), (9e-7, 2), (2e-6, 5), (5e-5, 5)])
@@ -11,3 +11,38 @@ def test_float_noise_of_a_coordinate_does_not_count_as_decimals(noise, decimals)
     found = np.empty(1, np.int64)
     record_matching.count_decimals(np.array([4.25 + noise]), np.array([45.5]), 0, 4, 0, 1, found)
     assert found.tolist() == [decimals]
+
+
+@pytest.mark.parametrize(("minutes", "near"), [(1, 2), (5, 2), (6, 0), (10, 0), (50, 0), (94, 0), (95, 2)])
+def test_a_published_time_is_close_within_a_twentieth_of_the_time_around_it(minutes, near):
+    original, one = np.array([0, 100]) * 60_000_000_000 + 1, np.array([0, 1])
+    published = original[:1] + minutes * 60_000_000_000
+    matches, found = np.empty(1, np.int64), np.empty(1, np.int8)
+    record_matching.match_times(original, 2 * one, published, one, one[:1], 1, 0, 1, matches, found)
+    assert (matches.tolist(), found.tolist()) == ([-1], [near])
+
+
+@pytest.mark.parametrize(("most", "grade"), [(2, -1), (3, 2), (4, 2)])
+def test_more_records_of_one_time_than_allowed_are_not_compared(most, grade):
+    times, points, out = np.array([0, 5, 5, 5, 99]) * 1_000, np.zeros((5, 2)), np.zeros(1, np.int8)
+    unit, length = np.array([1_000]), np.array([0.5])
+    record_matching.match_any_user(
+        times, np.arange(5), points, points[:1], 5 * unit, unit, length, 2.0, most, 0, 1, out
+    )
+    assert out.tolist() == [grade]
+
+
+@pytest.mark.parametrize("z", [1.0, -1.0])
+def test_noise_at_a_pole_stays_on_the_sphere(z):
+    points, moved = np.full((4, 3), [0.0, 0.0, z]), np.empty((4, 3))
+    words = np.random.default_rng(1).integers(0, 2**64, (4, 2), np.uint64)
+    laplace.move_on_sphere(points, words, 0.1, moved)
+    np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 1, rtol=0, atol=1e-15)
+    assert (moved[:, 2] * z < 1).all()
+
+
+def test_of_equally_far_traces_the_left_one_leaves_the_heap_first():
+    # The heap of the nearest three is 9, 7, 7; 5 takes the place of 9 and sinks to the left, so 3 replaces the first 7.
+    distances, positions = np.empty(5, np.int64), np.empty(5, np.int64)
+    clustering.select_nearest(np.array([9, 7, 7, 5, 3, 0]), np.arange(6), 6, 5, distances, positions)
+    assert sorted(positions[1:4].tolist()) == [2, 3, 4]

@@ -525,6 +525,15 @@ def test_a_still_trace_is_dropped(variant):
     assert len(protected(still, Promesse(100, variant=variant))) == 0
 
 
+def test_a_trace_that_cannot_be_protected_has_no_samples():
+    still, walk = (on_grid((0, 0, 0), (metres, 0, 60)) for metres in (0, 300))
+    for traces, expected in ((still, [0]), (walk, [4])):
+        points, counts = Promesse(100).samples(traces)
+        assert counts.tolist() == expected
+        assert points[:, 0].tolist() == pytest.approx([0.0, 100.0, 200.0, 300.0][: len(points)])
+        assert len(points) == sum(expected)
+
+
 def test_the_prose_of_the_paper_drops_two_points_left_and_keeps_three():
     for metres, left in ((300, 0), (400, 3)):
         walk = on_grid((0, 0, 0), (metres, 0, 60))

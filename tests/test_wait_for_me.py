@@ -273,6 +273,16 @@ def test_an_alignment_by_hand():
     assert tracks.within(0, 1, size=100.0, cap=10, limit=math.inf) == 100
 
 
+def test_a_trace_that_is_ever_one_step_from_being_near_in_time_is_not_skipped():
+    """P is 100 m of time behind Q, in steps of 10 m: of the next pairs only (P, next of Q) costs less than the cap."""
+    z = np.concatenate((100 + 10 * np.arange(40.0), 10 * np.arange(40.0)))
+    still, begins, ends = np.zeros(80), np.array([0, 40]), np.array([40, 80])
+    tracks = clustering.Tracks(still, still, z, begins, ends, np.zeros((2, 4)))
+    points = [[(0.0, 0.0, time) for time in z[begin:end]] for begin, end in zip(begins, ends, strict=True)]
+    found = tracks.distances(np.arange(2), size=9.5, cap=10, bar=False)
+    assert found.tolist() == [[naive.lst(P, Q, s=9.5, cap=10) for Q in points] for P in points]
+
+
 @pytest.fixture(scope="module")
 def city():
     return pg.make_city(users=9, days=1, as_traces=True)
