@@ -437,6 +437,28 @@ def parallel(kind, records):
     return Traces.from_arrays(x, y, times=globe.times, users=["a"], counts=globe.counts, crs=GRID, space="plane")
 
 
+def random_arcs():
+    """Places of a path of 400 arcs all over the globe, and parts of these arcs."""
+    random = np.random.default_rng(1)
+    return random.uniform([[-180], [-90]], [[180], [90]], (2, 400)), random.random(399)
+
+
+def arcs_side_by_side():
+    """Places of a path of 1,000 arcs of 10 degrees that are 0.1 m apart, and the middles of these arcs."""
+    numbers = np.arange(1_000)
+    return (7 + numbers % 2 * 10.0, 45 + numbers * 1e-6), np.full(999, 0.5)
+
+
+@pytest.mark.parametrize(("make", "every"), [(random_arcs, 1), (arcs_side_by_side, 3)])
+def test_points_on_long_arcs_have_no_error(make, every):
+    places, parts = make()
+    path = Traces.from_arrays(*places, times=np.arange(len(places[0])), users=["a"], counts=[len(places[0])])
+    inside = path.points[:-1] + parts[:, None] * np.diff(path.points, axis=0)
+    x, y = path.space.coordinates((inside / np.linalg.norm(inside, axis=1, keepdims=True))[::every])
+    published = Traces.from_arrays(x, y, times=np.arange(len(x)), users=["a"], counts=[len(x)])
+    assert SpatialError().detail(path, published).max() < 1e-6
+
+
 @pytest.mark.parametrize("make", [on_itself, parallel])
 @pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
 def test_a_path_along_itself_is_measured_right(make, kind):
