@@ -329,7 +329,7 @@ class TestWhatIsWrong:
     @pytest.mark.parametrize("content", [b"", b"hello\n", bytes(2000), b"\x1f\x8b\x08"])
     def test_something_else(self, tmp_path, content):
         (tmp_path / "geolife.zip").write_bytes(content)
-        with pytest.raises(ValueError, match=r"geolife\.zip' is neither a zip archive nor"):
+        with pytest.raises(ValueError, match=r"geolife\.zip' is neither a folder nor a zip archive"):
             read_geolife(tmp_path / "geolife.zip")
 
     def test_no_cut_of_a_zip_loses_files_silently(self, tmp_path):
@@ -337,7 +337,7 @@ class TestWhatIsWrong:
         content = path.read_bytes()
         for end in range(4, len(content), 41):
             path.write_bytes(content[:end])
-            with pytest.raises(ValueError, match=r"g\.zip' is cut or damaged"):
+            with pytest.raises(ValueError, match=r"g\.zip' .*cut or damaged"):
                 read_geolife(path)
 
     def test_a_zip_that_grows_beyond_measure_is_refused(self, tmp_path, monkeypatch):
@@ -359,7 +359,7 @@ class TestWhatIsWrong:
             assert len(read_geolife(path, errors="skip")) == 3
 
     @pytest.mark.parametrize(
-        ("offset", "value", "reason"), [(8, 1, "is encrypted"), (10, 9, "compressed with a method")]
+        ("offset", "value", "reason"), [(8, 1, "is encrypted"), (10, 9, "compressed in an unknown way")]
     )
     def test_a_member_that_cannot_be_unpacked_is_named(self, tmp_path, offset, value, reason):
         path = write_zip(tmp_path / "g.zip")
@@ -367,7 +367,7 @@ class TestWhatIsWrong:
         entry = content.rindex(b"PK\x01\x02", 0, content.rindex(b"000/Trajectory/20081024020959.plt"))
         struct.pack_into("<H", content, entry + offset, value)
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"000/Trajectory/20081024020959\.plt' {'is ' * (value == 9)}{reason}"):
+        with pytest.raises(ValueError, match=rf"000/Trajectory/20081024020959\.plt' .*{reason}"):
             read_geolife(path)
         with pytest.warns(UserWarning, match=r"dropped 1 file"):
             assert len(read_geolife(path, errors="skip")) == 4

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
+from promesse_geo.io import sources
 from promesse_geo.messages import counted, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.traces import Traces
@@ -26,15 +27,6 @@ LAST_SECOND = 9_000_000_000  # of the year 2255: int64 nanoseconds end in 2262
 _AHEAD = 8 * (os.cpu_count() or 1)  # files in memory
 _TOGETHER = 50  # files parsed at once: a call of arrow's parser costs as much as hundreds of lines
 _BLOCK = 1 << 24  # bytes parsed at once
-_NO_TEXT = {
-    b"\x1f\x8b": "it is compressed (gzip); decompress it",
-    b"BZh": "it is compressed (bzip2); decompress it",
-    b"\xfd7zXZ": "it is compressed (xz); decompress it",
-    b"\x28\xb5\x2f\xfd": "it is compressed (zstd); decompress it",
-    b"PK\x03\x04": "it is a zip archive; extract it",
-    b"\xff\xfe": "it is in UTF-16; save it as UTF-8",
-    b"\xfe\xff": "it is in UTF-16; save it as UTF-8",
-}
 
 
 @dataclass(frozen=True)
@@ -281,9 +273,8 @@ def drop_invalid(
 
 def why_no_text(content: bytes) -> str:
     """Return why content is not UTF-8 text (empty, compressed, UTF-16); empty if it may be."""
-    if not content or content.isspace():
-        return "it is empty"
-    return next((reason for start, reason in _NO_TEXT.items() if content.startswith(start)), "")
+    reason = "is empty" if not content or content.isspace() else sources.why_no_text(content)
+    return f"it {reason}" if reason else ""
 
 
 def line_of_row(content: bytes, row: int, *, skip: int = 0) -> int:

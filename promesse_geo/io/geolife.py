@@ -137,12 +137,7 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:
-        with path.open("rb") as file:
-            is_cut = file.read(4) == b"PK\3\4"
-        what = (
-            "is cut or damaged. Download it again." if is_cut else "is neither a zip archive nor a folder of Geolife."
-        )
-        raise ValueError(f"{str(path)!r} {what}") from error
+        raise ValueError(f"{str(path)!r} is neither a folder nor a zip archive, or cut or damaged.") from error
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
@@ -160,14 +155,10 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     name = f"{archive.filename}/{info.filename}"
-    if info.flag_bits & 1:
-        raise ValueError(f"{name!r} is encrypted. Extract the zip archive with its password and read the folder.")
     try:
         return archive.read(info)
-    except NotImplementedError as error:
-        raise ValueError(
-            f"{name!r} is compressed with a method that Python does not support. Extract the zip archive."
-        ) from error
+    except RuntimeError as error:  # also NotImplementedError
+        raise ValueError(f"{name!r} is encrypted, or compressed in an unknown way. Extract the zip archive.") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
         raise ValueError(f"{name!r} is damaged. Download the zip archive again.") from error
 

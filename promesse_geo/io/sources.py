@@ -25,10 +25,16 @@ Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 """First bytes of compressed files that tables may be, and pyarrow's name of the compression."""
 
-_DECOMPRESSORS: dict[bytes, Callable[[], Any]] = {
-    b"\x1f\x8b": lambda: zlib.decompressobj(31),
-    b"BZh": bz2.BZ2Decompressor,
-    b"\xfd7zXZ": lzma.LZMADecompressor,
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""First bytes of text in UTF-16."""
+
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_NO_TEXT = {
+    **{magic: f"is compressed ({name}); decompress it" for magic, name in COMPRESSIONS.items()},
+    b"\xfd7zXZ": "is compressed (xz); decompress it",
+    **dict.fromkeys(UTF16, "is in UTF-16; save it as UTF-8"),
+    b"PK\x03\x04": "is a zip archive; extract it, or save a workbook as CSV",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save it as CSV",
 }
 _HEAD = 4096  # bytes
 _GROWTH, _SMALL, _LARGEST = 200, 1 << 30, 100 << 30  # a factor, and bytes: trajectories shrink to about a tenth
@@ -201,16 +207,20 @@ class _TooLargeError(Exception):
 def read_head(path: Path) -> Head:
     """Return the first 4096 bytes of a file, decompressed too if gzip, bzip2 or xz compressed it."""
     with path.open("rb") as file:
-        stored = piece = file.read(_HEAD)
-        make = next((make for magic, make in _DECOMPRESSORS.items() if stored.startswith(magic)), None)
-        if make is None:
-            return Head(stored, stored)
-        decompressor, content = make(), b""
-        with suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
-            while piece and len(content) < _HEAD and not decompressor.eof:
-                content += decompressor.decompress(piece, _HEAD - len(content))
-                piece = file.read(1 << 16)
-        return Head(stored, content)
+        stored = content = file.read(_HEAD)
+        for magic, opener in _OPENERS.items():
+            if stored.startswith(magic):
+                content = b""
+                file.seek(0)
+                with suppress(OSError, EOFError, zlib.error, lzma.LZMAError), opener(file) as stream:
+                    content = stream.read1(_HEAD)
+    return Head(stored, content)
+
+
+def why_no_text(head: bytes, *, readable: Collection[bytes] = ()) -> str:
+    """Return why a file with these first bytes is no text (compressed, UTF-16), unless they are readable; else ""."""
+    starts = (magic for magic in _NO_TEXT if head.startswith(magic) and magic not in readable)
+    return next((_NO_TEXT[magic] for magic in starts), "")
 
 
 def compression_of(head: bytes) -> str | None:
@@ -269,13 +279,10 @@ def read_bytes(file: Path) -> bytes:
     if compression_of(content) != "gzip":
         return content
     try:
-        with gzip.open(io.BytesIO(content)) as stream:
-            decompressed = stream.read(size_limit(len(content)) + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{str(file)!r} is compressed with gzip, and cut or damaged. Download it again.") from error
-    if len(decompressed) > size_limit(len(content)):
-        raise ValueError(too_large(repr(str(file)), len(content)))
-    return decompressed
+        with decompressed(pa.BufferReader(content)) as stream:
+            return b"".join(iter(partial(stream.read, 1 << 20), b""))
+    except ValueError as error:
+        raise ValueError(f"{str(file)!r}: {error}") from error
 
 
 def size_limit(compressed: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import geopandas as gpd
 import numpy as np
@@ -15,29 +15,11 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.types import union_categoricals
 
-from promesse_geo.io.batch import (
-    DroppedRecords,
-    Skipped,
-    check_some_read,
-    read_parts,
-    sum_up,
-    warn_dropped,
-    warn_unended,
-)
+from promesse_geo.io import batch, sources
 from promesse_geo.io.gpx import is_gpx
 from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
 from promesse_geo.io.parquet_table import read_parquet_table
-from promesse_geo.io.sources import (
-    COMPRESSIONS,
-    NO_HEAD,
-    Format,
-    Head,
-    Source,
-    check_is_file,
-    find_files,
-    name_users,
-    read_head,
-)
+from promesse_geo.io.sources import Format, Head, Source
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.messages import counted, warn
@@ -57,22 +39,9 @@ _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns],
 
 
 _KINDS = {b"PAR1": "parquet", b"SQLite format 3": "geopackage"}
-_NO_TABLES = {
-    b"PK\x03\x04": "is a zip archive or an Excel workbook. Extract it, or save the sheet as CSV",
-    b"\xfd7zXZ": "is compressed with xz. Decompress it",
-    b"\xd0\xcf\x11\xe0": "is an Excel workbook. Save the sheet as CSV",
-}
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_READABLE = (*sources.UTF16, *sources.COMPRESSIONS)
 _HEAD = 4096  # bytes
 _REASONS = {"no time": "no time, or one that cannot be read"}
-
-
-class _File(NamedTuple):
-    """Columns of a file, and the user that its name gives."""
-
-    name: str
-    columns: Columns
-    user: str | None
 
 
 def why_no_table(head: Head) -> str:
@@ -80,13 +49,12 @@ def why_no_table(head: Head) -> str:
     stored = head.stored
     if not stored:
         return "is empty"
-    for magic, reason in _NO_TABLES.items():
-        if stored.startswith(magic):
-            return reason
+    if reason := sources.why_no_text(stored, readable=_READABLE):
+        return reason
     if stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
         cure = ". Read it with read_gpx (--format gpx)" if is_gpx(head, "") else ""
         return f"is XML, not a table{cure}"
-    if b"\0" in stored and not stored.startswith((*_UTF16, *COMPRESSIONS, *_KINDS)):
+    if b"\0" in stored and not stored.startswith((*_READABLE, *_KINDS)):
         return "is neither in a known format nor text in UTF-8 or UTF-16"
     return ""
 
@@ -102,8 +70,8 @@ def kind_of(head: Head) -> str:
 
 def table_kind(path: Path) -> str:
     """Return the kind of a table file, as `kind_of` does; raise ValueError if it is another file."""
-    check_is_file(path)
-    head = read_head(path)
+    sources.check_is_file(path)
+    head = sources.read_head(path)
     if reason := why_no_table(head):
         raise ValueError(f"{str(path)!r} {reason}.")
     return kind_of(head)
@@ -182,16 +150,16 @@ def read_table(
     requested = check_users(users, owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat})
     options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop")
-    paths = find_files(source, endings=ENDINGS, owner="read_table")
-    by_name = name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
+    paths = sources.find_files(source, endings=ENDINGS, owner="read_table")
+    by_name = sources.name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if requested is not None and by_name:
         check_users_exist(requested, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in requested]
     contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
-        files, skipped = read_parts(contents, lambda _, file: [file], errors=errors, owner="read_table")
-    check_some_read(files, skipped)
+        files, skipped = batch.read_parts(contents, lambda _, file: [file], errors=errors, owner="read_table")
+    batch.check_some_read(files, skipped)
     invalid: dict[str, np.ndarray] = {}
     traces = Traces.from_records(_join(files), report=invalid.update)
     _raise_or_warn(files, skipped, invalid, errors=errors)
@@ -201,9 +169,9 @@ def read_table(
     return traces if as_traces else traces.to_frame()
 
 
-def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
+def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
     """Read a file; errors name it."""
-    check_is_file(path)
+    sources.check_is_file(path)
     name, kind = str(path), ""
     try:
         with pa.OSFile(os.fsencode(path), "rb") as file:
@@ -212,8 +180,7 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
                 raise ValueError(f"it {reason}.")
             read, kind = _READERS[kind_of(Head(stored, stored))]
             columns = read(path, file, options)
-            columns = columns._replace(crs=read_crs(columns.crs))
-        return _File(name, columns, user)
+            return columns._replace(crs=read_crs(columns.crs), name=name, file_user=user)
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
             raise ValueError(f"{name!r} cannot be read: {os.strerror(error.errno)}.") from error
@@ -224,72 +191,71 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> _File:
 
 
 def _raise_or_warn(
-    files: Sequence[_File], skipped: Sequence[Skipped], invalid: Mapping[str, np.ndarray], *, errors: str
+    files: Sequence[Columns], skipped: Sequence[batch.Skipped], invalid: Mapping[str, np.ndarray], *, errors: str
 ) -> None:
     """Raise or warn of invalid records; warn of other columns, numeric times and files without a newline at the end."""
-    unread = [records for file in files for records in file.columns.dropped]
+    unread = [records for file in files for records in file.dropped]
     dropped = [*_locate(files, invalid), *unread]
     if dropped and errors == "raise":
         count = sum(records.count for records in unread)
         bad = count + int(np.sum(np.logical_or.reduce(list(invalid.values()))))
-        total = count + sum(len(file.columns.x) for file in files)
-        details = "; ".join(f"{some.reason}: {some.count:,}, first in {some.first}" for some in sum_up(dropped))
+        total = count + sum(len(file.x) for file in files)
+        details = "; ".join(f"{some.reason}: {some.count:,}, first in {some.first}" for some in batch.sum_up(dropped))
         prefix = f"{files[0].name!r}: " if len(files) == 1 else ""
         raise ValueError(
             f"{prefix}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
             "Fix them, or drop them with errors='skip' (--skip)."
         )
     dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
-    warn_dropped(dropped, skipped, owner="read_table")
-    records.warn_dropped_columns(records.DroppedColumns((), any(file.columns.has_z for file in files)))
-    notes = list(dict.fromkeys(note for file in files for note in file.columns.notes))
+    batch.warn_dropped(dropped, skipped, owner="read_table")
+    records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))
+    notes = list(dict.fromkeys(note for file in files for note in file.notes))
     if notes:
         warn(f"read_table took {' and '.join(notes)}.")
-    warn_unended([file.name for file in files if not file.columns.is_ended])
+    batch.warn_unended([file.name for file in files if not file.is_ended])
 
 
-def _locate(files: Sequence[_File], invalid: Mapping[str, np.ndarray]) -> Iterator[DroppedRecords]:
+def _locate(files: Sequence[Columns], invalid: Mapping[str, np.ndarray]) -> Iterator[batch.DroppedRecords]:
     """Yield the number of invalid records by reason, with file and row of the first, from masks of all records."""
-    starts = np.cumsum([0, *(len(file.columns.x) for file in files)])
+    starts = np.cumsum([0, *(len(file.x) for file in files)])
     for reason, mask in invalid.items():
         if mask.any():
             row = int(mask.argmax())
             number = int(np.searchsorted(starts, row, side="right")) - 1
             first = f"row {row - starts[number]:,} of {files[number].name!r}"
-            yield DroppedRecords(_REASONS.get(reason, reason), int(mask.sum()), first)
+            yield batch.DroppedRecords(_REASONS.get(reason, reason), int(mask.sum()), first)
 
 
-def _join(files: Sequence[_File]) -> records.Records:
+def _join(files: Sequence[Columns]) -> records.Records:
     """Return the records of all files, in the order of the files."""
-    columns = [file.columns for file in files]
-    first = columns[0]
-    different = sum(not first.crs.equals(other.crs, ignore_axis_order=True) for other in columns)
+    first = files[0]
+    different = sum(not first.crs.equals(file.crs, ignore_axis_order=True) for file in files)
     if different:
         raise ValueError(f"{counted(different, 'file has', 'files have')} another CRS than the first file.")
-    kinds = [other.times.dtype for other in columns if other.times.notna().any()] or [first.times.dtype]
+    kinds = [file.times.dtype for file in files if file.times.notna().any()] or [first.times.dtype]
     if len({isinstance(kind, pd.DatetimeTZDtype) for kind in kinds}) > 1:
         raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
     times = [
-        other.times if other.times.dtype in kinds else pd.Series(pd.NaT, other.times.index, kinds[0])
-        for other in columns  # without any time, a file has no zone
+        file.times if file.times.dtype in kinds else pd.Series(pd.NaT, file.times.index, kinds[0])
+        for file in files  # without any time, a file has no zone
     ]
     return records.Records.from_columns(
-        np.concatenate([other.x for other in columns]),
-        np.concatenate([other.y for other in columns]),
+        np.concatenate([file.x for file in files]),
+        np.concatenate([file.y for file in files]),
         times=pd.concat(times, ignore_index=True),
         users=_join_users(files),
         crs=first.crs,
-        names=first.names if files[0].user is None else replace(first.names, user="user"),
+        names=first.names if first.file_user is None else replace(first.names, user="user"),
     )
 
 
-def _join_users(files: Sequence[_File]) -> pd.Series | None:
+def _join_users(files: Sequence[Columns]) -> pd.Series | None:
     """Return the users of all files as one column; those of text files are integers only if all of them are."""
-    if files[0].user is not None:
-        keys = pd.Index([file.user for file in files])
-        codes = np.repeat(np.arange(len(files)), [len(file.columns.x) for file in files])
+    if files[0].file_user is not None:
+        keys = pd.Index([file.file_user for file in files])
+        codes = np.repeat(np.arange(len(files)), [len(file.x) for file in files])
         return pd.Series(pd.Categorical.from_codes(codes, keys) if keys.is_unique else keys.take(codes), name="user")
-    columns = [file.columns.users for file in files if file.columns.users is not None]
+    columns = [file.users for file in files if file.users is not None]
     if not columns:
         return None
     kinds = {column.categories.dtype for column in columns if len(column.categories)}
@@ -297,8 +263,8 @@ def _join_users(files: Sequence[_File]) -> pd.Series | None:
         return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
     columns = [column if len(column.categories) else column.set_categories(pd.Index([], *kinds)) for column in columns]
     joined = union_categoricals(columns)
-    is_text = all(file.columns.is_text for file in files)
-    return pd.Series(as_integers(joined) if is_text else joined, name=files[0].columns.names.user)
+    is_text = all(file.is_text for file in files)
+    return pd.Series(as_integers(joined) if is_text else joined, name=files[0].names.user)
 
 
 def _is_table(head: Head, name: str) -> bool:
@@ -310,7 +276,7 @@ def _options(head: Head) -> list[str]:
     """Return the options that apply to a kind of table."""
     options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer"]
     needless = {"geopackage": {"lon", "lat"}, "geojson": {"lon", "lat", "layer"}}
-    without = set() if head == NO_HEAD else needless.get(kind_of(head), {"layer"})
+    without = set() if head == sources.NO_HEAD else needless.get(kind_of(head), {"layer"})
     return [name for name in options if name not in without]
 
 

@@ -56,7 +56,8 @@ class Columns(NamedTuple):
     """Records of a file: coordinates in its CRS (NaN without a point), times, and users if it has them.
 
     `notes` names the unit assumed for numeric times, `dropped` counts what could not be read, by reason, `is_text` is
-    True for formats without types, and `is_ended` is False for a text file without a newline at its end.
+    True for formats without types, and `is_ended` is False for a text file without a newline at its end. `name` and
+    `file_user` are the path and, if the file's name gives it, the user.
     """
 
     x: np.ndarray
@@ -70,6 +71,8 @@ class Columns(NamedTuple):
     has_z: bool = False
     is_text: bool = False
     is_ended: bool = True
+    name: str = ""
+    file_user: str | None = None
 
 
 def find_user_and_time(columns: Sequence[str], options: ReadOptions, *, geometry: str = "geometry") -> Names:
