@@ -230,6 +230,14 @@ def test_chunks_equal_those_of_the_slow_twin(seed, kind, traces, program):
     assert_equal(result, safe, report, people)
 
 
+@pytest.mark.parametrize(("traces", "sizes"), [(79, [79]), (80, [40, 40]), (119, [40, 79]), (120, [40, 40, 40])])
+def test_chunks_have_twenty_k_traces_and_the_last_one_fewer_than_twice_as_many(traces, sizes):
+    places = np.repeat(np.random.default_rng(1).permutation(traces)[:, None], 6, axis=1) * 1.0
+    found = clustering.chunks(places, k=2)
+    assert [len(chunk) for chunk in found] == sizes
+    assert sorted(np.concatenate(found)) == list(range(traces))
+
+
 @given(
     seed=st.integers(0, 10**6),
     sizes=st.lists(st.sampled_from((1, 2, 17, 100, 400 if JIT else 120)), min_size=2, max_size=4),
