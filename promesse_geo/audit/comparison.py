@@ -66,7 +66,7 @@ class Comparison:
 
     @cached_property
     def compared(self) -> tuple[np.ndarray | slice, np.ndarray]:
-        """Numbers of the protected records whose locations are compared, and their offsets by trace.
+        """Numbers of the protected records whose locations are compared, shape (n,), and offsets, shape (traces + 1,).
 
         These are the records of `pairs`, or without a common user a sample of each trace.
         """
@@ -95,7 +95,7 @@ class Comparison:
         return self.decimals > _decimals_of(self.protected.space, FINE)
 
     def distances(self, originals: np.ndarray, protected: np.ndarray) -> np.ndarray:
-        """Return the metres between original records and records of `pairs.protected`, given by their numbers."""
+        """Return the metres between original records and records of `pairs.protected`, given by numbers, shape (n,)."""
         chords = self.original.points[originals] - self.pairs.protected.points[protected]
         return self.original.space.metres(np.linalg.norm(chords, axis=1))
 
@@ -113,13 +113,13 @@ class Comparison:
 
         Parameters
         ----------
-        numbers : numpy.ndarray of integers
+        numbers : numpy.ndarray of integers, shape (n,)
             Numbers of the pairs.
 
         Returns
         -------
-        numpy.ndarray of float64
-            Metres, one per number.
+        numpy.ndarray of float64, shape (n,)
+            Metres.
         """
         original, protected = self.original, self.pairs.protected
         lengths = np.empty(len(numbers))
@@ -217,7 +217,7 @@ class Comparison:
         return self._look_up(self.moved.points, middles, units, levels, reaches, most=_MOST)
 
     def nearby_records(self, records: np.ndarray) -> np.ndarray:
-        """Return the same as `record_matches` for some records, within `CLOSE` and at about the same time."""
+        """Return `record_matches` for records of shape (n,), within `CLOSE` and at about the same time; shape (n,)."""
         units = np.maximum(self._rounded_times[1][records], _SAME_PERIOD)
         levels, reaches = np.zeros(len(records), np.int8), np.array([CLOSE])
         points, times = self.moved.points[records], self.moved.times[records]

@@ -118,7 +118,7 @@ def _fault(traces: Traces) -> str:
 
 
 def allocate(shape: tuple[int, int], dtype: Any, *, share: float, error: str) -> np.ndarray:
-    """Return an uninitialized array, or raise MemoryError if it needs more than a share of the memory."""
+    """Return an uninitialized array of a shape, or raise MemoryError if it needs more than a share of the memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else math.inf
     try:
         if shape[0] * shape[1] * np.dtype(dtype).itemsize > share * memory:

@@ -64,7 +64,7 @@ class Tracks:
 
     @property
     def counts(self) -> np.ndarray:
-        """Records of each trace."""
+        """Records of each trace, shape (traces,)."""
         return self.ends - self.begins
 
     def distances(self, members: np.ndarray, *, size: float, cap: int, bar: bool) -> np.ndarray:

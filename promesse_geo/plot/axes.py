@@ -42,9 +42,9 @@ def next_colour(name: str, axes: Axes) -> str:
 def annotate(
     axes: Axes, text: str, point: np.ndarray, *, side: np.ndarray, gap: float, size: float, colour: str | None = None
 ) -> Annotation:
-    """Write text beside a point and return it, with an outline in the background colour.
+    """Write text beside a point, shape (2,), and return it, with an outline in the background colour.
 
-    `side` is 1 or −1 along x and along y, `gap` the distance from the point in typographic points along both.
+    `side`, shape (2,), is 1 or −1 along x and along y, `gap` the distance from the point in typographic points along both.
     """
     across, along = side
     outline = withStroke(linewidth=2.5, foreground=axes.get_facecolor())

@@ -127,7 +127,7 @@ def numbers_of(positions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def thinned(count: int, most: int) -> np.ndarray:
-    """Return up to `most` positions out of `count`, evenly spaced, with the first and the last."""
+    """Return up to `most` positions out of `count`, evenly spaced, with the first and the last; shape (n,)."""
     if count <= most:
         return np.arange(count)
     return np.linspace(0, count - 1, most).round().astype(np.int64)

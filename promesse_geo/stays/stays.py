@@ -117,13 +117,13 @@ class Pois:
         return len(self.traces)
 
     def offsets(self, traces: int) -> np.ndarray:
-        """Return where the points of interest of each of so many traces begin, and the last one's end."""
+        """Return where the points of interest of each trace begin, and the end of the last, shape (traces + 1,)."""
         return as_offsets(np.bincount(self.traces, minlength=traces))
 
     def to_frame(self, traces: Traces, *, stays: np.ndarray | None = None) -> gpd.GeoDataFrame:
         """Return a GeoDataFrame, with the names, the CRS, the zone and the unit of times of the traces.
 
-        With `stays`, the number of stays of each place is a column too.
+        `stays`, shape (points of interest,), is the number of stays of each place, which becomes a column.
         """
         names, space = traces.names, traces.space
         ours = ["arrival", "departure", "records", "diameter", *([] if stays is None else ["stays"])]
@@ -161,7 +161,24 @@ def find_pois(traces: Traces, *, diameter: float, duration: int) -> Pois:
 
 
 def measured(points: np.ndarray, starts: np.ndarray, ends: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the diameter in metres of each run of records."""
+    """Return the mean and the diameter of each run of records.
+
+    Parameters
+    ----------
+    points : numpy.ndarray of float64, shape (records, 3) or (records, 2)
+        Kernel coordinates, as in Traces.
+    starts, ends : numpy.ndarray of int64, shape (runs,)
+        Run i holds the records `starts[i]` to `ends[i]`.
+    space : Sphere or Plane
+        Where the points lie.
+
+    Returns
+    -------
+    means : numpy.ndarray of float64, shape (runs, 3) or (runs, 2)
+        Kernel coordinates.
+    diameters : numpy.ndarray of float64, shape (runs,)
+        Greatest distance of two records, in metres.
+    """
     centres, squares = np.empty((len(starts), space.dimension)), np.empty(len(starts))
     threads.run(
         lambda first, last: extents.measure(points, starts, ends, first, last, centres, squares),

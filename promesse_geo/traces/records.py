@@ -46,7 +46,13 @@ def warn_dropped_columns(dropped: DroppedColumns) -> None:
 
 
 def raise_invalid(reasons: Mapping[str, np.ndarray]) -> None:
-    """Raise ValueError with the number of invalid records and the first row (counted from 0) for each reason."""
+    """Raise ValueError with the number of invalid records and the first row (counted from 0) for each reason.
+
+    Parameters
+    ----------
+    reasons : mapping of str to numpy.ndarray of bool, shape (records,)
+        Which records are invalid, by reason.
+    """
     number, details = _count_invalid(reasons)
     raise ValueError(
         f"{number} cannot be used (rows are counted from 0): {details}. "
@@ -55,7 +61,7 @@ def raise_invalid(reasons: Mapping[str, np.ndarray]) -> None:
 
 
 def warn_invalid(reasons: Mapping[str, np.ndarray]) -> None:
-    """Warn of invalid records, as `raise_invalid` raises."""
+    """Warn of invalid records, shape (records,) for each reason, as `raise_invalid` raises."""
     number, details = _count_invalid(reasons)
     warn(f"{number} dropped (rows are counted from 0): {details}.")
 
@@ -181,7 +187,7 @@ class Records:
         names: Names,
         time_format: TimeFormat,
     ) -> "Records":
-        """Read arrays; see `Traces.from_arrays`."""
+        """Read x, y, times, shape (records,), and counts, shape (traces,); see `Traces.from_arrays`."""
         if not isinstance(names, Names):
             raise TypeError(invalid("names", "Traces.from_arrays", "promesse_geo.traces.columns.Names or None", names))
         x, y = _numbers(x, "x"), _numbers(y, "y")

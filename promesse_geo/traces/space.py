@@ -264,7 +264,7 @@ class Plane:
         return np.column_stack((x, y)) * self.unit
 
     def to_base(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return CRS coordinates as they are; see `Sphere.to_base`."""
+        """Return CRS coordinates, shape (n,), as they are; see `Sphere.to_base`."""
         return x, y
 
     def from_base(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -292,7 +292,7 @@ class Plane:
         return far | off, text if far.any() else _NO_PLACE
 
     def metres(self, chords: np.ndarray) -> np.ndarray:
-        """Return distances as they are: points are in metres."""
+        """Return distances, any shape, as they are: points are in metres."""
         return chords
 
     def chord(self, metres: float) -> float:

@@ -242,7 +242,7 @@ class Traces:
         space: str | Space | None = None,
         report: Callable[[Mapping[str, np.ndarray]], None] = raise_invalid,
     ) -> "Traces":
-        """Validate and sort records; see `Records.validate`."""
+        """Validate and sort records; `report` gets masks of shape (records,), see `Records.validate`."""
         space, base, valid = records.validate(space=space, report=report)
         order, times, offsets, users = records.sort(valid)
         x, y = base if order is None else (axis[order] for axis in base)
