@@ -29,6 +29,7 @@ from promesse_geo import (
     SpatialError,
     Traces,
 )
+from promesse_geo.traces.space import EARTH_RADIUS
 
 GRID = "EPSG:32610"
 HOUR = 3_600 * SECOND
@@ -435,6 +436,15 @@ def parallel(kind, records):
     x, y = globe.coordinates()
     x, y = (x - 7) * 80_000, (y - 45) * 110_000
     return Traces.from_arrays(x, y, times=globe.times, users=["a"], counts=globe.counts, crs=GRID, space="plane")
+
+
+@pytest.mark.parametrize("metres", [1e4, 3e4, 6.3e4, 6.4e4, 1e6, 9e6])
+def test_an_error_on_the_globe_is_an_arc_to_the_last_digits(metres):
+    record, published = (
+        Traces.from_arrays(np.zeros(1), np.array([latitude]), times=np.zeros(1, int), users=["a"], counts=[1])
+        for latitude in (0.0, math.degrees(metres / EARTH_RADIUS))
+    )
+    assert SpatialError().detail(record, published).item() == pytest.approx(metres, rel=1e-12)
 
 
 def random_arcs():

@@ -436,6 +436,14 @@ def test_k_traces_are_one_group():
     assert (report.clusters, report.trash, len(safe)) == (1, 0, 5)
 
 
+@pytest.mark.parametrize(("radius", "metres", "final", "restarts"), [(5, 7, 7, 1), (5, 7.5, 10, 2), (1, 3.5, 4, 3)])
+def test_the_radius_grows_by_half_rounded_down_and_by_a_metre_at_least(radius, metres, final, restarts):
+    x, y, times = np.zeros(4), np.array([0, 0, metres, metres]), np.tile([0, 10**9], 2)
+    traces = pg.Traces.from_arrays(x, y, times=times, users=["a", "b"], counts=[2, 2], crs="EPSG:32631", space="plane")
+    _, report = quietly(pg.WaitForMe(2, 100, max_radius=radius, max_trash=0, seed=1), traces)
+    assert (report.final_radius, report.restarts) == (final, restarts)
+
+
 def test_all_may_be_trash():
     people = [([0.0, 60.0], [1e5 * number, 1e5 * number + 50], [0.0, 0.0]) for number in range(4)]
     with pytest.warns(UserWarning, match=r"4 of 4 traces \(8 records\): .* within 10 m"):
