@@ -13,17 +13,8 @@ import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 
-from promesse_geo.io import batch
-from promesse_geo.io.sources import (
-    Format,
-    Head,
-    as_paths,
-    check_exists,
-    files_inside,
-    read_stored,
-    size_limit,
-    too_large,
-)
+from promesse_geo.io import batch, sources
+from promesse_geo.io.sources import Format, Head
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users
 
@@ -86,7 +77,7 @@ def read_cabspotting(
     """
     cabs = check_users(users, owner="read_cabspotting")
     return batch.read_dataset(
-        _contents(as_paths(source, owner="read_cabspotting"), cabs),
+        _contents(sources.as_paths(source, owner="read_cabspotting"), cabs),
         _parse,
         users=cabs,
         errors=errors,
@@ -100,7 +91,7 @@ def read_cabspotting(
 def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Content]:
     """Yield the files of some cabs, or of all (None)."""
     for path in paths:
-        check_exists(path)
+        sources.check_exists(path)
         if path.is_dir():
             yield from _in_folder(path, cabs)
         elif not _NAME.fullmatch(path.name):
@@ -109,17 +100,17 @@ def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Co
             except ValueError as error:  # the archive is invalid: reading the next file raises
                 yield str(path), partial(_raise, error)
         elif _is_of(path.name, cabs):
-            yield str(path), partial(read_stored, path)
+            yield str(path), partial(sources.read_stored, path)
 
 
 def _in_folder(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     """Yield the cabs' files in a folder, at any depth, and folders that cannot be read."""
-    files = sorted(files_inside(path, lambda file: _NAME.fullmatch(file.name) is not None))
+    files = sorted(sources.files_inside(path, lambda file: _NAME.fullmatch(file.name) is not None))
     if not files:
         raise FileNotFoundError(f"The folder {str(path)!r} has no file of Cabspotting (new_<cab>.txt).")
     for file in files:
         if not _NAME.fullmatch(file.name) or _is_of(file.name, cabs):
-            yield str(file), partial(read_stored, file)
+            yield str(file), partial(sources.read_stored, file)
 
 
 def _raise(error: Exception) -> bytes:
@@ -128,7 +119,7 @@ def _raise(error: Exception) -> bytes:
 
 def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     has_cabs = False
-    size, limit = 0, size_limit(path.stat().st_size)
+    size, limit = 0, sources.size_limit(path.stat().st_size)
     sizes: dict[str, int] = {}
     try:
         with tarfile.open(path, "r:*") as archive:
@@ -138,7 +129,7 @@ def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
                 sizes[member.name] = sizes.get(member.linkname, 0) if member.islnk() else member.size
                 size += sizes[member.name]
                 if size > limit:
-                    raise ValueError(too_large(f"The archive {str(path)!r}", path.stat().st_size))
+                    raise ValueError(sources.too_large(f"The archive {str(path)!r}", path.stat().st_size))
                 if not member.isdir() and _is_of(name, cabs):
                     yield f"{path}:{name}", _reader_of(f"{path}:{name}", member, archive)
             _check_end(archive)

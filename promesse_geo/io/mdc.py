@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import geopandas as gpd
 import numpy as np
@@ -39,16 +38,6 @@ def _lines(columns: Sequence[str], take: Sequence[str]) -> batch.Lines:
 
 
 _GPS_LINES, _RECORDS_LINES = _lines(_GPS, _GPS[:4]), _lines(_RECORDS, _RECORDS[:2])
-
-
-class _Rows(NamedTuple):
-    """Rows of a file: the number of each row's user in `users` (-1 if unknown); missing numbers are NaN or 0."""
-
-    users: list[str]
-    codes: np.ndarray
-    seconds: np.ndarray
-    longitude: np.ndarray
-    latitude: np.ndarray
 
 
 def read_mdc(
@@ -193,11 +182,9 @@ def _parse(name: str, content: bytes, *, records: Sequence[Path], chosen: set[st
         codes, users = _look_up(table.column("db_key"), records or _records_beside(name))
     if (codes == -1).all():
         raise _GPS_LINES.error(name, f"none of its {counted(len(codes), 'record')} has a user")
-    rows = _Rows(users, codes, *(_numbers(table.column(column)) for column in ("time", "longitude", "latitude")))
-
     where = partial(batch.place_of_row, name=name, content=content, skip=int(has_header))
     unended = "" if content.endswith((b"\n", b"\r")) else name
-    return _split(rows, chosen=chosen, where=where, unended=unended)
+    return _split(table, codes, users, chosen=chosen, where=where, unended=unended)
 
 
 def _read_challenge(name: str, content: bytes, *, header: tuple[str, ...]) -> pa.Table:
@@ -215,10 +202,6 @@ def _as_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, list[str]]:
     """Return the number of each row's user (-1 if missing), and the users."""
     keys = column.combine_chunks().dictionary_encode()
     return keys.indices.fill_null(-1).to_numpy(zero_copy_only=False), keys.dictionary.to_pylist()
-
-
-def _numbers(column: pa.ChunkedArray) -> np.ndarray:
-    return column.fill_null(0 if pa.types.is_integer(column.type) else np.nan).to_numpy()
 
 
 def _records_beside(name: str) -> list[Path]:
@@ -263,22 +246,32 @@ def _blocks(paths: Sequence[Path]) -> Iterator[tuple[Path, bytes, int]]:
             yield path, rest, lines
 
 
-def _split(rows: _Rows, *, chosen: set[str] | None, where: Callable[[int], str], unended: str) -> list[batch.Part]:
-    """Return a part for each user; the first one has the dropped records."""
-    chosen_rows = np.array([*(chosen is None or user in chosen for user in rows.users), chosen is None])[rows.codes]
+def _split(
+    table: pa.Table,
+    codes: np.ndarray,
+    users: Sequence[str],
+    *,
+    chosen: set[str] | None,
+    where: Callable[[int], str],
+    unended: str,
+) -> list[batch.Part]:
+    """Return a part for each user, whose number each row has in `codes`; the first one has the dropped records."""
+    seconds = table.column("time").fill_null(0).to_numpy()
+    longitude, latitude = (table.column(name).fill_null(np.nan).to_numpy() for name in ("longitude", "latitude"))
+    chosen_rows = np.array([*(chosen is None or user in chosen for user in users), chosen is None])[codes]
     reasons = {
-        "no user": rows.codes == -1,
-        "no time, longitude or latitude": (rows.seconds == 0) | np.isnan(rows.longitude) | np.isnan(rows.latitude),
-        **batch.impossible(rows.latitude, rows.longitude, rows.seconds),
+        "no user": codes == -1,
+        "no time, longitude or latitude": (seconds == 0) | np.isnan(longitude) | np.isnan(latitude),
+        **batch.impossible(latitude, longitude, seconds),
     }
     keep, dropped = batch.drop_invalid({reason: mask & chosen_rows for reason, mask in reasons.items()}, where=where)
     kept = np.flatnonzero(keep & chosen_rows)
-    kept = kept[np.argsort(rows.codes[kept], kind="stable")]
-    times, x, y = rows.seconds[kept] * 1_000_000_000, rows.longitude[kept], rows.latitude[kept]
+    kept = kept[np.argsort(codes[kept], kind="stable")]
+    times, x, y = seconds[kept] * 1_000_000_000, longitude[kept], latitude[kept]
     parts = []
-    for number in np.unique(rows.codes[chosen_rows & (rows.codes != -1)]):
-        start, end = np.searchsorted(rows.codes[kept], [number, number + 1])
-        parts.append(batch.Part(rows.users[number], times[start:end], x[start:end], y[start:end], dropped, unended))
+    for number in np.unique(codes[chosen_rows & (codes != -1)]):
+        start, end = np.searchsorted(codes[kept], [number, number + 1])
+        parts.append(batch.Part(users[number], times[start:end], x[start:end], y[start:end], dropped, unended))
         dropped = []
     return parts
 

@@ -11,14 +11,8 @@ import pyarrow.parquet as pq
 import shapely
 from pyproj import CRS
 
-from promesse_geo.io.table_columns import (
-    Columns,
-    ReadOptions,
-    as_users,
-    find_coordinates,
-    find_user_and_time,
-    parse_times,
-)
+from promesse_geo.io import table_columns
+from promesse_geo.io.table_columns import Columns, ReadOptions
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names
 
@@ -40,15 +34,15 @@ def _find_columns(schema: pa.Schema, options: ReadOptions) -> tuple[Names, list[
     located = None if options.lon or options.lat else _geometry_column(schema, options)
     if located is None:
         across, along, crs = _coordinate_columns(schema, options)
-        return find_user_and_time(schema.names, options), [across, along], crs
+        return table_columns.find_user_and_time(schema.names, options), [across, along], crs
     geometry, crs = located
     others = [name for name in schema.names if name != geometry]
-    return find_user_and_time(others, options, geometry=geometry), [geometry], crs
+    return table_columns.find_user_and_time(others, options, geometry=geometry), [geometry], crs
 
 
 def _coordinate_columns(schema: pa.Schema, options: ReadOptions) -> tuple[str, str, Any]:
     try:
-        return find_coordinates(schema.names, options)
+        return table_columns.find_coordinates(schema.names, options)
     except ValueError as error:
         if b"geo" in (schema.metadata or {}):
             raise
@@ -160,8 +154,8 @@ def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray
 def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
     """Parse users and times of a table, beside its points."""
     x, y, has_z = points
-    times, notes = parse_times(table.column(names.time), names.time)
-    users = None if names.user is None else as_users(table.column(names.user), names.user)
+    times, notes = table_columns.parse_times(table.column(names.time), names.time)
+    users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
     return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)
 
 

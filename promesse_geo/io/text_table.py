@@ -15,18 +15,10 @@ import pyarrow.compute as pc
 from pyarrow import csv
 from pyproj import CRS
 
+from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import decompressed
-from promesse_geo.io.table_columns import (
-    MISSING,
-    Columns,
-    ReadOptions,
-    as_users,
-    find_coordinates,
-    find_user_and_time,
-    parse_times,
-    without_words,
-)
+from promesse_geo.io.table_columns import MISSING, Columns, ReadOptions
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names
 
@@ -48,47 +40,33 @@ class TextFile(NamedTuple):
     columns: list[str]
 
 
-class _Quotes(NamedTuple):
-    """Lines that an unclosed quote made part of a value."""
-
-    swallowed: int = 0
-    first_line: int = 0
-    is_open: bool = False
-
-
 def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
     text = read_layout(file)
     options = options._replace(may_lack_header=True)
-    x_name, y_name, crs = find_coordinates(text.columns, options)
-    names = find_user_and_time(text.columns, options)
+    x_name, y_name, crs = table_columns.find_coordinates(text.columns, options)
+    names = table_columns.find_user_and_time(text.columns, options)
     with _errors_without_values(text):
         table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=options.lenient)
         if ragged and not table.num_rows:
             raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
     has_quotes, is_ended = _find_quotes_and_end(file)
-    users = None if names.user is None else as_users(table.column(names.user), names.user)
+    users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
     long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
     may_span_lines = has_quotes and (long_keys or _count_lines(file) != table.num_rows + len(ragged) + 1)
-    quotes = _inspect_quotes(text, numbers=[x_name, y_name]) if may_span_lines else _Quotes()
-    if quotes.is_open:
+    name = repr(str(path))
+    swallowed, is_open = _inspect_quotes(text, name, numbers=[x_name, y_name]) if may_span_lines else ([], False)
+    dropped = list(swallowed)
+    if ragged:
+        place = f"line {ragged[0].number:,} of {name}"
+        dropped.insert(0, DroppedRecords("a line with too few or too many values", len(ragged), place))
+    if is_open:
+        dropped.append(DroppedRecords("a quote that is never closed", 1, f"the last record of {name}"))
         table = table.slice(0, table.num_rows - 1)
         users = None if users is None else users[:-1].remove_unused_categories()
-    if quotes.swallowed and users is not None:
+    if swallowed and users is not None:
         users = users.remove_categories([key for key in long_keys if key in users.categories])
-    times, notes = parse_times(table.column(names.time), names.time)
-    name = repr(str(path))
-    dropped = [
-        DroppedRecords(
-            "a line with too few or too many values",
-            len(ragged),
-            f"line {ragged[0].number:,} of {name}" if ragged else "",
-        ),
-        DroppedRecords(
-            "a line that became part of a quoted value", quotes.swallowed, f"line {quotes.first_line:,} of {name}"
-        ),
-        DroppedRecords("a quote that is never closed", int(quotes.is_open), f"the last record of {name}"),
-    ]
+    times, notes = table_columns.parse_times(table.column(names.time), names.time)
     return Columns(
         table.column(x_name).to_numpy(),
         table.column(y_name).to_numpy(),
@@ -97,7 +75,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         crs=crs,
         names=names,
         notes=notes,
-        dropped=tuple(records for records in dropped if records.count),
+        dropped=tuple(dropped),
         is_text=True,
         is_ended=is_ended,
     )
@@ -221,7 +199,7 @@ def _parse(
 
 def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[pa.ChunkedArray, str]:
     """Convert text to numbers; what is no number becomes missing if lenient, else raises. Return the decimal sign."""
-    column = without_words(pc.utf8_trim_whitespace(column))
+    column = table_columns.without_words(pc.utf8_trim_whitespace(column))
     matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
     sign = max(matches, key=lambda sign: pc.sum(matches[sign], min_count=0).as_py())
     fits = matches[sign]
@@ -261,8 +239,8 @@ def _count_lines(file: pa.NativeFile) -> int:
     return count + (last not in (b"\n", b"\r"))
 
 
-def _inspect_quotes(text: TextFile, *, numbers: Sequence[str]) -> _Quotes:
-    """Count the lines within quotes that would be records without them, and detect a quote open at the end.
+def _inspect_quotes(text: TextFile, name: str, *, numbers: Sequence[str]) -> tuple[list[DroppedRecords], bool]:
+    """Count the lines within quotes that would be records without them, and return whether a quote is open at the end.
 
     Other lines within quotes may be legitimate text of several lines.
     """
@@ -277,7 +255,7 @@ def _inspect_quotes(text: TextFile, *, numbers: Sequence[str]) -> _Quotes:
         row = next(lines.reader([line], delimiter=text.delimiter), [])
         return len(row) == len(text.columns) and all(_COORDINATE.fullmatch(row[place]) for place in places)
 
-    count = first_line = 0
+    swallowed: list[int] = []  # numbers of lines
     is_open = False
     with (
         decompressed(text.file) as stream,
@@ -288,14 +266,15 @@ def _inspect_quotes(text: TextFile, *, numbers: Sequence[str]) -> _Quotes:
             for _ in reader:
                 # a row whose first line is no record has its line breaks in an earlier value, such as the user
                 if len(row_lines) > 1 and (is_record(row_lines[0]) or is_record(row_lines[0].replace('"', ""))):
-                    swallowed = sum(map(is_record, row_lines[1:]))
-                    first_line = first_line or (reader.line_num - len(row_lines) + 1) * bool(swallowed)
-                    count += swallowed
+                    first = reader.line_num - len(row_lines) + 1
+                    swallowed += [first] * sum(map(is_record, row_lines[1:]))
                 is_open = row_lines != ["\n"]  # the line appended to the file's own
                 row_lines.clear()
         except lines.Error:
             raise ValueError("a quoted value is too long; its quote may never be closed.") from None
-    return _Quotes(count, first_line, is_open)
+    place = f"line {swallowed[0]:,} of {name}" if swallowed else ""
+    reason = "a line that became part of a quoted value"
+    return [DroppedRecords(reason, len(swallowed), place)] if swallowed else [], is_open
 
 
 @contextmanager
