@@ -4,7 +4,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -114,17 +114,7 @@ def read_geolife(
 def _files(path: Path) -> list[batch.Content]:
     """Return the files of a folder at any depth, or a single file, in the order of their paths."""
     files = [path] if path.is_file() else sorted(files_inside(path, lambda file: file.suffix.lower() == _ENDING))
-    return [_content(str(file), partial(read_stored, file)) for file in files]
-
-
-def _content(name: str, read: Callable[[], bytes]) -> batch.Content:
-    """Return a file, or a folder that cannot be read; reading a file with an unknown user raises an error."""
-    is_known = _split_path(name) is not None or not name.lower().endswith(_ENDING)
-    return name, read if is_known else partial(_raise_unknown_user, name)
-
-
-def _raise_unknown_user(name: str) -> bytes:
-    raise ValueError(f"The user of {name!r} is unknown: its path does not end with {_WHERE}.")
+    return [(str(file), partial(read_stored, file)) for file in files]
 
 
 def _split_path(name: str) -> tuple[str, str] | None:
@@ -147,7 +137,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
     if sum(info.file_size for info in members) > size_limit(packed):
         raise ValueError(too_large(repr(str(path)), packed))
     return [
-        _content(f"{path}/{info.filename}", partial(_read_member, archive, info))
+        (f"{path}/{info.filename}", partial(_read_member, archive, info))
         for info in members
         if _MEMBER.search(f"/{info.filename}") and "__MACOSX" not in info.filename
     ]
@@ -200,7 +190,9 @@ def _parse(name: str, content: bytes) -> list[batch.Part]:
 
 
 def _body(name: str, content: bytes) -> bytes:
-    """Return the lines below the header; raise ValueError if a record is in the header, or the last line is cut."""
+    """Return the lines below the header; raise ValueError if they, the header or the user cannot be read."""
+    if _split_path(name) is None:
+        raise ValueError(f"The user of {name!r} is unknown: its path does not end with {_WHERE}.")
     if reason := batch.why_no_text(content):
         raise _LINES.error(name, reason)
     *header, body = content.split(b"\n", _HEADER)

@@ -22,13 +22,14 @@ from promesse_geo.messages import counted
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
 
-COMPRESSIONS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_GZIP = b"\x1f\x8b"
+COMPRESSIONS = {_GZIP: "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 """First bytes of compressed files that tables may be, and pyarrow's name of the compression."""
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """First bytes of text in UTF-16."""
 
-_OPENERS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {_GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _NO_TEXT = {
     **{magic: f"is compressed ({name}); decompress it" for magic, name in COMPRESSIONS.items()},
     b"\xfd7zXZ": "is compressed (xz); decompress it",
@@ -85,11 +86,13 @@ def check_distinct(files: Sequence[Path]) -> None:
 
 
 def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
-    fits = partial(_has_ending, endings=endings)
+    def fits(file: Path) -> bool:
+        return file.name.lower().endswith(tuple(endings))
+
     if os.path.isdir(path):
         files = list(files_inside(path, fits))
         if not files:
-            raise FileNotFoundError(f"The folder {path!r} has no file that ends with {_either(endings)}.")
+            raise FileNotFoundError(f"The folder {path!r} has no file that ends with {' or '.join(endings)}.")
         return files
     if os.path.exists(path):
         check_no_pipe(Path(path))
@@ -136,14 +139,6 @@ def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> 
     yield from (Path(error.filename) for error in unreadable)
 
 
-def _has_ending(file: Path, endings: Sequence[str]) -> bool:
-    return file.name.lower().endswith(tuple(endings))
-
-
-def _either(endings: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(endings[:-1]), endings[-1]]))
-
-
 def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
     """Return the user of each file: its name without extension (`by="file"`), or its folder's name (`by="folder"`).
 
@@ -152,7 +147,8 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
     ValueError
         If two files, or two folders, have the same name.
     """
-    names = {file: _stem(file) if by == "file" else file.resolve().parent.name for file in files}
+    stems = {file: Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem for file in files}
+    names = {file: stems[file] if by == "file" else file.resolve().parent.name for file in files}
     places = {(name, file.resolve() if by == "file" else file.resolve().parent) for file, name in names.items()}
     alike = len(places) - len(set(names.values()))
     if alike:
@@ -163,10 +159,6 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
             f"Rename them, or read them one by one.{cure}"
         )
     return names
-
-
-def _stem(file: Path) -> str:
-    return Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem
 
 
 def read_stored(file: Path) -> bytes:
@@ -223,11 +215,6 @@ def why_no_text(head: bytes, *, readable: Collection[bytes] = ()) -> str:
     return next((_NO_TEXT[magic] for magic in starts), "")
 
 
-def compression_of(head: bytes) -> str | None:
-    """Return what compressed a file with these first bytes, or None."""
-    return next((name for magic, name in COMPRESSIONS.items() if head.startswith(magic)), None)
-
-
 @contextmanager
 def decompressed(file: pa.NativeFile) -> Iterator[pa.NativeFile]:
     """Open a stream of an open file from its start, decompressed if it is compressed; the file stays open.
@@ -238,7 +225,8 @@ def decompressed(file: pa.NativeFile) -> Iterator[pa.NativeFile]:
         If it is damaged, too large or compressed in a way that this pyarrow cannot read; the message lacks the name.
     """
     size = file.size()
-    compression = compression_of(file.read_at(4, 0))
+    head = file.read_at(4, 0)
+    compression = next((name for magic, name in COMPRESSIONS.items() if head.startswith(magic)), None)
     with file.get_stream(0, size) as stored:
         if compression is None:
             yield stored
@@ -276,7 +264,7 @@ class _Limited(io.RawIOBase):
 def read_bytes(file: Path) -> bytes:
     """Return the content of a file, decompressed if gzip compressed it, whatever its name."""
     content = read_stored(file)
-    if compression_of(content) != "gzip":
+    if not content.startswith(_GZIP):
         return content
     try:
         with decompressed(pa.BufferReader(content)) as stream:

@@ -267,11 +267,6 @@ def _join_users(files: Sequence[Columns]) -> pd.Series | None:
     return pd.Series(as_integers(joined) if is_text else joined, name=files[0].names.user)
 
 
-def _is_table(head: Head, name: str) -> bool:
-    """Return whether a file with these first bytes may be a table."""
-    return not why_no_table(head)
-
-
 def _options(head: Head) -> list[str]:
     """Return the options that apply to a kind of table."""
     options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer"]
@@ -284,7 +279,7 @@ FORMAT = Format(
     "table",
     "CSV, GeoParquet, GeoPackage, GeoJSON",
     read_table,
-    _is_table,
+    lambda head, name: not why_no_table(head),
     files=tuple(f"*{ending}" for ending in ENDINGS),
     options=_options,
 )

@@ -226,23 +226,18 @@ def atomic_path(path: Path, *, force: bool) -> Iterator[Path]:
     temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part{path.suffix}")
     try:
         yield temporary
+        try:
+            if not force:
+                os.link(temporary, path)  # renaming would replace an existing file
+        except OSError:
+            if os.path.lexists(path):
+                raise FileExistsError(_exists_message(path)) from None
+            force = True  # the file system has no links
         if force:
             os.replace(temporary, path)
-        else:
-            _link(temporary, path)
     finally:
         for left in temporary.parent.glob(f"{glob.escape(temporary.name)}*"):  # GDAL may leave a journal beside
             left.unlink()
-
-
-def _link(temporary: Path, path: Path) -> None:
-    """Name a file by a link: renaming would replace an existing file."""
-    try:
-        os.link(temporary, path)
-    except OSError:
-        if os.path.lexists(path):
-            raise FileExistsError(_exists_message(path)) from None
-        os.replace(temporary, path)  # the file system has no links
 
 
 def _exists_message(path: Path) -> str:
