@@ -87,7 +87,7 @@ def run(work: Callable[[int, int], object], bounds: np.ndarray) -> None:
 
 
 def run_interruptible(
-    work: Callable[[int, int], object], bounds: np.ndarray, *, progress: Callable[[], object] = lambda: None
+    work: Callable[[int, int], object], bounds: np.ndarray, *, progress: Callable[[], object] | None = None
 ) -> None:
     """Call a function for each of many chunks in a thread pool; Ctrl-C stops the work after the running chunks.
 
@@ -104,14 +104,16 @@ def run_interruptible(
     if number() == 1 or len(chunks) <= 1:
         for first, last in chunks:
             work(first, last)
-            progress()
+            if progress:
+                progress()
         return
     with ThreadPoolExecutor(min(number(), len(chunks))) as pool:
         futures = [pool.submit(work, first, last) for first, last in chunks]
         try:
             for future in as_completed(futures):
                 future.result()
-                progress()
+                if progress:
+                    progress()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -44,7 +44,7 @@ def annotate(
 ) -> Annotation:
     """Write text beside a point, shape (2,), and return it, with an outline in the background colour.
 
-    `side`, shape (2,), is 1 or −1 along x and along y, `gap` the distance from the point in typographic points along both.
+    `side`, shape (2,), is 1 or −1 along x and along y, `gap` the distance in typographic points along both.
     """
     across, along = side
     outline = withStroke(linewidth=2.5, foreground=axes.get_facecolor())
