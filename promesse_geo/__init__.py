@@ -98,51 +98,11 @@ def __dir__() -> list[str]:
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "AdaptivePoiRetrieval",
-    "AreaCoverage",
-    "Compression",
-    "GeoIndistinguishability",
-    "Mechanism",
-    "Metric",
-    "Plane",
-    "PoiExtractor",
-    "PoiRetrieval",
-    "Promesse",
-    "RangeQueryDistortion",
-    "Reidentification",
-    "Residue",
-    "SpatialError",
-    "Sphere",
-    "Traces",
-    "WaitForMe",
-    "WaitForMeReport",
-    "check_published",
-    "collapse_empty_days",
-    "describe",
-    "draw_map",
-    "draw_map_pair",
-    "drop_jumps",
-    "evaluate",
-    "first_days",
-    "load_results",
-    "make_city",
-    "match_pois",
-    "measure",
-    "paper",
-    "plot",
-    "pois",
-    "prepare",
-    "pseudonymize",
-    "read_cabspotting",
-    "read_file",
-    "read_geolife",
-    "read_gpx",
-    "read_mdc",
-    "read_table",
-    "reproduce",
-    "run_demo",
-    "save_results",
-    "split_gaps",
-    "write",
-]
+__all__ = ["make_city", "read_cabspotting", "read_file", "read_geolife", "read_gpx", "read_mdc", "read_table"]
+__all__ += ["collapse_empty_days", "describe", "drop_jumps", "first_days", "prepare", "pseudonymize", "split_gaps"]
+__all__ += ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport"]
+__all__ += ["AdaptivePoiRetrieval", "PoiExtractor", "PoiRetrieval", "Reidentification", "Residue", "match_pois", "pois"]
+__all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "SpatialError"]
+__all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_demo", "save_results"]
+__all__ += ["check_published", "draw_map", "draw_map_pair", "plot", "write"]
+__all__ += ["Plane", "Sphere", "Traces"]
