@@ -40,27 +40,12 @@ from promesse_geo.evaluation import evaluate, load_results, measure, save_result
 from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx, read_mdc, read_table
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
-from promesse_geo.metrics import (
-    AdaptivePoiRetrieval,
-    AreaCoverage,
-    Compression,
-    Metric,
-    PoiRetrieval,
-    RangeQueryDistortion,
-    Reidentification,
-    Residue,
-    SpatialError,
-    match_pois,
-)
-from promesse_geo.preprocess import (
-    collapse_empty_days,
-    describe,
-    drop_jumps,
-    first_days,
-    prepare,
-    pseudonymize,
-    split_gaps,
-)
+from promesse_geo.metrics import Metric
+from promesse_geo.metrics.attacks import AdaptivePoiRetrieval, PoiRetrieval, Reidentification, Residue, match_pois
+from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDistortion, SpatialError
+from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, first_days, split_gaps
+from promesse_geo.preprocess.pipeline import prepare
+from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.stays import pois
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.space import Plane, Sphere
@@ -73,22 +58,18 @@ if TYPE_CHECKING:
     from promesse_geo.plot.maps import draw_map, draw_map_pair
     from promesse_geo.stays.places import PoiExtractor
 
-_HEAVY = {
-    "PoiExtractor": "promesse_geo.stays.places",
-    "draw_map": "promesse_geo.plot.maps",
-    "draw_map_pair": "promesse_geo.plot.maps",
-    "reproduce": "promesse_geo.paper",
-    "run_demo": "promesse_geo.demo",
-}  # loaded when first used, so that importing stays quick
+# imported on first use: matplotlib, folium and scikit-learn take a second
+_MODULES = {"PoiExtractor": "stays.places", "reproduce": "paper", "run_demo": "demo"}
+_MODULES |= {"draw_map": "plot.maps", "draw_map_pair": "plot.maps"}
 
 
 def __getattr__(name: str) -> Any:
     """Load a heavy module when a name of it is first used."""
     if name in ("paper", "plot"):
         return import_module(f"promesse_geo.{name}")
-    if name not in _HEAVY:
+    if name not in _MODULES:
         raise AttributeError(f"module 'promesse_geo' has no attribute {name!r}")
-    return getattr(import_module(_HEAVY[name]), name)
+    return getattr(import_module(f"promesse_geo.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -55,7 +55,7 @@ def documented_as(source: object, other: object = None) -> Callable[[_Verb], _Ve
             for entry in _ENTRY.split(doc.get("Parameters", "")):
                 entries |= {entry.partition(" :")[0]: entry}
         names = [name for name in inspect.signature(verb).parameters if name != "self"]
-        text = f"{docs[0]['']}\n\n{_details(docs[1][''])}".rstrip()
+        text = "\n\n".join([docs[0][""], docs[1][""].partition("\n\n")[2]]).rstrip()
         if names:
             text += "\n\nParameters\n----------\n" + "\n".join(
                 entries[name].rstrip() for name in names if name in entries
@@ -73,11 +73,6 @@ def _sections(source: object) -> dict[str, str]:
     """Split a docstring at its headings; the text before them is under the empty key."""
     text, *parts = _HEADING.split(inspect.getdoc(source) or "")
     return {"": text.strip(), **dict(zip(parts[::2], parts[1::2], strict=True))}
-
-
-def _details(text: str) -> str:
-    """Return what follows the summary."""
-    return text.partition("\n\n")[2]
 
 
 if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning

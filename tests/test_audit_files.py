@@ -1,5 +1,7 @@
 """Checks of files before publication: files of ours pass, and whatever else a file holds is reported."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -239,3 +241,42 @@ def test_a_mechanism_that_is_not_known_is_ignored_with_a_warning(tmp_path, safe,
 def test_a_file_of_another_format_names_no_mechanism(tmp_path):
     (tmp_path / "notes.txt").write_text("secret")
     assert file_mechanism(tmp_path / "notes.txt") is None
+
+
+@pytest.mark.parametrize("text", ["secret", '{"mechanism": null, "seed": "secret"}', '{"mechanism": "Secret"}'])
+def test_only_what_write_stores_under_our_key_passes(tmp_path, safe, text):
+    pg.write(safe, tmp_path / "a.parquet", mechanism=pg.Promesse(200))
+    table = pq.read_table(tmp_path / "a.parquet")
+    pq.write_table(
+        table.replace_schema_metadata(table.schema.metadata | {b"promesse_geo": text}), tmp_path / "b.parquet"
+    )
+    assert verdicts(tmp_path / "b.parquet") == ["passed", "review"]
+    path = tmp_path / "c.gpkg"
+    pyogrio.write_dataframe(safe, path, layer="traces", layer_metadata={"promesse_geo": text})
+    assert verdicts(path)[1] == "review"
+
+
+def test_other_members_of_geoparquet_metadata_are_reported(tmp_path, safe):
+    pg.write(safe, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
+    geo = json.loads(table.schema.metadata[b"geo"])
+    for changed in (geo | {"notes": "secret"}, geo | {"columns": {"geometry": geo["columns"]["geometry"] | {"a": 1}}}):
+        metadata = table.schema.metadata | {b"geo": json.dumps(changed)}
+        pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "b.parquet")
+        assert verdicts(tmp_path / "b.parquet") == ["passed", "review"]
+
+
+@pytest.mark.parametrize("level", ["collection", "feature", "geometry"])
+def test_other_members_of_geojson_are_reported(tmp_path, safe, level):
+    path = tmp_path / "a.geojson"
+    pg.write(safe, path)
+    lines = path.read_text().splitlines()
+    if level == "collection":
+        lines.insert(1, '"author": "secret",')
+    else:
+        number = next(i for i, line in enumerate(lines) if '"Feature"' in line)
+        feature = json.loads(lines[number].rstrip(","))
+        (feature if level == "feature" else feature["geometry"])["secret"] = 1
+        lines[number] = json.dumps(feature) + ","
+    path.write_text("\n".join(lines) + "\n")
+    assert verdicts(path) == ["passed", "review"]

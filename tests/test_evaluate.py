@@ -221,20 +221,16 @@ def test_large_seeds_are_stored_to_the_digit(city, tmp_path, seeds, name):
     assert pg.load_results(tmp_path / name).seed.dropna().tolist() == seeds
 
 
-def test_results_of_earlier_versions_are_read_with_the_new_columns(tmp_path):
+def test_a_csv_of_earlier_versions_keeps_its_table_and_its_provenance(tmp_path):
     rows = [
         "dataset,mechanism,metric,unit,seed,value,seconds",
-        '"a","Promesse(epsilon=100.0, variant=\'polyline\', min_points=1)","SpatialError()","m","",0.1,2.5',
+        '"a","Promesse(epsilon=100.0)","SpatialError()","m","",0.1,2.5',
         '"a","Odd(<3 zones>)","PoiRetrieval(diameter=200.0)","%",7,,2.5',
     ]
     about = {"seeds": [7], "rows of this file": 2}
     (tmp_path / "old.csv").write_text("# " + json.dumps(about) + "\n" + "\n".join(rows) + "\n")
     table = pg.load_results(tmp_path / "old.csv")
-    assert list(table.columns) == COLUMNS
-    assert table.mechanism_name.tolist() == ["Promesse", "Odd"]
-    assert json.loads(table.parameters[0]) == {"epsilon": 100.0, "variant": "polyline", "min_points": 1}
-    assert table.parameters[1] == "{}"
-    assert table.metric_name.tolist() == ["SpatialError", "PoiRetrieval"]
+    assert table.mechanism.tolist() == ["Promesse(epsilon=100.0)", "Odd(<3 zones>)"]
     assert table.value.tolist() == [0.1, pytest.approx(np.nan, nan_ok=True)]
     assert table.attrs == {"seeds": [7]}
 

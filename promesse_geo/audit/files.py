@@ -1,5 +1,6 @@
 """Checks of files: whether they are what `promesse_geo.write` writes, and which mechanism they name."""
 
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyogrio
+from pyproj import CRS
+from pyproj.exceptions import ProjError
 
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Findings, find_other_columns
 from promesse_geo.io.layer import GDAL_ERRORS
@@ -19,11 +22,13 @@ from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
 from promesse_geo.io.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES
 from promesse_geo.io.text_table import read_layout
-from promesse_geo.io.writers import METADATA_KEY, coordinate_names
+from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe_mechanism, has_custom_text
 from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
 
+_GEOJSON_LINES = {"", "{", '"type": "FeatureCollection",', '"name": "traces",', '"features": [', "]", "}"}
+_GEOJSON_LINES.add('"crs": { "type": "name", "properties": { "name": "urn:ogc:def:crs:OGC:1.3:CRS84" } },')
 _TEST = "written by promesse-geo"
 _REMEDY = "write it again with `promesse-geo pseudonymize` or write()"
 
@@ -95,11 +100,7 @@ def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
     except (ValueError, OSError, pa.ArrowException, *GDAL_ERRORS):  # a format that holds no metadata of ours
         return None
     try:
-        named = json.loads(texts.pop() or "null") if len(texts) == 1 else None
-        if named is None or named["mechanism"] is None:
-            return None
-        kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
-        return kinds[named["mechanism"]](**named["parameters"])
+        return _read_mechanism(texts.pop()) if len(texts) == 1 else None
     except (KeyError, TypeError, ValueError):
         warn(f"The metadata of {str(path)!r} names a mechanism that is not known here; it is ignored.")
         return None
@@ -109,6 +110,23 @@ def file_epsilon(path: str | os.PathLike[str]) -> float | None:
     """Return ε in metres if the metadata of a file names Promesse, else None."""
     mechanism = file_mechanism(path)
     return mechanism.epsilon if isinstance(mechanism, Promesse) else None
+
+
+def _read_mechanism(text: str | None) -> Mechanism | None:
+    """Return the mechanism that a text under our metadata key names."""
+    named = json.loads(text or "null")
+    if named is None or named["mechanism"] is None:
+        return None
+    kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
+    return kinds[named["mechanism"]](**named["parameters"])
+
+
+def _is_ours(text: str | None) -> bool:
+    """Whether a text under our metadata key is what write() stores, to the letter."""
+    try:
+        return text == describe_mechanism(_read_mechanism(text))
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def _mechanism_text(path: Path) -> str | None:
@@ -157,18 +175,35 @@ def _others(columns: Sequence[str], expected: Sequence[str], located: set[str | 
 
 def _inspect_parquet(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
     schema = _read_schema(path)
-    metadata = {key.decode(errors="replace"): value for key, value in (schema.metadata or {}).items()}
+    metadata = {
+        key.decode(errors="replace"): value.decode(errors="replace") for key, value in (schema.metadata or {}).items()
+    }
     expected = [*_expected(traces), str(traces.names.geometry)]
     has_geometry = str(traces.names.geometry) in schema.names and not located
     others = [name for name in schema.names if name not in expected]
     columns = others if has_geometry else _others(schema.names, expected, located)
-    if b" Z" in metadata.get("geo", b"") and b'"Point Z"' in metadata["geo"]:
+    if '"Point Z"' in metadata.get("geo", ""):
         columns = [*columns, "Z or M"]
     foreign = sorted(metadata.keys() - {"geo", METADATA_KEY})
     differences = [f"metadata under {listed(foreign)}"] if foreign else []
-    if METADATA_KEY not in metadata or schema.names != expected or any(field.metadata for field in schema):
+    plain = schema.names == expected and not any(field.metadata for field in schema)
+    if not plain or not _is_ours(metadata.get(METADATA_KEY)) or not _locates_points(metadata, traces):
         differences.append("other columns or metadata than write() writes")
     return _Content(columns, differences=differences)
+
+
+def _locates_points(metadata: dict[str, str], traces: Traces) -> bool:
+    """Whether GeoParquet metadata describe points of a CRS without text of its own, and nothing else."""
+    name = str(traces.names.geometry)
+    try:
+        geo = json.loads(metadata["geo"])
+        crs = geo["columns"][name].pop("crs")
+        known = CRS.from_json_dict(crs)
+    except (KeyError, TypeError, ValueError, ProjError):
+        return False
+    column = {"encoding": "WKB", "geometry_types": ["Point"]}
+    expected = {"version": "1.1.0", "primary_column": name, "columns": {name: column}}
+    return geo == expected and set(crs) <= set(known.to_json_dict()) and not has_custom_text(known)
 
 
 def _inspect_layers(path: Path, traces: Traces, *, has_metadata: bool) -> _Content:
@@ -183,9 +218,28 @@ def _inspect_layers(path: Path, traces: Traces, *, has_metadata: bool) -> _Conte
     differences = []
     if layers != ["traces"] or about["fields"].tolist() != expected:
         differences.append("other names of layer or columns than write() writes")
-    if set(about["layer_metadata"] or ()) != ours or about["dataset_metadata"]:
+    stored = about["layer_metadata"] or {}
+    if set(stored) != ours or about["dataset_metadata"] or (ours and not _is_ours(stored[METADATA_KEY])):
         differences.append("other metadata than write() writes")
+    if not has_metadata and _has_other_members(path):
+        differences.append("other members than write() writes")
     return _Content(columns, differences=differences)
+
+
+def _has_other_members(path: Path) -> bool:
+    """Whether a GeoJSON file has lines other than the features, and the members around them, that write() writes."""
+    with _open(path) as file:
+        for line in io.TextIOWrapper(io.BufferedReader(file), encoding="utf-8", errors="replace"):
+            if line.strip() in _GEOJSON_LINES:
+                continue
+            try:
+                feature = json.loads(line.rstrip().removesuffix(","))
+                members = set(feature), set(feature["geometry"])
+            except (ValueError, TypeError, KeyError):
+                return True
+            if members != ({"type", "properties", "geometry"}, {"type", "coordinates"}):
+                return True
+    return False
 
 
 def _inspect_text(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:

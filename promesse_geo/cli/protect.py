@@ -105,11 +105,6 @@ def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options.with_options(command, added)
 
 
-def _rounded(value: float) -> str:
-    """One decimal, or three digits of numbers below one."""
-    return f"{value:.3g}" if 0 < value < 1 else f"{value:,.1f}"
-
-
 def _with_unit(name: str) -> str:
     """Return a name of the report with its unit, if it has one."""
     units = {"final_radius": "m", "space_translation": "m", "time_translation": "s", "pseudo_diameter": "m"}
@@ -133,7 +128,8 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
         options.check_target(context, output, force=force)
         traces = options.read(context)
         protected, report = mechanism.protect_with_report(traces)
-        click.echo(report.summary.rename(_with_unit).to_string(float_format=_rounded), err=True)
+        summary = report.summary.rename(_with_unit)
+        click.echo(summary.to_string(float_format=lambda x: f"{x:.3g}" if 0 < x < 1 else f"{x:,.1f}"), err=True)
         if report.clusters:
             click.echo("The pivot of each cluster is published unchanged, with all its stops.", err=True)
         options.save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)

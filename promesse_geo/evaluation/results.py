@@ -1,6 +1,5 @@
 """Provenance of results, and results as files."""
 
-import ast
 import csv
 import hashlib
 import io
@@ -21,7 +20,6 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from promesse_geo import threads
 from promesse_geo.io.writers import atomic_path, check_target
 from promesse_geo.messages import invalid, listed
-from promesse_geo.metrics.base import name_in_words
 from promesse_geo.traces.traces import Traces
 
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
@@ -142,8 +140,6 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
         table = pd.read_parquet(source) if source.suffix.lower() == ".parquet" else _read_csv(source)
         if not set(table) >= _COLUMNS:
             raise ValueError("no results")
-    except OSError:
-        raise
     except (pa.ArrowException, csv.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"The file {str(source)!r} holds no results that pg.save_results wrote, or was cut."
@@ -166,33 +162,9 @@ def _read_csv(source: Path) -> pd.DataFrame:
     if "seed" in table:
         table["seed"] = pd.array([int(seed) if seed else None for seed in table["seed"]], dtype="Int64")
     if is_old:
-        table = _with_new_columns(table)
-        about = json.loads(first.removeprefix("# "))
-        about.pop("rows of this file", None)
-        table.attrs.update(about)
+        about = dict(json.loads(first.removeprefix("# ")))
+        table.attrs.update({name: value for name, value in about.items() if name != "rows of this file"})
     return table
-
-
-def _with_new_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns that results of earlier versions lack."""
-    if "mechanism" not in table:
-        return table
-    names = {column: table[column].str.partition("(")[0] for column in ("mechanism", "metric")}
-    return table.assign(
-        mechanism_name=names["mechanism"],
-        parameters=table["mechanism"].map(_parameters_of),
-        metric_name=names["metric"],
-        label=names["metric"].map(name_in_words),
-    )
-
-
-def _parameters_of(label: str) -> str:
-    """Return the parameters in the repr of a mechanism as JSON; none if the repr is no call with plain values."""
-    try:
-        call: Any = ast.parse(label, mode="eval").body
-        return json.dumps({keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords})
-    except (SyntaxError, AttributeError, TypeError, ValueError):
-        return "{}"
 
 
 def _check_suffix(path: Any, *, owner: str) -> Path:
