@@ -159,7 +159,7 @@ def _rows_of_metric(results: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the rows of the metric with this name, or with this name and these parameters."""
     rows = results[(results.metric == metric) | (results.metric_name == metric)]
     if len(rows) == 0:
-        raise ValueError(f"The results hold no metric {metric!r}. Specify one of {listed(sorted(set(results.metric)))}.")
+        raise ValueError(f"The results hold no metric {metric!r}. Choose from {listed(sorted(set(results.metric)))}.")
     several = sorted(set(rows.metric))
     if len(several) > 1:
         raise ValueError(f"The results hold several metrics {metric!r}: {listed(several)}. Specify one of these.")
