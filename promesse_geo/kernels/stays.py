@@ -134,7 +134,7 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
 
 @inner
 def _start_polygon(points, start, polygon):
-    """Write the directions (x, y, z) in the plane that touches the sphere at a record, and extents of no records."""
+    """Write the directions (x, y, z) in the plane that touches the sphere at a record, and its extents."""
     x, y, z = read(points, start)
     flat = math.sqrt(x * x + y * y)
     is_tilted = points.shape[1] == 3 and flat > 0.0
@@ -144,7 +144,7 @@ def _start_polygon(points, start, polygon):
         polygon[0, k] = (-east * y - north * z * x) / flat if is_tilted else east
         polygon[1, k] = (east * x - north * z * y) / flat if is_tilted else north
         polygon[2, k] = north * flat if is_tilted else 0.0
-        polygon[3, k] = -math.inf
+        polygon[3, k] = 0.0
 
 
 @inner
