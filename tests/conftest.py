@@ -47,12 +47,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of the whole synthetic city if loops are not compiled."""
+    """Skip tests that are too slow if loops are not compiled."""
     for item in items:
         if not COMPILED and (
-            item.get_closest_marker("whole_city") or item.nodeid.startswith("promesse_geo/paper/experiment.py")
+            item.get_closest_marker("compiled") or item.nodeid.startswith("promesse_geo/paper/experiment.py")
         ):
-            item.add_marker(pytest.mark.skip(reason="the whole city is too slow in plain Python (NUMBA_DISABLE_JIT=1)"))
+            item.add_marker(pytest.mark.skip(reason="too slow in plain Python (NUMBA_DISABLE_JIT=1)"))
 
 
 @pytest.fixture(scope="session")

@@ -634,6 +634,7 @@ def test_a_trace_that_is_original_for_the_most_part_fails():
     assert compared(line(x), line(moved), "no original locations")["verdict"] == "failed"
 
 
+@pytest.mark.compiled
 def test_locations_that_are_original_by_chance_are_no_leak():
     rng = np.random.default_rng(1)
     true = np.cumsum(rng.uniform(1, 3, 20_000))
@@ -656,6 +657,7 @@ def test_timestamps_that_are_original_by_chance_are_no_leak():
     assert found["reason"].endswith("no more than by chance")
 
 
+@pytest.mark.compiled
 def test_noise_on_a_grid_has_no_needless_digits(parts):
     for seed in range(3):
         noisy = pg.GeoIndistinguishability(0.01, grid=1, seed=seed).protect(parts)
@@ -666,6 +668,7 @@ def test_noise_on_a_grid_has_no_needless_digits(parts):
         assert verdicts(parts.promesse.check(fine))["no needless digits"] == "review"
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("grid", [1 / 3, 1, 10, 100])
 def test_noise_on_a_grid_of_a_plane_is_no_leak(grid):
     parts = pg.prepare(pg.make_city(users=10, days=3), tz="Europe/Paris", seed=1).to_crs(32631)
@@ -775,6 +778,7 @@ def test_some_original_records_of_others_are_reviewed(parts, safe):
     assert reason(table, SHARED).startswith(f"{n} of ")
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "mechanism", [pg.Promesse(100), *(pg.GeoIndistinguishability(0.01, grid=grid, seed=1) for grid in (None, 1, 100))]
 )

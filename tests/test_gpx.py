@@ -493,6 +493,7 @@ def long_file() -> bytes:
     return content
 
 
+@pytest.mark.compiled
 def test_a_long_file_is_an_error_wherever_it_is_cut(long_file, tmp_path):
     end = len(long_file) - len("\n")
     cuts = {*np.linspace(1, end - 1, 40, dtype=int).tolist(), *range(end - 20, end), 1 << 20, (1 << 20) + 7, 2 << 20}
@@ -616,6 +617,7 @@ def within(tag: str, inner):
     )
 
 
+@pytest.mark.compiled
 @settings(max_examples=200, deadline=None)
 @given(
     body=st.lists(within("trk", within("trkseg", points_of_any_kind())), max_size=3).map("".join),

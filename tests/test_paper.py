@@ -55,6 +55,7 @@ def test_the_papers_tables_are_whole():
     ]
 
 
+@pytest.mark.compiled
 def test_every_table_has_a_figure_for_each_mechanism(done):
     assert list(done.tables) == [f"Table {number}" for number in ("I", "II", "III", "IV", "V", "VI")]
     for name in ("Table II", "Table III", "Table IV", "Table VI"):
@@ -65,7 +66,7 @@ def test_every_table_has_a_figure_for_each_mechanism(done):
     assert done.tables["Table V"].row.tolist() == ["Promesse", "Geo-I", "Wait for Me"]
 
 
-@pytest.mark.whole_city
+@pytest.mark.compiled
 def test_the_papers_story_shows_in_the_city(done):
     privacy, error, distortion, size = (
         done.tables[name].set_index("row").ours for name in ("Table II", "Table III", "Table IV", "Table VI")
@@ -171,6 +172,7 @@ def test_the_readme_shows_the_figures_that_the_command_wrote():
     assert paper.Reproduction.load(RESULTS).results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 
 
+@pytest.mark.compiled
 def test_several_data_sets_come_together(tmp_path, monkeypatch):
     monkeypatch.setitem(paper.experiment._READERS, "Cabspotting", lambda source, as_traces: city(source))
     monkeypatch.setitem(paper.experiment._READERS, "MDC", lambda source, as_traces: city(source))
@@ -189,7 +191,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch):
     assert len(found.save(tmp_path)) == 10
 
 
-@pytest.mark.whole_city
+@pytest.mark.compiled
 def test_the_command_repeats_the_experiment(tmp_path):
     called = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
     assert called.exit_code == 0, called.output
@@ -220,7 +222,7 @@ def attacked():
         return pg.reproduce(seeds=1, attacks=True)
 
 
-@pytest.mark.whole_city
+@pytest.mark.compiled
 def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
     assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Area coverage", "Re-identification"]
     fixed, adaptive, residue, *_ = (
