@@ -14,7 +14,7 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
 - read: `read_file` (any format), `read_table`, `read_cabspotting`, `read_geolife`, `read_mdc`, `read_gpx`; `make_city`
   makes synthetic data, and `run_demo` protects it and shows the result
 - explore: `describe`, `pois` and `PoiExtractor` (stays of users), `draw_map` and `draw_map_pair`; `plot` has figures
-- prepare: `drop_jumps`, then `prepare`, or its steps `collapse_empty_days`, `first_days` and `split_gaps`
+- prepare: `drop_zero`, `drop_jumps`, then `prepare`, or its steps `collapse_empty_days`, `first_days` and `split_gaps`
 - protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is the base class
 - measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `reproduce` the paper's
   tables (`paper` has them one by one); metrics are `PoiRetrieval` (with `match_pois`), `SpatialError`,
@@ -43,7 +43,7 @@ from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.metrics import Metric
 from promesse_geo.metrics.attacks import AdaptivePoiRetrieval, PoiRetrieval, Reidentification, Residue, match_pois
 from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDistortion, SpatialError
-from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, first_days, split_gaps
+from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, drop_zero, first_days, split_gaps
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.stays import pois
@@ -80,7 +80,8 @@ def __dir__() -> list[str]:
 __version__ = "0.2.0"
 
 __all__ = ["make_city", "read_cabspotting", "read_file", "read_geolife", "read_gpx", "read_mdc", "read_table"]
-__all__ += ["collapse_empty_days", "describe", "drop_jumps", "first_days", "prepare", "pseudonymize", "split_gaps"]
+__all__ += ["collapse_empty_days", "describe", "drop_jumps", "drop_zero", "first_days"]
+__all__ += ["prepare", "pseudonymize", "split_gaps"]
 __all__ += ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport"]
 __all__ += ["AdaptivePoiRetrieval", "PoiExtractor", "PoiRetrieval", "Reidentification", "Residue", "match_pois", "pois"]
 __all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "SpatialError"]

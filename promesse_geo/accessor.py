@@ -234,6 +234,19 @@ class PromesseAccessor:
         """
         return preprocess.drop_jumps(self._frame, max_speed=max_speed, **self._names)
 
+    @documented_as(preprocess.drop_zero)
+    def drop_zero(self) -> gpd.GeoDataFrame:
+        """Drop fixes at exactly longitude 0 and latitude 0.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> len(city.promesse.drop_zero()) == len(city)
+        True
+        """
+        return preprocess.drop_zero(self._frame, **self._names)
+
     @documented_as(preprocess.pseudonymize)
     def pseudonymize(self, *, seed: int | str | None = None) -> gpd.GeoDataFrame:
         """Rename all users to random names.

@@ -119,24 +119,38 @@ def pseudonymize(records, seed):
     return flat(named[name] for name in sorted(named))
 
 
-def drop_jumps(records, max_speed, distance=math.dist):
-    """Without records that need more than max_speed from the last kept one; an outlier at the start goes itself."""
+def drop_jumps(records, max_speed, distance=math.dist, breaks=()):
+    """The longest chain of each trace in which every record can be reached from the one before.
+
+    `breaks` are (user, number in the trace) of the records that begin a new segment.
+    """
     kept = []
-    for whole in traces_of(records).values():
-        trace = whole
-        while 2 * (len(trace) - len(survivors := reachable(trace, max_speed, distance))) > len(trace):
-            trace = trace[1:]
-        kept += survivors
+    for user, trace in traces_of(records).items():
+        segments = itertools.accumulate((user, number) in breaks for number in range(len(trace)))
+        kept += [trace[i] for i in longest_chain(trace, list(segments), max_speed, distance)]
     return kept
 
 
-def reachable(trace, max_speed, distance):
-    survivors = trace[:1]
-    for record in trace[1:]:
-        _, time, place = survivors[-1]
-        if distance(place, record[2]) * SECOND <= max_speed * (record[1] - time):
-            survivors.append(record)
-    return survivors
+def resolution(times):
+    for unit in (60 * SECOND, SECOND):
+        if all(time % unit == 0 for time in times):
+            return unit
+    return 0
+
+
+def longest_chain(trace, segments, max_speed, distance):
+    """Record numbers; of chains of equal length those whose first different number is smaller."""
+    added = resolution([time for _, time, _ in trace])
+
+    def reachable(i, j):
+        passed = trace[j][1] - trace[i][1] + added
+        return segments[i] != segments[j] or distance(trace[i][2], trace[j][2]) * SECOND <= max_speed * passed
+
+    best = {}
+    for i in reversed(range(len(trace))):
+        chains = [best[j] for j in range(i + 1, len(trace)) if reachable(i, j)]
+        best[i] = [i, *min(chains, key=lambda chain: (-len(chain), chain), default=[])]
+    return min(best.values(), key=lambda chain: (-len(chain), chain), default=[])
 
 
 def describe(records):

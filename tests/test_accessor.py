@@ -40,6 +40,7 @@ VERBS = {
         lambda frame, **names: pg.drop_jumps(frame, max_speed=4, **names),
         lambda promesse: promesse.drop_jumps(4),
     ),
+    "drop_zero": (pg.drop_zero, lambda promesse: promesse.drop_zero()),
     "pseudonymize": (
         lambda frame, **names: pg.pseudonymize(frame, seed=1, **names),
         lambda promesse: promesse.pseudonymize(seed=1),

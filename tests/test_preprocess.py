@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
-from promesse_geo.kernels import jumps
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -290,91 +289,6 @@ class TestPseudonymize:
         assert pg.pseudonymize(frame, seed=1)["user"].tolist() != pg.split_gaps(frame, seed=1)["user"].tolist()
 
 
-STEPS = st.tuples(USERS, st.integers(0, 60).map(lambda second: second * SECOND), PLACES)
-
-
-def walked(points, times, *, speed, **constants) -> tuple[np.ndarray, int]:
-    """What of one trace in the plane is kept, by the loops as plain Python, and how many distances were looked at."""
-    keep, asked = np.empty(len(times), bool), []
-    plain = {name: getattr(loop, "py_func", loop) for name, loop in vars(jumps).items() if callable(loop)}
-    reached = plain["_is_reached"]
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in constants.items():
-            patch.setattr(jumps, f"_{name.upper()}", value)
-        for name in ("arc", "square_between", "_keep_from", "_must_go"):
-            patch.setattr(jumps, name, plain[name])
-        patch.setattr(jumps, "_is_reached", lambda *what: asked.append(1) or reached(*what))
-        plain["mark_reachable"](points, times, np.array([0, len(times)]), 0.0, speed, 0, 1, keep)
-    return keep, len(asked)
-
-
-class TestDropJumps:
-    @given(records=st.lists(STEPS, max_size=25), speed=st.sampled_from([1, 5, 25, 1000]))
-    def test_it_equals_its_twin(self, records, speed):
-        expected = naive.drop_jumps(records, speed)
-        frame = frame_of(records)
-        assert records_of(quietly(pg.drop_jumps, frame, max_speed=speed)) == expected
-        assert records_of(quietly(pg.drop_jumps, pg.Traces.from_frame(frame), max_speed=speed)) == expected
-
-    @pytest.mark.parametrize(
-        ("steps", "kept"),
-        [
-            ([(0, 0), (1, 50), (2, 100)], [0, 1, 2]),  # exactly the speed
-            ([(0, 0), (1, 51), (2, 100)], [0, 2]),  # one metre too far
-            ([(0, 900), (1, 0), (2, 1), (3, 2)], [1, 2, 3]),  # the first record is the outlier
-            ([(0, 9000), (1, 9001), (2, 0), (3, 1), (4, 2), (5, 3)], [2, 3, 4, 5]),  # so is the second
-            ([(0, 9000), (1, 9001), (2, 0), (3, 1)], [0, 1]),  # half is not more than half
-            ([(0, 0), (0, 1), (1, 10)], [0, 2]),  # no time for any distance
-            ([(0, 0), (0, 0), (1, 10)], [0, 1, 2]),  # nor is any needed
-            ([(0, 0), (1, 9000)], [0, 1][:1]),
-        ],
-    )
-    def test_by_hand(self, steps, kept):
-        records = [("ann", second * SECOND, (500_000.0 + metre, 5e6)) for second, metre in steps]
-        assert records_of(quietly(pg.drop_jumps, frame_of(records))) == [records[i] for i in kept]
-
-    @given(data=st.data(), patience=st.sampled_from([1, 2, 32]), block=st.sampled_from([2, 5, 64]))
-    def test_what_is_told_without_a_walk_is_true(self, data, patience, block):
-        places, seconds = st.integers(0, 5), st.sampled_from([0, 0, 0, 1, 2])
-        steps = data.draw(st.lists(st.tuples(seconds, places, places), min_size=1, max_size=60))
-        times = np.cumsum([step[0] for step in steps]) * SECOND
-        points = np.array([step[1:] for step in steps], float)
-        keep, _ = walked(points, times, speed=2.0, patience=patience, block=block)
-        records = [("a", int(time), tuple(point)) for time, point in zip(times, points, strict=True)]
-        assert [record for record, kept in zip(records, keep, strict=True) if kept] == naive.drop_jumps(records, 2.0)
-
-    @pytest.mark.parametrize("places", [1_000_000, 5])
-    def test_equal_times_take_linear_time(self, places):
-        count = 8_000
-        points = np.random.default_rng(0).integers(0, places, (count, 2)).astype(float)
-        keep, asked = walked(points, np.zeros(count, np.int64), speed=50.0)
-        assert 0 < keep.sum() < count / 100
-        assert asked < 100 * count
-
-    def test_a_start_stuck_far_away_is_passed_at_once(self):
-        """A receiver that reports the same far place before its first fix."""
-        count, stuck = 4_000, 1_000
-        points = np.zeros((count, 2))
-        points[stuck:, 0] = 1e7
-        keep, asked = walked(points, np.arange(count) * SECOND, speed=50.0)
-        assert np.array_equal(keep, np.arange(count) >= stuck)
-        assert asked < 3 * count
-
-    def test_what_is_removed_is_counted_in_one_warning(self):
-        records = [("ann", second * SECOND, (500_000.0 + metre, 5e6)) for second, metre in [(0, 0), (1, 99), (2, 0)]]
-        with pytest.warns(UserWarning, match="drop_jumps") as caught:
-            pg.drop_jumps(frame_of(records))
-        assert [str(warning.message) for warning in caught] == [
-            "drop_jumps dropped 1 of 3 records that need more than 50 m/s."
-        ]
-        assert caught[0].filename == __file__
-
-    def test_on_the_globe_a_jump_over_the_antimeridian_is_short(self):
-        records = [("ann", 0, (179.9999, 0.0)), ("ann", SECOND, (-179.9999, 0.0)), ("ann", 2 * SECOND, (-179.0, 0.0))]
-        kept = quietly(pg.drop_jumps, frame_of(records, crs=4326))
-        assert kept.geometry.x.tolist() == [179.9999, -179.9999]
-
-
 class TestPrepare:
     @given(case=cases(), days=st.integers(1, 3), min_days=st.none() | st.integers(1, 3))
     def test_it_is_the_three_steps_in_order(self, case, days, min_days):
@@ -444,6 +358,7 @@ VERBS = {
     "split_gaps": lambda data: pg.split_gaps(data, gap="30min", seed=1),
     "pseudonymize": lambda data: pg.pseudonymize(data, seed=1),
     "drop_jumps": lambda data: pg.drop_jumps(data, max_speed=4),
+    "drop_zero": pg.drop_zero,
     "prepare": lambda data: pg.prepare(data, days=1, gap="30min", seed=1),
     "smooth": lambda data: pg.Promesse(200).protect(data),
 }

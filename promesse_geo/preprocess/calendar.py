@@ -19,6 +19,15 @@ DAY = 86_400_000_000_000
 FIRST_DAY = 10_959 * DAY
 """2000-01-03 00:00, a Monday: the day on which every trace begins in the common calendar."""
 
+_LONGEST = 1_000 * DAY  # data on the common calendar is shorter
+
+
+def uses_common_calendar(traces: Traces) -> bool:
+    """Return whether the days of Traces are those of the common calendar, within a day: a time zone shifts them."""
+    if not traces.records:
+        return False
+    return bool(traces.times.min() >= FIRST_DAY - DAY and traces.times.max() < FIRST_DAY + _LONGEST)
+
 
 def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ...) -> Data:
     """Move all traces to a common calendar, without days that have no data.

@@ -1,4 +1,4 @@
-"""Drop records that cannot be reached at a given speed."""
+"""Drop records that cannot be reached at a given speed, and fixes at longitude and latitude 0."""
 
 import numpy as np
 
@@ -9,13 +9,19 @@ from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_number
 
+_BUDGET = 20_000_000  # records to look at between two chances to interrupt, about 0.2 s
+_MUCH = 0.1  # share of a trace above which dropped records may be true travel
 
-def drop_jumps(data: Data, *, max_speed: float = 50.0, user: Name = ..., time: Name = ...) -> Data:
-    """Drop records that cannot be reached from the last kept one.
 
-    A record is dropped if its distance is more than `max_speed` times the time passed. If more than half of a trace
-    would be dropped, its first record is taken for the outlier: it is dropped, and the rest is done anew. This step
-    is not in the paper. Apply it first, to the true times.
+def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: Name = ...) -> Data:
+    """Drop the fewest records so that each of the others can be reached from the one before.
+
+    A record can be reached from another if their distance is at most `max_speed` times the time between them. If all
+    times of a trace are whole minutes (whole seconds), a minute (second) is added to that time, because they are
+    rounded. Of several solutions the one is taken whose first different record is earlier. Nothing is compared across
+    a break. This step is not in the paper. Apply it first, to the true times.
+
+    Flights and fast trains exceed 50 m/s. Of a day with a flight the part with fewer records is dropped.
 
     Parameters
     ----------
@@ -31,28 +37,181 @@ def drop_jumps(data: Data, *, max_speed: float = 50.0, user: Name = ..., time: N
     geopandas.GeoDataFrame or Traces
         Of the type of `data`; one warning counts the dropped records.
 
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If `max_speed` is not a number above zero, or the data cannot be read.
+
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1, as_traces=True)
-    >>> pg.drop_jumps(city, max_speed=1000).records == city.records
+    >>> city = pg.make_city(users=2, days=1)
+    >>> len(city.pipe(pg.drop_jumps, 50)) == len(city)
     True
     """
     speed = check_number(max_speed, name="max_speed", owner="drop_jumps", unit="metres per second")
 
     def work(traces: Traces) -> Traces:
-        space = traces.space
-        step = speed / space.scale
-        keep = np.empty(traces.records, bool)
-        threads.run(
-            lambda first, last: jumps.mark_reachable(
-                traces.points, traces.times, traces.offsets, space.curvature, step, first, last, keep
-            ),
-            threads.fair(traces.counts),
-        )
-        dropped = len(keep) - int(keep.sum())
-        if dropped:
-            warn(f"drop_jumps dropped {dropped:,} of {counted(len(keep), 'record')} that need more than {speed:g} m/s.")
+        keep = Steps.survey(traces, speed).longest_chains(speed)
+        if keep.all():
+            return traces
+        _warn_of_jumps(traces, keep, speed)
         return traces.select(keep)
 
     return map_traces(data, work, user=user, time=time, selects=True)
+
+
+def drop_zero(data: Data, *, user: Name = ..., time: Name = ...) -> Data:
+    """Drop fixes at exactly longitude 0 and latitude 0, which receivers report without reception.
+
+    Data in a projected CRS stays as it is.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        The data.
+    user, time : column name, None or ...
+        Columns of the frame; see `Traces.from_frame`.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame or Traces
+        Of the type of `data`; one warning counts the dropped records.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=1)
+    >>> len(pg.drop_zero(city)) == len(city)
+    True
+    """
+
+    def work(traces: Traces) -> Traces:
+        zero = is_zero(traces)
+        dropped = int(zero.sum())
+        if not dropped:
+            return traces
+        warn(f"drop_zero dropped {dropped:,} of {counted(len(zero), 'record')} at longitude 0 and latitude 0.")
+        return traces.select(~zero)
+
+    return map_traces(data, work, user=user, time=time, selects=True)
+
+
+def is_zero(traces: Traces) -> np.ndarray:
+    """Return which records, bool of shape (records,), are at exactly (0, 0) in a geographic CRS."""
+    if not is_geographic(traces):
+        return np.zeros(traces.records, bool)
+    x, y, z = traces.points.T
+    return (y == 0) & (z == 0) & (x > 0)
+
+
+def is_geographic(traces: Traces) -> bool:
+    """Return whether coordinates are longitude and latitude."""
+    return bool(traces.space.crs.is_geographic and traces.space.dimension == 3)
+
+
+def _warn_of_jumps(traces: Traces, keep: np.ndarray, speed: float) -> None:
+    dropped = np.add.reduceat(~keep, traces.offsets[:-1], dtype=np.int64)
+    text = f"drop_jumps dropped {dropped.sum():,} of {counted(len(keep), 'record')} that need more than {speed:g} m/s."
+    much = int((dropped > _MUCH * traces.counts).sum())
+    if much:
+        text += (
+            f" They are more than a tenth of {counted(much, 'trace')}, which may be true travel, such as flights and "
+            "fast trains: take a larger max_speed (--max-speed) to keep it."
+        )
+    warn(text)
+
+
+def segment_offsets(traces: Traces) -> np.ndarray:
+    """Return the first record of each segment, and the number of records."""
+    return np.union1d(traces.offsets, getattr(traces, "breaks", np.empty(0, np.int64)))
+
+
+class Steps:
+    """Steps between consecutive records of a segment.
+
+    Parameters
+    ----------
+    traces : Traces
+        The records.
+    counts : numpy.ndarray of int64, shape (segments, 4)
+        As `kernels.jumps.survey_steps` counts.
+    speed : float
+        Metres per second: the speed of the survey.
+    """
+
+    def __init__(self, traces: Traces, counts: np.ndarray, speed: float) -> None:
+        self.traces, self.counts, self.speed = traces, counts, speed
+        self._suspects = np.flatnonzero(counts[:, 0])
+        segments = segment_offsets(traces)
+        self._begins, self._ends = segments[self._suspects], segments[self._suspects + 1]
+        self._resolutions = self._find_resolutions()
+
+    @classmethod
+    def survey(cls, traces: Traces, speed: float, *, gap: int = np.iinfo(np.int64).max) -> "Steps":
+        """Survey the steps of traces: those that may be faster than `speed` (m/s), and those of `gap` (ns) or more."""
+        space, segments = traces.space, segment_offsets(traces)
+        counts = np.empty((len(segments) - 1, 4), np.int64)
+        threads.run(
+            lambda first, last: jumps.survey_steps(
+                *(traces.points, traces.times, segments, space.curvature, speed / space.scale, gap),
+                *(first, last, counts),
+            ),
+            threads.fair(np.diff(segments)),
+        )
+        return cls(traces, counts, speed)
+
+    def _find_resolutions(self) -> np.ndarray:
+        """Time resolution in seconds of the trace of each segment with steps that may be too fast."""
+        traces = self.traces
+        owners = np.searchsorted(traces.offsets, self._begins, side="right") - 1
+        begins, ends = traces.offsets[owners], traces.offsets[owners + 1]
+        seconds = np.empty(len(owners))
+        threads.run(
+            lambda first, last: jumps.find_resolutions(traces.times, begins, ends, first, last, seconds),
+            threads.fair(ends - begins),
+        )
+        return seconds
+
+    def count_faster(self, speeds: list[float]) -> np.ndarray:
+        """Return the number of steps above speeds (m/s, at least that of the survey): int64, (suspects, speeds)."""
+        traces, space = self.traces, self.traces.space
+        counts = np.empty((len(self._suspects), len(speeds)), np.int64)
+        limits = np.array(speeds) / space.scale
+        threads.run(
+            lambda first, last: jumps.count_fast_steps(
+                *(traces.points, traces.times, self._begins, self._ends, self._resolutions, space.curvature, limits),
+                *(first, last, counts),
+            ),
+            threads.fair(self._ends - self._begins),
+        )
+        return counts
+
+    def longest_chains(self, speed: float, *, fast: np.ndarray | None = None) -> np.ndarray:
+        """Return which records, bool of shape (records,), are in the longest chain of their segment at a speed (m/s).
+
+        `fast`, shape (suspects,), is the number of steps above that speed, if known.
+        """
+        traces, space = self.traces, self.traces.space
+        fast = self.count_faster([speed])[:, 0] if fast is None else fast
+        begins, ends = self._begins[fast > 0], self._ends[fast > 0]
+        keep = np.ones(traces.records, bool)
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            keep[begin:end] = False
+        sizes = ends - begins
+        rows = np.concatenate(([0], np.cumsum(sizes)))
+        heads, others = np.empty((2, rows[-1]), np.int32)
+        states = np.column_stack((sizes, np.zeros_like(sizes), rows[:-1]))
+        rule = (self._resolutions[fast > 0], space.curvature, speed / space.scale)
+
+        def search(first: int, last: int) -> None:
+            jumps.mark_longest_chains(
+                *(traces.points, traces.times, begins, ends, *rule, pending, first, last, _BUDGET),
+                *(heads, others, states, keep),
+            )
+
+        pending = np.arange(len(sizes))
+        while len(pending):
+            threads.run_interruptible(search, threads.fair(sizes[pending], most=threads.MANY))
+            pending = pending[states[pending, 1] >= 0]
+        return keep
