@@ -1,0 +1,112 @@
+"""What is odd in data: jumps, fixes at (0, 0), breaks, gaps, equal times, users with one record, swapped axes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyproj import Transformer
+
+from promesse_geo.preprocess.calendar import DAY, uses_common_calendar
+from promesse_geo.preprocess.jumps import Steps, is_geographic
+from promesse_geo.traces.traces import Traces
+
+FASTEST = 350.0
+"""Metres per second that no traveller exceeds."""
+
+FAST = 50.0
+"""Metres per second that only planes and fast trains exceed."""
+
+GAP = DAY // 6
+"""Nanoseconds without records, 4 hours, at which `prepare` splits traces."""
+
+_SAMPLE = 1_000  # records by which swapped axes are recognized
+
+
+@dataclass(frozen=True)
+class Problems:
+    """Counts of what is odd in a data set.
+
+    Parameters
+    ----------
+    jumps : int or None
+        Records outside the longest chains at 350 m/s (see `drop_jumps`); None if the data are on the common calendar,
+        where days are closer than they were.
+    fast_steps : int or None
+        Steps over 50 m/s, which may be true travel; None if the data are on the common calendar.
+    zero_fixes : int
+        Records at exactly longitude 0 and latitude 0 in a geographic CRS.
+    breaks : int
+        Breaks of the recorder within traces.
+    gaps : int
+        Steps of 4 hours or more.
+    equal_times : int
+        Records with the time of the record before.
+    long_traces : int
+        Traces that last longer than 24 hours.
+    single_record_users : int
+        Traces of one record.
+    swapped_axes : bool
+        Whether the data lie outside the area of use of their CRS, and would lie inside with x and y swapped.
+    on_common_calendar : bool
+        Whether days are those of `collapse_empty_days`, not those of the recording.
+    """
+
+    jumps: int | None
+    fast_steps: int | None
+    zero_fixes: int
+    breaks: int
+    gaps: int
+    equal_times: int
+    long_traces: int
+    single_record_users: int
+    swapped_axes: bool
+    on_common_calendar: bool
+
+
+def find_problems(traces: Traces) -> Problems:
+    """Find what is odd in Traces, in one pass if no step is too fast."""
+    steps = Steps.survey(traces, FAST, gap=GAP)
+    _, equal, gaps, zeros = steps.counts.sum(axis=0).tolist()
+    common = uses_common_calendar(traces)
+    fast, jumps = (None, None) if common else _count_jumps(steps)
+    starts, ends = traces.offsets[:-1], traces.offsets[1:]
+    return Problems(
+        jumps=jumps,
+        fast_steps=fast,
+        zero_fixes=zeros if is_geographic(traces) else 0,
+        breaks=len(getattr(traces, "breaks", ())),
+        gaps=gaps,
+        equal_times=equal,
+        long_traces=int((traces.times[ends - 1] - traces.times[starts] > DAY).sum()),
+        single_record_users=int((traces.counts == 1).sum()),
+        swapped_axes=_are_swapped(traces),
+        on_common_calendar=common,
+    )
+
+
+def _count_jumps(steps: Steps) -> tuple[int, int]:
+    """Numbers of steps over 50 m/s, and of records outside the longest chains at 350 m/s."""
+    counts = steps.count_faster([FAST, FASTEST])
+    if not counts[:, 1].any():
+        return int(counts[:, 0].sum()), 0
+    keep = steps.longest_chains(FASTEST, fast=counts[:, 1])
+    return int(counts[:, 0].sum()), len(keep) - int(keep.sum())
+
+
+def _are_swapped(traces: Traces) -> bool:
+    """Whether nearly all of a sample lie outside the CRS's area of use, and inside with x and y swapped."""
+    crs = traces.space.crs
+    if crs.area_of_use is None or not traces.records:
+        return False
+    rows = np.linspace(0, traces.records - 1, min(_SAMPLE, traces.records)).astype(np.int64)
+    x, y = traces.space.coordinates(traces.points[rows])
+    to_degrees = Transformer.from_crs(crs, 4326, always_xy=True)
+    given, swapped = (_share_inside(crs.area_of_use, *to_degrees.transform(*axes)) for axes in ((x, y), (y, x)))
+    return given < 0.1 and swapped > 0.9
+
+
+def _share_inside(area: Any, longitudes: np.ndarray, latitudes: np.ndarray) -> float:
+    """Share of positions in an area of use, which may cross the antimeridian; infinite ones are outside."""
+    from_west, to_east = longitudes >= area.west, longitudes <= area.east
+    across = from_west & to_east if area.west <= area.east else from_west | to_east
+    return float(np.mean(across & (latitudes >= area.south) & (latitudes <= area.north) & np.isfinite(longitudes)))
