@@ -16,7 +16,7 @@ from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse
 from promesse_geo.messages import shown
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.stays import pois as find_pois
-from promesse_geo.traces.columns import Name
+from promesse_geo.traces.columns import Name, with_segment
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 
@@ -84,7 +84,8 @@ class PromesseAccessor:
     """Prepare, protect, check and draw the trajectories of a GeoDataFrame of points.
 
     `gdf.promesse` detects the columns of user and time. `gdf.promesse(user="cab", time="stamp")` specifies them for one
-    call. `user=None` makes all records one trace.
+    call. `user=None` makes all records one trace. `segment="trip"` names a column whose value changes where nothing
+    was recorded between two records.
 
     Parameters
     ----------
@@ -108,20 +109,22 @@ class PromesseAccessor:
         self._frame = frame
         self._names: dict[str, Name] = {}
 
-    def __call__(self, *, user: Name = ..., time: Name = ...) -> "PromesseAccessor":
-        """Specify the columns of user and time.
+    def __call__(self, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> "PromesseAccessor":
+        """Specify the columns of user, time and segment.
 
         Parameters
         ----------
         user, time : column name, None or ...
             Columns of the frame; `...` detects them, `user=None` makes all records one trace.
+        segment : column name, None or ...
+            A column whose value changes where the recorder paused; see `Traces.from_frame`.
 
         Returns
         -------
         PromesseAccessor
             The accessor with these columns.
         """
-        named = PromesseAccessor(self._frame)
+        named = PromesseAccessor(self._frame if segment is ... else with_segment(self._frame, segment))
         named._names = {"user": user, "time": time}
         return named
 

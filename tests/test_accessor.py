@@ -169,7 +169,7 @@ def test_defaults_are_those_of_the_function(name):
     function = inspect.signature(getattr(pg, name)).parameters
     verb = inspect.signature(getattr(accessor.PromesseAccessor, name)).parameters
     given = [parameter for parameter in verb if parameter != "self"]
-    assert given == [parameter for parameter in function if parameter not in ("data", "user", "time")]
+    assert given == [parameter for parameter in function if parameter not in ("data", "user", "time", "segment")]
     assert [verb[parameter].default for parameter in given] == [function[parameter].default for parameter in given]
 
 

@@ -45,14 +45,14 @@ class Mechanism(ABC):
     remedy: ClassVar[str] = ""
     """Imperative sentence with the command line's options for data of which nothing is left."""
 
-    def protect(self, data: Data, *, user: Name = ..., time: Name = ...) -> Data:
+    def protect(self, data: Data, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
         """Protect a data set.
 
         Parameters
         ----------
         data : geopandas.GeoDataFrame or Traces
             The original data; it is not changed.
-        user, time : column name, None or ...
+        user, time, segment : column name, None or ...
             Columns of the frame; see `Traces.from_frame`.
 
         Returns
@@ -72,7 +72,7 @@ class Mechanism(ABC):
         >>> list(pg.Promesse(200).protect(city).columns)
         ['user', 'time', 'geometry']
         """
-        return map_traces(data, self._protected, user=user, time=time)
+        return map_traces(data, self._protected, user=user, time=time, segment=segment)
 
     def _protected(self, traces: Traces) -> Traces:
         """Call `_protect` and check its result, which may come from code of the user."""
@@ -114,6 +114,14 @@ def _fault(traces: Traces) -> str:
     backward = np.flatnonzero(traces.times[1:] < traces.times[:-1]) + 1
     if not np.isin(backward, offsets).all():
         return "records must be in order of time"
+    breaks = traces.breaks
+    if (
+        breaks.dtype != np.int64
+        or (np.diff(breaks) <= 0).any()
+        or (len(breaks) and not 0 < breaks[0] <= breaks[-1] < records)
+        or np.isin(breaks, offsets).any()
+    ):
+        return "breaks must be ascending positions of records, never the first of a trace"
     return ""
 
 

@@ -11,7 +11,7 @@ from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.records import NO_BREAKS, as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
@@ -89,6 +89,7 @@ class Promesse(Mechanism):
             users=traces.users[kept],
             positions=freeze(np.arange(len(points))),
             time_format=replace(traces.time_format, unit="ns"),
+            breaks=NO_BREAKS,
         )
 
     def _warn_of_dropped(self, dropped: int, traces: int) -> None:

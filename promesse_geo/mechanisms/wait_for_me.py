@@ -254,16 +254,18 @@ class WaitForMe(Mechanism):
             seed=seed,
         )
 
-    def protect(self, data: Data, *, user: Name = ..., time: Name = ...) -> Data:
+    def protect(self, data: Data, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
         """Protect a data set; see `Mechanism.protect`."""
-        return self.protect_with_report(data, user=user, time=time)[0]
+        return self.protect_with_report(data, user=user, time=time, segment=segment)[0]
 
-    def protect_with_report(self, data: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, WaitForMeReport]:
+    def protect_with_report(
+        self, data: Data, *, user: Name = ..., time: Name = ..., segment: Name = ...
+    ) -> tuple[Data, WaitForMeReport]:
         """Protect a data set and report what was done.
 
         Parameters
         ----------
-        data, user, time
+        data, user, time, segment
             As for `protect`.
 
         Returns
@@ -288,7 +290,7 @@ class WaitForMe(Mechanism):
             reports.append(report)
             return protected
 
-        return map_traces(data, work, user=user, time=time), reports[0]
+        return map_traces(data, work, user=user, time=time, segment=segment), reports[0]
 
     def _protect(self, traces: Traces) -> Traces:
         return self._protect_in_order(traces, np.arange(len(traces)))[0]

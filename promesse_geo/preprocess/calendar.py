@@ -29,7 +29,7 @@ def uses_common_calendar(traces: Traces) -> bool:
     return bool(traces.times.min() >= FIRST_DAY - DAY and traces.times.max() < FIRST_DAY + _LONGEST)
 
 
-def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ...) -> Data:
+def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
     """Move all traces to a common calendar, without days that have no data.
 
     The i-th day on which a user has data becomes the day that begins at 2000-01-03 00:00 + i · 24 h. The time of day
@@ -42,7 +42,7 @@ def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: N
         One trace for each person.
     tz : str or tzinfo, optional
         Time zone in which days begin; by default that of the times. With `tz`, naive times are taken as UTC.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -61,11 +61,18 @@ def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: N
     True
     """
     local = None if tz is None else check_zone(tz, name="tz", owner="collapse_empty_days")
-    return map_traces(data, lambda traces: collapse(traces, local), user=user, time=time, selects=True)
+    return map_traces(data, lambda traces: collapse(traces, local), user=user, time=time, segment=segment, selects=True)
 
 
 def first_days(
-    data: Data, *, days: int = 20, min_days: int | None = None, tz: Any = None, user: Name = ..., time: Name = ...
+    data: Data,
+    *,
+    days: int = 20,
+    min_days: int | None = None,
+    tz: Any = None,
+    user: Name = ...,
+    time: Name = ...,
+    segment: Name = ...,
 ) -> Data:
     """Keep the first days with data of each user.
 
@@ -80,7 +87,7 @@ def first_days(
         reached with 21.
     tz : str or tzinfo, optional
         Time zone in which days begin; by default that of the times, UTC for naive ones.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -103,7 +110,7 @@ def first_days(
         warn_dropped_days(remarks)
         return kept
 
-    return map_traces(data, work, user=user, time=time, selects=True)
+    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
 
 def check_days(days: Any, min_days: Any, *, owner: str) -> tuple[int, int]:

@@ -20,6 +20,7 @@ def split_gaps(
     keep_user: bool = False,
     user: Name = ...,
     time: Name = ...,
+    segment: Name = ...,
 ) -> Data:
     """Split traces at gaps between consecutive records, and name each part as a new virtual user.
 
@@ -33,7 +34,7 @@ def split_gaps(
         Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
         Name the parts `<user>-00000`, `<user>-00001`, … for analysis. Do not publish such names.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -57,7 +58,7 @@ def split_gaps(
     def work(traces: Traces) -> Traces:
         return split(traces, nanoseconds, seed=seed, keep_user=keep_user)
 
-    return map_traces(data, work, user=user, time=time, selects=True)
+    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
 
 def check_gap(gap: Any, seed: Any, keep_user: Any, *, owner: str) -> tuple[int, int | str | None, bool]:

@@ -13,7 +13,7 @@ _BUDGET = 20_000_000  # records to look at between two chances to interrupt, abo
 _MUCH = 0.1  # share of a trace above which dropped records may be true travel
 
 
-def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: Name = ...) -> Data:
+def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
     """Drop the fewest records so that each of the others can be reached from the one before.
 
     A record can be reached from another if their distance is at most `max_speed` times the time between them. If all
@@ -29,7 +29,7 @@ def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: N
         The data.
     max_speed : float
         Greatest speed in metres per second.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -58,10 +58,10 @@ def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: N
         _warn_of_jumps(traces, keep, speed)
         return traces.select(keep)
 
-    return map_traces(data, work, user=user, time=time, selects=True)
+    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
 
-def drop_zero(data: Data, *, user: Name = ..., time: Name = ...) -> Data:
+def drop_zero(data: Data, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
     """Drop fixes at exactly longitude 0 and latitude 0, which receivers report without reception.
 
     Data in a projected CRS stays as it is.
@@ -70,7 +70,7 @@ def drop_zero(data: Data, *, user: Name = ..., time: Name = ...) -> Data:
     ----------
     data : geopandas.GeoDataFrame or Traces
         The data.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -94,7 +94,7 @@ def drop_zero(data: Data, *, user: Name = ..., time: Name = ...) -> Data:
         warn(f"drop_zero dropped {dropped:,} of {counted(len(zero), 'record')} at longitude 0 and latitude 0.")
         return traces.select(~zero)
 
-    return map_traces(data, work, user=user, time=time, selects=True)
+    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
 
 def is_zero(traces: Traces) -> np.ndarray:
@@ -122,11 +122,6 @@ def _warn_of_jumps(traces: Traces, keep: np.ndarray, speed: float) -> None:
     warn(text)
 
 
-def segment_offsets(traces: Traces) -> np.ndarray:
-    """Return the first record of each segment, and the number of records."""
-    return np.union1d(traces.offsets, getattr(traces, "breaks", np.empty(0, np.int64)))
-
-
 class Steps:
     """Steps between consecutive records of a segment.
 
@@ -143,14 +138,14 @@ class Steps:
     def __init__(self, traces: Traces, counts: np.ndarray, speed: float) -> None:
         self.traces, self.counts, self.speed = traces, counts, speed
         self._suspects = np.flatnonzero(counts[:, 0])
-        segments = segment_offsets(traces)
+        segments = traces.segments
         self._begins, self._ends = segments[self._suspects], segments[self._suspects + 1]
         self._resolutions = self._find_resolutions()
 
     @classmethod
     def survey(cls, traces: Traces, speed: float, *, gap: int = np.iinfo(np.int64).max) -> "Steps":
         """Survey the steps of traces: those that may be faster than `speed` (m/s), and those of `gap` (ns) or more."""
-        space, segments = traces.space, segment_offsets(traces)
+        space, segments = traces.space, traces.segments
         counts = np.empty((len(segments) - 1, 4), np.int64)
         threads.run(
             lambda first, last: jumps.survey_steps(

@@ -20,6 +20,7 @@ def prepare(
     keep_user: bool = False,
     user: Name = ...,
     time: Name = ...,
+    segment: Name = ...,
 ) -> Data:
     """Apply the paper's preprocessing: `collapse_empty_days`, `first_days`, `split_gaps`.
 
@@ -39,7 +40,7 @@ def prepare(
         Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
         Name the parts after their user, for analysis. Do not publish such names.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -74,4 +75,4 @@ def prepare(
         warn_dropped_days(remarks)
         return split(kept, nanoseconds, seed=seed, keep_user=keep_user)
 
-    return map_traces(data, work, user=user, time=time, selects=True)
+    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)

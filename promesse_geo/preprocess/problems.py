@@ -74,7 +74,7 @@ def find_problems(traces: Traces) -> Problems:
         jumps=jumps,
         fast_steps=fast,
         zero_fixes=zeros if is_geographic(traces) else 0,
-        breaks=len(getattr(traces, "breaks", ())),
+        breaks=len(traces.breaks),
         gaps=gaps,
         equal_times=equal,
         long_traces=int((traces.times[ends - 1] - traces.times[starts] > DAY).sum()),

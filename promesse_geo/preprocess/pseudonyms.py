@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.traces.columns import KNOWN_USERS, Name
-from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.records import as_offsets, within_traces
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_seed, key_of
 
@@ -17,7 +17,9 @@ WHOLE_USER = 2**64 - 1
 """The part number of a user who is renamed but not split."""
 
 
-def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ..., time: Name = ...) -> Data:
+def pseudonymize(
+    data: Data, *, seed: int | str | None = None, user: Name = ..., time: Name = ..., segment: Name = ...
+) -> Data:
     """Rename every user to 16 hex digits, without splitting.
 
     Parameters
@@ -26,7 +28,7 @@ def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ...,
         The data.
     seed : int or str, optional
         Makes the names repeatable, but also guessable; by default they are random.
-    user, time : column name, None or ...
+    user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -46,7 +48,7 @@ def pseudonymize(data: Data, *, seed: int | str | None = None, user: Name = ...,
         names = virtual_names(traces.users.tolist(), [WHOLE_USER] * len(traces), seed=seed)
         return rename(traces, traces.offsets, names)
 
-    return map_traces(data, work, user=user, time=time, selects=True)
+    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
 
 def virtual_names(users: Sequence[Any], parts: Sequence[int], *, seed: int | str | None) -> list[str]:
@@ -85,6 +87,8 @@ def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
     counts = np.diff(offsets)[order]
     target = as_offsets(counts)
     rows = np.arange(target[-1]) + np.repeat(offsets[:-1][order] - target[:-1], counts)
+    begins = np.zeros(traces.records, bool)
+    begins[traces.breaks] = True
     labels = traces.names
     if labels.user is None:
         taken = (labels.time, labels.geometry)
@@ -97,4 +101,5 @@ def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
         offsets=target,
         users=pd.Index([names[i] for i in order], dtype=str),
         names=labels,
+        breaks=freeze(within_traces(np.flatnonzero(begins[rows]), target)),
     )

@@ -24,6 +24,9 @@ Name = Hashable | None | EllipsisType
 Unit = Literal["s", "ms", "us", "ns"]
 
 KNOWN_USERS = ("uid", "user", "user_id", "traj_id", "track_id", "individual-local-identifier")
+ROLES = "promesse"
+"""Key of the roles of columns in the `attrs` of frames and in the metadata of files: a mapping of role to name."""
+
 KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
 
 _YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
@@ -44,12 +47,20 @@ class Names:
         The active geometry.
     time_is_index : bool
         Whether the time is the index, named `time`.
+    segment : column name or None
+        The column of segments; None if the frame has no such column.
     """
 
     user: Hashable | None = "user"
     time: Hashable | None = "time"
     geometry: Hashable = "geometry"
     time_is_index: bool = False
+    segment: Hashable | None = None
+
+    def roles(self) -> dict[str, Hashable]:
+        """Return the names of the columns or the index that hold user, time and segment, as far as they exist."""
+        roles = {"user": self.user, "time": self.time, "segment": self.segment}
+        return {role: name for role, name in roles.items() if name is not None}
 
 
 @dataclass(frozen=True)
@@ -60,16 +71,18 @@ class TimeFormat:
     unit: Unit = "ns"
 
 
-def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -> Names:
-    """Return the names of the columns that hold user, time and geometry.
+def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Names:
+    """Return the names of the columns that hold user, time, segment and geometry.
 
     Parameters
     ----------
     frame : geopandas.GeoDataFrame
         The frame; it is not changed.
     user, time : column name, None or ...
-        `...` detects the column: 'user' and 'time', else the only one with a known name, else a DatetimeIndex.
-        `user=None` if the frame is a single trace.
+        `...` detects the column: the one in `frame.attrs["promesse"]`, if it exists; 'user' and 'time', else the only
+        one with a known name, else a DatetimeIndex. `user=None` if the frame is a single trace.
+    segment : column name, None or ...
+        `...` takes only the one in `frame.attrs["promesse"]`.
 
     Returns
     -------
@@ -84,7 +97,7 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -
     ValueError
         If no column is found, or several are possible.
     """
-    check_names({"user": user, "time": time})
+    check_names({"user": user, "time": time, "segment": segment})
     if time is None:
         raise ValueError(
             "The 'time' parameter cannot be None: a trace needs times. Pass the name of the column, as in time='stamp'."
@@ -92,13 +105,42 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -
     geometry, index = frame.active_geometry_name, frame.index
     columns = [column for column in frame.columns if column != geometry]
     indexed = isinstance(index, pd.DatetimeIndex)
+    roles = existing_roles(frame)
+    user, time = roles.get("user", ...) if user is ... else user, roles.get("time", ...) if time is ... else time
+    segment = roles.get("segment") if segment is ... else segment
     user_column = None if user is None else _find(columns, user, role="user", known=KNOWN_USERS)
     if indexed and time is not ... and time not in columns and time == index.name:
         time_column = _INDEX
     else:
         time_column = _find(columns, time, role="time", known=KNOWN_TIMES, indexed=indexed)
     is_index = time_column is _INDEX
-    return Names(user_column, index.name if is_index else time_column, geometry, is_index)
+    segment_column = None if segment is None else _find(columns, segment, role="segment", known=())
+    return Names(user_column, index.name if is_index else time_column, geometry, is_index, segment_column)
+
+
+def existing_roles(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the names of columns by role in the `attrs` of a frame, without those that do not exist."""
+    roles = frame.attrs.get(ROLES)
+    names = [*frame.columns, *([frame.index.name] if isinstance(frame.index, pd.DatetimeIndex) else [])]
+    return {role: name for role, name in roles.items() if name in names} if isinstance(roles, dict) else {}
+
+
+def with_segment(frame: gpd.GeoDataFrame, segment: Hashable | None) -> gpd.GeoDataFrame:
+    """Return a shallow copy of a frame whose `attrs` name the column of segments; None for no such column.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If there is no such column, or several.
+    """
+    roles = {**existing_roles(frame), "segment": segment}
+    if segment is None:
+        del roles["segment"]
+    else:
+        find_column(list(frame.columns), segment, role="segment", known=())
+    copy = frame.copy(deep=False)
+    copy.attrs[ROLES] = roles
+    return copy
 
 
 def check_names(names: Mapping[str, Any]) -> None:
@@ -242,6 +284,11 @@ def _ascending(users: pd.Index, name: Hashable) -> np.ndarray:
     except UnicodeEncodeError:
         raise ValueError("A user is not valid Unicode (it holds a lone surrogate). Rename it.") from None
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def read_segments(column: pd.Series) -> np.ndarray:
+    """Return int64 codes, shape (n,), that differ where the values of a column differ; missing values are equal."""
+    return pd.factorize(column)[0].astype(np.int64)
 
 
 def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.ndarray, TimeFormat]:

@@ -17,6 +17,7 @@ from promesse_geo.traces.columns import (
     check_geometry,
     find_names,
     read_points,
+    read_segments,
     read_times,
     read_users,
 )
@@ -96,6 +97,8 @@ class Records:
         Time zone and unit.
     dropped : DroppedColumns
         What else the table holds.
+    segments : numpy.ndarray of int64, shape (n,), or None
+        Codes that change where a segment begins; None if there are no breaks.
     """
 
     x: np.ndarray
@@ -108,9 +111,12 @@ class Records:
     names: Names
     time_format: TimeFormat
     dropped: DroppedColumns = DroppedColumns()
+    segments: np.ndarray | None = None
 
     @classmethod
-    def from_frame(cls, frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ...) -> "Records":
+    def from_frame(
+        cls, frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...
+    ) -> "Records":
         """Read a GeoDataFrame; see `Traces.from_frame`."""
         if not isinstance(frame, gpd.GeoDataFrame):
             raise TypeError(
@@ -123,9 +129,9 @@ class Records:
                 "The GeoDataFrame has no CRS, so its distances have no unit. "
                 "Set it, for example with gdf.set_crs(4326) for longitude and latitude."
             )
-        names = find_names(frame, user=user, time=time)
+        names = find_names(frame, user=user, time=time, segment=segment)
         x, y, has_z = read_points(frame.geometry.array)
-        taken = {names.user, names.geometry} | (set() if names.time_is_index else {names.time})
+        taken = {names.user, names.geometry, names.segment} | (set() if names.time_is_index else {names.time})
         others = [column for column in frame.columns if column not in taken]
         return cls.from_columns(
             x,
@@ -135,6 +141,7 @@ class Records:
             crs=frame.crs,
             names=names,
             dropped=DroppedColumns(tuple(others), has_z),
+            segments=None if names.segment is None else read_segments(frame[names.segment]),
         )
 
     @classmethod
@@ -148,6 +155,7 @@ class Records:
         crs: Any,
         names: Names,
         dropped: DroppedColumns = DroppedColumns(),
+        segments: np.ndarray | None = None,
     ) -> "Records":
         """Read the columns of a table.
 
@@ -159,7 +167,7 @@ class Records:
             The column of times.
         users : pandas.Series, length n, or None
             The column of users; None for a single trace.
-        crs, names, dropped
+        crs, names, dropped, segments
             As for the class.
 
         Raises
@@ -172,7 +180,7 @@ class Records:
             codes, keys = np.zeros(len(x), np.int64), pd.Index(["trace"] if len(x) else [], dtype=object)
         else:
             codes, keys = read_users(users)
-        return cls(x, y, nanoseconds, no_time, codes, keys, crs, names, time_format, dropped)
+        return cls(x, y, nanoseconds, no_time, codes, keys, crs, names, time_format, dropped, segments)
 
     @classmethod
     def from_arrays(
@@ -186,8 +194,9 @@ class Records:
         crs: Any,
         names: Names,
         time_format: TimeFormat,
+        segments: np.ndarray | None = None,
     ) -> "Records":
-        """Read x, y, times, shape (records,), and counts, shape (traces,); see `Traces.from_arrays`."""
+        """Read x, y, times, segments, shape (records,), and counts, shape (traces,); see `Traces.from_arrays`."""
         if not isinstance(names, Names):
             raise TypeError(invalid("names", "Traces.from_arrays", "promesse_geo.traces.columns.Names or None", names))
         x, y = _numbers(x, "x"), _numbers(y, "y")
@@ -203,6 +212,13 @@ class Records:
                 "The times of Traces.from_arrays must be int64 nanoseconds since 1970-01-01 or datetime64. "
                 f"Got {times.dtype} instead."
             )
+        if segments is not None:
+            segments = _unmasked(segments, "segments")
+            if segments.shape != x.shape or segments.dtype.kind not in "iub":
+                raise ValueError(
+                    f"The segments of Traces.from_arrays must be whole numbers, one for each of {len(x):,} records. "
+                    f"Got {segments.dtype} of shape {segments.shape} instead."
+                )
         codes, keys = read_users(pd.Series(users, name="user"))
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != len(x):
             raise ValueError(
@@ -216,7 +232,9 @@ class Records:
             )
         stamps = pd.DatetimeIndex(times if times.dtype.kind == "M" else times.astype(np.int64).view("M8[ns]"))
         nanoseconds, no_time, _ = read_times(stamps)
-        return cls(x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs, names, time_format)
+        return cls(
+            x, y, nanoseconds, no_time, np.repeat(codes, counts), keys, crs, names, time_format, segments=segments
+        )
 
     def validate(
         self, *, space: str | Space | None = None, report: Callable[[Mapping[str, np.ndarray]], None] = raise_invalid
@@ -305,6 +323,36 @@ class Records:
             order[start:stop] = order[start:stop][by_time]
             times[start:stop] = times[start:stop][by_time]
         return order, times, offsets, users
+
+    def breaks(self, order: np.ndarray | None, offsets: np.ndarray) -> np.ndarray:
+        """Return where the segment changes within a trace.
+
+        Parameters
+        ----------
+        order : numpy.ndarray of int64, shape (valid records,), or None
+            As `sort` returns it.
+        offsets : numpy.ndarray of int64, shape (traces + 1,)
+            As `sort` returns it.
+
+        Returns
+        -------
+        numpy.ndarray of int64, shape (breaks,)
+            Positions in the order, ascending.
+        """
+        if self.segments is None:
+            return NO_BREAKS
+        codes = self.segments if order is None else self.segments[order]
+        return within_traces(np.flatnonzero(codes[1:] != codes[:-1]) + 1, offsets)
+
+
+NO_BREAKS = np.empty(0, np.int64)
+"""Breaks of traces that have none."""
+NO_BREAKS.setflags(write=False)
+
+
+def within_traces(breaks: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the breaks, ascending int64 positions of records, that are not at an offset, where a trace begins."""
+    return np.setdiff1d(breaks, offsets) if len(breaks) else NO_BREAKS
 
 
 def as_offsets(counts: np.ndarray) -> np.ndarray:

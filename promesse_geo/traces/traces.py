@@ -12,19 +12,22 @@ from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Name, Names, TimeFormat, make_points
+from promesse_geo.traces.columns import ROLES, Name, Names, TimeFormat, make_points
 from promesse_geo.traces.records import (
+    NO_BREAKS,
     DroppedColumns,
     Records,
     as_offsets,
     raise_invalid,
     warn_dropped_columns,
     warn_invalid,
+    within_traces,
 )
 from promesse_geo.traces.space import Space
 from promesse_geo.validation import check_errors, check_zone
 
-_ARRAYS = ("points", "times", "offsets", "positions")
+_SEGMENT_NAMES = ("segment", "segment_number", "part", "part_number")  # the first that is free
+_ARRAYS = ("points", "times", "offsets", "positions", "breaks")
 
 
 def freeze(array: np.ndarray) -> np.ndarray:
@@ -65,6 +68,9 @@ class Traces:
         The column names of `to_frame`.
     time_format : TimeFormat
         The time zone and the unit of `to_frame`.
+    breaks : numpy.ndarray of int64, shape (breaks,)
+        Ascending positions of the records, never the first of a trace, that begin a new segment: what lies between
+        them and the record before was not recorded, so that nothing is interpolated there.
 
     Examples
     --------
@@ -82,6 +88,7 @@ class Traces:
     space: Space
     names: Names
     time_format: TimeFormat = field(default=TimeFormat())
+    breaks: np.ndarray = field(default_factory=lambda: NO_BREAKS)
 
     def __post_init__(self) -> None:
         """Copy the arrays that can be written to, or that share memory with such."""
@@ -129,6 +136,19 @@ class Traces:
         """The position of each record's trace: int64, shape (records,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
+    @property
+    def segments(self) -> np.ndarray:
+        """Offsets of all segments, int64, shape (segments + 1,): segment i holds `segments[i]` to `segments[i + 1]`."""
+        return np.union1d(self.offsets, self.breaks) if len(self.breaks) else self.offsets
+
+    @property
+    def segment_numbers(self) -> np.ndarray:
+        """The number of each record's segment in its trace, from 0: int64, shape (records,)."""
+        begins = np.zeros(self.records, np.int64)
+        begins[self.breaks] = 1
+        numbers = np.cumsum(begins)
+        return numbers - np.repeat(numbers[self.offsets[:-1]], self.counts)
+
     @classmethod
     def from_frame(
         cls,
@@ -136,6 +156,7 @@ class Traces:
         *,
         user: Name = ...,
         time: Name = ...,
+        segment: Name = ...,
         space: str | Space | None = None,
         errors: str = "raise",
     ) -> "Traces":
@@ -148,6 +169,9 @@ class Traces:
         user, time : column name, None or ...
             Names of the columns; by default they are detected. `user=None` if the frame is a single trace. A
             DatetimeIndex serves as time.
+        segment : column name, None or ...
+            A column whose value changes where the recorder paused or lost reception: nothing is interpolated between
+            two segments. By default only the column that this package added to the frame.
         space : {"sphere", "plane"}, Sphere, Plane or None
             Where distances are measured; None chooses by the CRS.
         errors : {"raise", "skip"}
@@ -170,7 +194,7 @@ class Traces:
         'sphere'
         """
         report = raise_invalid if check_errors(errors, owner="Traces.from_frame") == "raise" else warn_invalid
-        records = Records.from_frame(frame, user=user, time=time)
+        records = Records.from_frame(frame, user=user, time=time, segment=segment)
         traces = cls.from_records(records, space=space, report=report)
         warn_dropped_columns(records.dropped)
         return traces
@@ -188,6 +212,7 @@ class Traces:
         zone: Any = "UTC",
         space: str | Space | None = None,
         names: Names | None = None,
+        segments: np.ndarray | None = None,
     ) -> "Traces":
         """Make Traces of arrays that hold the records of one user after the other.
 
@@ -211,6 +236,8 @@ class Traces:
             Where distances are measured; None chooses by the CRS.
         names : Names, optional
             Column names of `to_frame`.
+        segments : numpy.ndarray of integers, shape (records,), optional
+            Numbers that differ between two consecutive records of a user if nothing was recorded between them.
 
         Returns
         -------
@@ -231,6 +258,7 @@ class Traces:
             crs=crs,
             names=Names() if names is None else names,
             time_format=time_format,
+            segments=segments,
         )
         return cls.from_records(records, space=space)
 
@@ -256,6 +284,7 @@ class Traces:
             space=space,
             names=records.names,
             time_format=records.time_format,
+            breaks=freeze(records.breaks(order, offsets)),
         )
 
     def to_frame(self, *, geometry: GeometryArray | None = None) -> gpd.GeoDataFrame:
@@ -269,7 +298,9 @@ class Traces:
         Returns
         -------
         geopandas.GeoDataFrame
-            With the column names, CRS, time zone and unit of the input. A DatetimeIndex is one again.
+            With the column names, CRS, time zone and unit of the input. A DatetimeIndex is one again. If there are
+            breaks, an integer column `segment` numbers the segments of each user from 0. The names of the columns by
+            role are in `attrs["promesse"]`.
 
         Examples
         --------
@@ -277,18 +308,31 @@ class Traces:
         >>> list(pg.make_city(users=2, days=2, as_traces=True).to_frame().columns)
         ['user', 'time', 'geometry']
         """
-        names = self.names
+        names = self._output_names()
         index = self.time_index()
         columns: dict[Hashable, Any] = {}
         if names.user is not None:
             columns[names.user] = self.users.repeat(np.diff(self.offsets))
         if not names.time_is_index:
             columns[names.time] = index
+        if names.segment is not None:
+            columns[names.segment] = self.segment_numbers
         if geometry is None:
             geometry = GeometryArray(make_points(*self.space.coordinates(self.points)), crs=self.space.crs)
         columns[names.geometry] = geometry
         frame = gpd.GeoDataFrame(columns, geometry=names.geometry)
+        frame.attrs[ROLES] = names.roles()
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
+
+    def _output_names(self) -> Names:
+        """Column names of the output: with a segment if there are breaks."""
+        names = self.names
+        if not len(self.breaks):
+            return replace(names, segment=None)
+        taken = (names.user, names.time, names.geometry)
+        if names.segment is not None:
+            return names
+        return replace(names, segment=next(name for name in _SEGMENT_NAMES if name not in taken))
 
     def time_index(self) -> pd.DatetimeIndex:
         """Return the times, length records, in their zone and unit."""
@@ -301,16 +345,24 @@ class Traces:
         return self.space.coordinates(self.points)
 
     def select(self, keep: np.ndarray) -> "Traces":
-        """Return the records where `keep`, bool of shape (records,), is true, and only traces that hold such."""
+        """Return the records where `keep`, bool of shape (records,), is true, and only traces that hold such.
+
+        A segment begins with its first record that is kept.
+        """
         kept = np.add.reduceat(keep, self.offsets[:-1], dtype=np.int64) if len(self) else np.empty(0, np.int64)
         remain = kept > 0
+        offsets = as_offsets(kept[remain])
+        breaks = self.breaks
+        if len(breaks):
+            breaks = within_traces(np.append(0, np.cumsum(keep))[breaks], offsets)
         return replace(
             self,
             points=freeze(self.points[keep]),
             times=freeze(self.times[keep]),
             positions=freeze(self.positions[keep]),
-            offsets=as_offsets(kept[remain]),
+            offsets=offsets,
             users=self.users[remain],
+            breaks=freeze(breaks),
         )
 
 
@@ -318,15 +370,21 @@ Data = TypeVar("Data", gpd.GeoDataFrame, Traces)
 
 
 def map_traces(
-    data: Data, work: Callable[[Traces], Traces], *, user: Name = ..., time: Name = ..., selects: bool = False
+    data: Data,
+    work: Callable[[Traces], Traces],
+    *,
+    user: Name = ...,
+    time: Name = ...,
+    segment: Name = ...,
+    selects: bool = False,
 ) -> Data:
     """Apply a function of Traces to a frame or to Traces, and return the same kind.
 
     With `selects` the function only selects records, so that their geometries are reused.
     """
     if isinstance(data, Traces):
-        return work(_without_names(data, user=user, time=time))
-    records = Records.from_frame(data, user=user, time=time)
+        return work(_without_names(data, user=user, time=time, segment=segment))
+    records = Records.from_frame(data, user=user, time=time, segment=segment)
     traces = Traces.from_records(records)
     warn_dropped_columns(records.dropped)
     result = work(traces)
@@ -346,9 +404,9 @@ def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name
     return traces
 
 
-def _without_names(traces: Traces, *, user: Name, time: Name) -> Traces:
-    if user is not ... or time is not ...:
-        raise TypeError("The 'user' and 'time' parameters name columns of a GeoDataFrame; Traces have no columns.")
+def _without_names(traces: Traces, *, user: Name, time: Name, segment: Name = ...) -> Traces:
+    if not user is time is segment is ...:
+        raise TypeError("'user', 'time' and 'segment' are names of columns of a GeoDataFrame; Traces have no columns.")
     return traces
 
 
