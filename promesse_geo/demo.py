@@ -6,7 +6,8 @@ from typing import cast
 
 import geopandas as gpd
 
-from promesse_geo.io.writers import atomic_path, check_output, write
+from promesse_geo.io.atomic import atomic_path
+from promesse_geo.io.writers import check_output, write
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.messages import counted
 from promesse_geo.plot.figures import overview
@@ -71,7 +72,7 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
     drawn, person = parts.users.tolist().index(part), part.rpartition("-")[0]
     home_and_work = stays[(stays["user"] == person) & stays["kind"].isin(["home", "work"])]
     places = home_and_work.drop_duplicates("kind").set_index("kind").geometry
-    with atomic_path(picture, force=force) as temporary:
+    with atomic_path(picture, force=force, private=False) as temporary:
         overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     were = "was" if dropped == 1 else "were"

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from promesse_geo import threads
-from promesse_geo.io.writers import atomic_path, check_target
+from promesse_geo.io.atomic import atomic_path, check_target
 from promesse_geo.messages import invalid, listed
 from promesse_geo.traces.traces import Traces
 
@@ -82,11 +82,11 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     """
     _check_table(table)
     target = check_results_output(path, force=force)
-    with atomic_path(target, force=force) as temporary:
+    with atomic_path(target, force=force, private=False) as temporary:
         try:
             if target.suffix.lower() == ".parquet":
                 json.dumps(table.attrs)  # pandas would drop what JSON cannot hold
-                table.to_parquet(temporary, index=False)
+                table.to_parquet(temporary, index=False, write_page_checksum=True)
             else:
                 quoting: Literal[2] = csv.QUOTE_NONNUMERIC  # else a carriage return in a name would end the row
                 table.to_csv(temporary, index=False, lineterminator="\n", quoting=quoting)
@@ -113,7 +113,7 @@ def _check_table(table: Any) -> None:
 def check_results_output(path: str | os.PathLike[str], *, force: bool) -> Path:
     """Return the path to write results to; raise if they cannot be written there, before a long computation."""
     target = _check_suffix(path, owner="save_results")
-    check_target(target, force=force)
+    check_target(path, force=force)
     return target
 
 
@@ -137,7 +137,11 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     source = _check_suffix(path, owner="load_results")
     try:
-        table = pd.read_parquet(source) if source.suffix.lower() == ".parquet" else _read_csv(source)
+        table = (
+            pd.read_parquet(source, page_checksum_verification=True)
+            if source.suffix.lower() == ".parquet"
+            else _read_csv(source)
+        )
         if not set(table) >= _COLUMNS:
             raise ValueError("no results")
     except (pa.ArrowException, csv.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -172,5 +176,5 @@ def _check_suffix(path: Any, *, owner: str) -> Path:
         raise TypeError(invalid("path", owner, "the path of a file", path))
     place = Path(path)
     if place.suffix.lower() not in (".parquet", ".csv"):
-        raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", place.name))
+        raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", os.fspath(path)))
     return place

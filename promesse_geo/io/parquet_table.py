@@ -22,7 +22,7 @@ _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 
 def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
-    file = pq.ParquetFile(source)
+    file = pq.ParquetFile(source, page_checksum_verification=True)  # where pages have checksums
     names, places, crs = _find_columns(file.schema_arrow, options)
     table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
     points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)

@@ -1,12 +1,12 @@
 """Write traces and points of interest to GeoParquet, GeoPackage, GeoJSON and CSV."""
 
-import glob
+import errno
 import json
 import os
-import secrets
+import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
@@ -18,12 +18,15 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio
 from pyarrow import csv
 from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
+from promesse_geo.io.atomic import atomic_path, check_target, target_of
+from promesse_geo.io.gdal import GDAL_ERRORS, quoted, silent, sqlite_uri
 from promesse_geo.io.parquet_table import encode_points
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, invalid, listed
@@ -37,14 +40,19 @@ METADATA_KEY = "promesse_geo"
 _WGS84 = CRS.from_epsg(4326)
 _ROWS = 1_000_000  # records per block
 _TEXT_LIMIT = 2**31  # bytes of text in one array of arrow
+_JSON_ROWS = 1 << 16  # features per piece of GeoJSON
+_BETWEEN = ",\n"  # features of GeoJSON
+_GEOJSON_START = """\
+{{
+"type": "FeatureCollection",
+"name": {layer},
+"crs": {{ "type": "name", "properties": {{ "name": "urn:ogc:def:crs:OGC:1.3:CRS84" }} }},
+"features": [
+"""
+_PROBE = 1 << 20  # bytes
 _GDAL_SETTINGS = threading.Lock()  # they are global
 _GDAL_EPOCH = "1970-01-01T00:00:00.000Z"  # written where GDAL would write the time of the run
 _CRS_TEXTS = {"remarks", "scope", "area", "usages"}
-_GDAL_EXTENSIONS = (".gpkg", ".geojson", ".json")
-"""Extensions of files that GDAL writes."""
-
-_SQLITE_JOURNALS = ("-wal", "-journal")
-"""Extensions of files beside a GeoPackage that hold changes not yet in it, or its previous content."""
 
 
 class _Block(NamedTuple):
@@ -94,7 +102,9 @@ def write(
 ) -> None:
     """Write traces to a file in the format of its extension: user, time and location only.
 
-    The file is written under a temporary name in the same folder and renamed when it is complete.
+    The file is written in a temporary folder beside it and renamed when it is complete. A new file is for its owner
+    only (mode 0600), unless a mechanism is named. A replaced file keeps its permissions; of a link, the file that it
+    points to is replaced.
 
     Parameters
     ----------
@@ -118,6 +128,8 @@ def write(
         If the file exists, or was created meanwhile, and `force` is False.
     FileNotFoundError
         If the folder does not exist.
+    OSError
+        If the file cannot be written, for example because no space is left. An existing file is then unchanged.
     ValueError
         If the extension is unknown, the format cannot keep a user key or distinguish the names of two columns, or the
         CRS cannot be transformed to that of GeoJSON.
@@ -139,7 +151,7 @@ def write(
     table = _PointTable(
         _trace_blocks(traces), str(traces.names.geometry), traces.space.crs, "traces", traces.users, metadata
     )
-    _write(table, Path(path), force=force)
+    _write(table, Path(path), force=force, private=mechanism is None)
 
 
 def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: bool) -> None:
@@ -157,7 +169,8 @@ def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: b
     columns = [(str(name), _as_array(column)) for name, column in pois.drop(columns=geometry.name).items()]
     users = [key for name in pois.columns[: pois.columns.get_loc("arrival")] for key in pois[name].unique()]
     block = _Block(columns, geometry.x.to_numpy(), geometry.y.to_numpy())
-    _write(_PointTable([block], str(geometry.name), pois.crs, "pois", users, {}), Path(path), force=force)
+    table = _PointTable([block], str(geometry.name), pois.crs, "pois", users, {})
+    _write(table, Path(path), force=force, private=True)
 
 
 def describe_mechanism(mechanism: Mechanism | None) -> str:
@@ -177,71 +190,23 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
     FileExistsError, FileNotFoundError, IsADirectoryError
         If the file exists and `force` is False, its folder does not exist, or it is a folder.
     """
-    path = Path(path)
-    ending = path.suffix.lower()
+    ending = Path(path).suffix.lower()
     if ending not in WRITERS:
         raise ValueError(
-            f"The output {path.name!r} must end with one of {listed(list(WRITERS))}, which sets the format."
+            f"The output {os.fspath(path)!r} must end with one of {listed(list(WRITERS))}, which sets the format."
         )
     check_target(path, force=force)
-    folder = str(path.absolute().parent)
-    if ending in _GDAL_EXTENSIONS and (not folder.isprintable() or "!" in folder):
+    folder = str(target_of(Path(path)).parent)
+    if ending == ".gpkg" and (not folder.isprintable() or "!" in folder):
         raise ValueError(
             f"The folder {folder!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "
-            "reach. Write GeoPackage and GeoJSON to another folder."
+            "reach. Write GeoPackage to another folder."
         )
 
 
-def _write(table: _PointTable, path: Path, *, force: bool) -> None:
-    with atomic_path(path, force=force) as temporary:
+def _write(table: _PointTable, path: Path, *, force: bool, private: bool) -> None:
+    with atomic_path(path, force=force, private=private) as temporary:
         WRITERS[path.suffix.lower()](table, temporary)
-
-
-def check_target(path: Path, *, force: bool) -> None:
-    """Raise if no file can be written to a path: its folder does not exist, it is a folder, or the file exists."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"The folder {str(path.parent)!r} does not exist. Create it first.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file.")
-    if os.path.lexists(path) and not force:
-        raise FileExistsError(_exists_message(path))
-    endings = _SQLITE_JOURNALS if path.suffix.lower() == ".gpkg" else ()
-    beside = [path.name + ending for ending in endings if os.path.lexists(f"{path}{ending}")]
-    if beside:
-        raise FileExistsError(
-            f"Beside {str(path)!r} lies {beside[0]!r}, which SQLite would bring into a new file. Close the program "
-            "that has the file open, or remove what it left."
-        )
-
-
-@contextmanager
-def atomic_path(path: Path, *, force: bool) -> Iterator[Path]:
-    """Yield a temporary path in the same folder, and rename the file written there when it is complete.
-
-    Raises
-    ------
-    FileExistsError
-        If the file was created meanwhile and `force` is False.
-    """
-    temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part{path.suffix}")
-    try:
-        yield temporary
-        try:
-            if not force:
-                os.link(temporary, path)  # renaming would replace an existing file
-        except OSError:
-            if os.path.lexists(path):
-                raise FileExistsError(_exists_message(path)) from None
-            force = True  # the file system has no links
-        if force:
-            os.replace(temporary, path)
-    finally:
-        for left in temporary.parent.glob(f"{glob.escape(temporary.name)}*"):  # GDAL may leave a journal beside
-            left.unlink()
-
-
-def _exists_message(path: Path) -> str:
-    return f"The file {str(path)!r} already exists. Pass force=True (--force) to overwrite it."
 
 
 # Blocks of traces and points of interest.
@@ -319,6 +284,7 @@ def _write_parquet(table: _PointTable, path: Path) -> None:
             use_dictionary=repeated or False,
             column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
             write_statistics=repeated or False,
+            write_page_checksum=True,
         ) as writer,
     ):
         for block in chain([first], blocks):
@@ -342,15 +308,87 @@ def _write_csv(table: _PointTable, path: Path) -> None:
 
 
 def _write_geojson(table: _PointTable, path: Path) -> None:
-    if table.crs != _WGS84:
-        table = replace(table, blocks=map(partial(_to_wgs84, crs=table.crs), table.blocks), crs=_WGS84)
-    table = replace(table, metadata={})  # GeoJSON has none
-    # users such as "[1]" would become lists
-    _write_layer(table, path, driver="GeoJSON", options={"AUTODETECT_JSON_STRINGS": "NO"}, reserved=["OGC_FID"])
+    """Write GeoJSON in the form that GDAL gives it, but with all digits of the coordinates."""
+    _check_keys(table.users)
+    blocks = iter(table.blocks if table.crs == _WGS84 else map(partial(_to_wgs84, crs=table.crs), table.blocks))
+    first = next(blocks)
+    # GDAL, by which most programs read it, does not distinguish capitals and has a column of its own
+    _check_column_names([*(name for name, _ in first.columns), table.geometry, "OGC_FID"], fold=str.lower)
+    with path.open("wb") as file:
+        file.write(_GEOJSON_START.format(layer=json.dumps(table.layer)).encode())
+        separator = ""
+        for features in chain.from_iterable(map(_as_features, chain([first], blocks))):
+            file.write(separator.encode())
+            file.write(memoryview(features)[len(_BETWEEN) :])
+            separator = _BETWEEN
+        file.write(b"\n]\n}\n")
+
+
+def _as_features(block: _Block) -> Iterator[pa.Buffer]:
+    """Yield the text of features, each after `_BETWEEN`."""
+    kind = pa.large_string()
+    for start in range(0, len(block.x), _JSON_ROWS):
+        rows = slice(start, start + _JSON_ROWS)
+        parts: list[Any] = [_BETWEEN + '{ "type": "Feature", "properties": {']
+        for number, (name, array) in enumerate(block.columns):
+            parts += [f"{',' if number else ''} {json.dumps(name, ensure_ascii=False)}: ", _as_json(array[rows])]
+        x, y = (pa.array(axis[rows]).cast(pa.string()) for axis in (block.x, block.y))
+        parts += [' }, "geometry": { "type": "Point", "coordinates": [ ', x, ", ", y, " ] } }", ""]
+        texts = [pa.scalar(part, kind) if isinstance(part, str) else part.cast(kind) for part in parts]
+        joined = pc.binary_join_element_wise(*texts)
+        yield joined.buffers()[2]
+
+
+def _as_json(array: pa.Array) -> pa.Array:
+    """Return values as JSON text."""
+    if pa.types.is_timestamp(array.type):
+        return pc.binary_join_element_wise('"', _as_iso(_in_milliseconds(array)), '"', "")
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_finite(array), array, None)
+    if not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
+        return pc.fill_null(array.cast(pa.string()), "null")
+    encoded = array.dictionary_encode()
+    texts = [json.dumps(text, ensure_ascii=False) for text in encoded.dictionary.to_pylist()]
+    return pa.array(texts, array.type).take(encoded.indices)
 
 
 def _write_geopackage(table: _PointTable, path: Path) -> None:
-    _write_layer(table, path, driver="GPKG", options={})
+    """Write a GeoPackage by GDAL, without the time of the run; times are cut to milliseconds.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, or not completely: GDAL only logs that it could not write the spatial index.
+    """
+    _check_keys(table.users)
+    content = pa.concat_tables(_with_wkb(table))
+    names = content.column_names
+    _check_column_names(names, fold=str.lower)
+    folded = [name.lower() for name in names]
+    free = next(name for name in ("fid", "row", "number", "feature") if name not in folded)  # for numbers of rows
+    options = {
+        "layer": table.layer,
+        "driver": "GPKG",
+        "geometry_type": "Point",
+        "crs": bare_crs(table.crs).to_json(),  # GDAL loses units of WKT that has no authority's code
+        "layer_metadata": table.metadata or None,
+        "layer_options": {"GEOMETRY_NAME": table.geometry, "FID": free},
+    }
+    content = pa.table({name: _in_milliseconds(content[name]) for name in names})
+    with _GDAL_SETTINGS, silent():
+        before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
+        try:
+            if any(_has_early_fractions(column) for column in content.columns):
+                _write_by_values(content, path, geometry=table.geometry, options=options)
+            else:
+                pyogrio.write_arrow(content, path, geometry_name=table.geometry, **options)
+        except GDAL_ERRORS as error:
+            raise _incomplete(path) from error
+        finally:
+            pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+    if not _is_complete(path, rows=len(content), layer=table.layer, geometry=table.geometry):
+        raise _incomplete(path)
 
 
 WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
@@ -364,37 +402,51 @@ WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
 """What writes a file, by its extension."""
 
 
-def _write_layer(
-    table: _PointTable, path: Path, *, driver: str, options: dict[str, str], reserved: Sequence[str] = ()
-) -> None:
-    """Write a layer by GDAL, without the time of the run; times are cut to milliseconds. Raise OSError if it fails."""
-    _check_keys(table.users)
-    content = pa.concat_tables(_with_wkb(table))
-    names = content.column_names
-    _check_column_names([*names, *reserved], fold=str.lower)
-    if driver == "GPKG":  # its own numbers of the rows need a free name
-        folded = [name.lower() for name in names]
-        free = next(name for name in ("fid", "row", "number", "feature") if name not in folded)
-        options = {"GEOMETRY_NAME": table.geometry, "FID": free} | options
-    with _GDAL_SETTINGS:
-        before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
-        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
-        try:
-            pyogrio.write_arrow(
-                pa.table({name: _in_milliseconds(content[name]) for name in names}),
-                path,
-                layer=table.layer,
-                driver=driver,
-                geometry_name=table.geometry,
-                geometry_type="Point",
-                crs=bare_crs(table.crs).to_json(),  # GDAL loses units of WKT that has no authority's code
-                layer_metadata=table.metadata or None,
-                layer_options=options,
-            )
-        except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-            raise OSError(f"The file could not be written. GDAL reports: {error}") from error
-        finally:
-            pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+def _has_early_fractions(column: pa.ChunkedArray) -> bool:
+    """Whether a column has times before 1970 between seconds, which GDAL reads wrongly from arrow: 59.3 as 0."""
+    if column.type not in (pa.timestamp("ms"), pa.timestamp("ms", "UTC")):
+        return False
+    times = column.cast(pa.int64()).drop_null().to_numpy()
+    early = times[times < 0]
+    return bool(np.any(early % 1000))
+
+
+def _write_by_values(content: pa.Table, path: Path, *, geometry: str, options: dict[str, Any]) -> None:
+    """Write a layer by GDAL from arrays of values, which is slower."""
+    fields = [name for name in content.column_names if name != geometry]
+    zoned = [name for name in fields if getattr(content.field(name).type, "tz", None)]
+    pyogrio.raw.write(
+        path,
+        content[geometry].to_numpy(),
+        [content[name].to_numpy() for name in fields],
+        fields,
+        gdal_tz_offsets={name: np.full(len(content), 100) for name in zoned},  # GDAL's number of UTC
+        **options,
+    )
+
+
+def _is_complete(path: Path, *, rows: int, layer: str, geometry: str) -> bool:
+    """Whether a GeoPackage has all its pages, and as many features and entries of the index as there are rows."""
+    try:
+        with closing(sqlite3.connect(sqlite_uri(path), uri=True)) as database:
+            (pages,), (size,) = (database.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+            tables = (layer, f"rtree_{layer}_{geometry}_rowid")
+            counts = [database.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()[0] for name in tables]
+    except sqlite3.Error:
+        return False
+    return pages * size == path.stat().st_size and counts == [rows, rows]
+
+
+def _incomplete(path: Path) -> OSError:
+    """Return the error for a file that GDAL did not write completely: the system's, if writing more fails too."""
+    try:
+        with path.open("ab") as file:
+            file.write(bytes(_PROBE))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error
+    return OSError(errno.ENOSPC, "GDAL wrote only a part of it, most likely because there was no space left")
 
 
 def _with_wkb(table: _PointTable) -> Iterator[pa.Table]:
@@ -422,7 +474,7 @@ def _as_iso(array: pa.Array) -> pa.Array:
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(letters))
 
 
-def _in_milliseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _in_milliseconds(column: pa.Array | pa.ChunkedArray) -> Any:
     """Return times as GDAL keeps them, in UTC, for offsets change; all else as it is."""
     kind = column.type
     if not pa.types.is_timestamp(kind):
@@ -440,6 +492,8 @@ def _to_wgs84(block: _Block, *, crs: CRS) -> _Block:
             "GeoJSON is in EPSG:4326, and the CRS of the data cannot be transformed to it: a local grid or another "
             "body has no place on the globe. Use another extension."
         ) from None
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ValueError("Some points have no place in EPSG:4326, the CRS of GeoJSON. Use another extension.")
     return block._replace(x=x, y=y)
 
 

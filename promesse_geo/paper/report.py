@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from promesse_geo.evaluation import save_results
-from promesse_geo.io.writers import atomic_path, check_target
+from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.paper.tables import ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
@@ -82,8 +82,7 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
     texts[folder / "report.md"] = as_markdown(tables, results)
     texts[folder / "report.html"] = as_html(tables, results)
     for path, text in texts.items():
-        with atomic_path(path, force=force) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text, force=force, private=False)
     stored = [folder / "results.parquet", folder / "results.csv"]
     for path in stored:
         save_results(results, path, force=force)
