@@ -246,8 +246,19 @@ def test_polygons_are_no_records(tmp_path):
     assert "one that is not a point" in said
 
 
-def test_an_empty_geojson_has_no_columns(tmp_path):
-    assert "No user column" in refused(geojson_of(tmp_path))
+@pytest.mark.parametrize(
+    ("named", "columns"),
+    [
+        ({}, ["user", "time", "geometry"]),
+        ({"user": "cab", "time": "when"}, ["cab", "when", "geometry"]),
+        ({"user": None}, ["time", "geometry"]),
+        ({"user": "file"}, ["user", "time", "geometry"]),
+    ],
+)
+def test_an_empty_geojson_holds_no_records(named, columns, tmp_path):
+    found = read_table(geojson_of(tmp_path), **named)
+    assert list(found.columns) == columns
+    assert len(found) == 0
 
 
 def test_a_geopackage_has_one_layer_with_a_geometry(tmp_path):

@@ -16,7 +16,7 @@ from pyproj import CRS
 from pyproj.exceptions import ProjError
 
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Findings, find_other_columns
-from promesse_geo.io.layer import GDAL_ERRORS
+from promesse_geo.io.gdal import GDAL_ERRORS
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind

@@ -122,7 +122,7 @@ def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     size, limit = 0, sources.size_limit(path.stat().st_size)
     sizes: dict[str, int] = {}
     try:
-        with tarfile.open(path, "r:*") as archive:
+        with sources.unchanged(path), tarfile.open(path, "r:*") as archive:
             for member in archive:
                 name = os.path.basename(member.name)
                 has_cabs = has_cabs or bool(_NAME.fullmatch(name))

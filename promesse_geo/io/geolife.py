@@ -15,7 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import Format, Head, check_exists, files_inside, read_stored, size_limit, too_large
+from promesse_geo.io.sources import (
+    Format,
+    Head,
+    check_exists,
+    files_inside,
+    read_stored,
+    size_limit,
+    too_large,
+    unchanged,
+)
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
 
@@ -95,7 +104,7 @@ def read_geolife(
     path = Path(os.path.abspath(source))  # the name of the working directory may be the user
     check_exists(path)
     is_zip = path.is_file() and path.suffix.lower() != _ENDING
-    with _open_zip(path) if is_zip else nullcontext() as archive:
+    with unchanged(path) if is_zip else nullcontext(), _open_zip(path) if is_zip else nullcontext() as archive:
         contents = _members(path, archive) if archive else _files(path)
         _check_users(path, contents, chosen)
         contents = [content for content in contents if chosen is None or _user_of(content[0]) in {"", *chosen}]

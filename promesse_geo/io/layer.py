@@ -1,35 +1,36 @@
 """Read GeoPackage and GeoJSON by GDAL, and count what GDAL silently drops."""
 
 import json
-import mmap
-import os
-import re
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from urllib.parse import quote
+from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyogrio
-from pyogrio.errors import DataLayerError, DataSourceError, FeatureError, GeometryError
 
 from promesse_geo.io.batch import DroppedRecords
+from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
-from promesse_geo.io.table_columns import Columns, ReadOptions, find_user_and_time
-from promesse_geo.messages import listed
+from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, find_user_and_time
+from promesse_geo.messages import counted, listed
+from promesse_geo.traces.columns import Names
 
-GDAL_ERRORS = (DataSourceError, DataLayerError, FeatureError, GeometryError)
 _LONGEST = 1 << 20  # bytes of one feature
+_PIECE = 1 << 20  # bytes in memory
+_BOM = b"\xef\xbb\xbf"
 _MEMBERS = (b'"Feature"', b'"geometry"')
 
 
 def read_geopackage(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
-    """Read a layer of a GeoPackage; check its pages first, since GDAL silently stops at a damaged one."""
+    """Read a layer of a GeoPackage; check its pages and the number of records, since GDAL silently stops early."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)) as database:
-            is_intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        is_intact = _query(path, "PRAGMA quick_check(1)") == "ok"
     except sqlite3.OperationalError as error:  # locked, or in a format that this SQLite lacks
-        journals = [name for ending in ("-journal", "-wal") if Path(name := f"{path}{ending}").exists()]
+        journals = [name for ending in SQLITE_JOURNALS if Path(name := f"{path}{ending}").exists()]
         if journals:
             raise ValueError(
                 f"a change of it is unfinished and cannot be applied (see {journals[0]!r}). Open and close it with the "
@@ -40,47 +41,68 @@ def read_geopackage(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         is_intact = False
     if not is_intact:
         raise ValueError("it is a GeoPackage that is cut or damaged: its pages are inconsistent. Download it again.")
-    return _read("GPKG", path, options)
+    columns, layer = _read("GPKG", path, options)
+    try:
+        count = _query(path, f"SELECT count(*) FROM {quoted(layer)}")
+    except sqlite3.OperationalError:  # a view with functions of GDAL, or a format that this SQLite lacks
+        return columns
+    if count != len(columns.x):
+        raise ValueError(f"only {counted(len(columns.x), 'record')} of {count:,} could be read. Read it again.")
+    return columns
+
+
+def _query(path: Path, query: str) -> Any:
+    """Return the first value that a query of a GeoPackage yields."""
+    with closing(sqlite3.connect(sqlite_uri(path), uri=True)) as database:
+        return database.execute(query).fetchone()[0]
 
 
 def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoJSON or a GeoJSON sequence; count features that cannot be read."""
-    with path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        is_sequence = _is_sequence(content)
-        columns = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, options)
-        count = _count_lines(content) if is_sequence else _count_features(content, expected=len(columns.x))
+    with path.open("rb") as stored:
+        is_sequence = _is_sequence(stored)
+        columns, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, options)
+        count = _count_lines(stored) if is_sequence else _count_features(stored, expected=len(columns.x))
     lost = count - len(columns.x)
     if lost <= 0:
         return columns
     return columns._replace(dropped=(DroppedRecords("a feature that is cut or damaged", lost, repr(str(path))),))
 
 
-def _is_sequence(content: mmap.mmap) -> bool:
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a file in pieces: a map of it in memory would end the process if the file is cut."""
+    file.seek(0)
+    return iter(partial(file.read, _PIECE), b"")
+
+
+def _is_sequence(file: BinaryIO) -> bool:
     """Whether there is one feature per line, or one after each record separator."""
-    blanks = re.match(rb"(?:\xef\xbb\xbf)?[ \r\n\t]*", content)
-    start = blanks.end() if blanks else 0
-    end = content.find(b"\n", start, start + _LONGEST)
-    end = start + _LONGEST if end < 0 else end
-    first = content[start:end].strip()
+    file.seek(0)
+    content = file.read(2 * _LONGEST).removeprefix(_BOM).lstrip(b" \r\n\t")
+    end = content.find(b"\n", 0, _LONGEST)
+    end = _LONGEST if end < 0 else end
+    first = content[:end].strip()
     if first.startswith(b"\x1e"):
         return True
     is_single = not content[end : end + 1024].strip()
     return not is_single and first.endswith(b"}") and b'"Feature"' in first and b'"FeatureCollection"' not in first
 
 
-def _count_lines(content: mmap.mmap) -> int:
+def _count_lines(file: BinaryIO) -> int:
     """Count the features of a sequence: its lines, or more if a line holds several."""
-    with_marks = re.match(rb"[\xef\xbb\xbf\s]*\x1e", content)
-    lines = _count(rb"\x1e\s*[^\s\x1e]" if with_marks else rb"[^\s][^\n]*", content)
-    return max(lines, min(_count(re.escape(member), content) for member in _MEMBERS))
+    file.seek(0)
+    has_separators = file.read(_PIECE).removeprefix(_BOM).lstrip().startswith(b"\x1e")
+    lines = _count_filled(file, separator=b"\x1e" if has_separators else b"\n")
+    return max(lines, min(_count(member, file) for member in _MEMBERS))
 
 
-def _count_features(content: mmap.mmap, *, expected: int) -> int:
+def _count_features(file: BinaryIO, *, expected: int) -> int:
     """Count the features; parse them only if counts of words differ from the expected number."""
-    if all(_count(re.escape(member), content) == expected for member in _MEMBERS):
+    if all(_count(member, file) == expected for member in _MEMBERS):
         return expected
+    file.seek(0)
     try:
-        collection = json.loads(content[:])
+        collection = json.load(file)
     except ValueError:
         raise ValueError(
             "it is not a single JSON text, as GeoJSON is. Write it again, or one feature per line."
@@ -89,30 +111,54 @@ def _count_features(content: mmap.mmap, *, expected: int) -> int:
     return len(features) if isinstance(features, list) else 1
 
 
-def _count(pattern: bytes, content: mmap.mmap) -> int:
-    return sum(1 for _ in re.finditer(pattern, content))
+def _count(word: bytes, file: BinaryIO) -> int:
+    """Count a word, which does not overlap with itself."""
+    count, end = 0, b""
+    for piece in _pieces(file):
+        count += (end + piece).count(word)
+        end = piece[1 - len(word) :]
+    return count
 
 
-def _read(driver: str, path: Path, options: ReadOptions) -> Columns:
-    source = _for_gdal(driver, path)
-    layer = _layer(source, options.layer)
-    info = pyogrio.read_info(source, layer=layer)
-    names = find_user_and_time(list(info["fields"]), options, geometry=info["geometry_name"] or "geometry")
-    columns = [name for name in (names.user, names.time) if name is not None]
-    dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
-    _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **dates)
+def _count_filled(file: BinaryIO, *, separator: bytes) -> int:
+    """Count what separators part, without what is blank."""
+    count, is_filled = 0, False
+    for piece in _pieces(file):
+        first, *others = piece.removeprefix(_BOM).split(separator)
+        is_filled = is_filled or bool(first.strip())
+        for part in others:
+            count += is_filled
+            is_filled = bool(part.strip())
+    return count + is_filled
+
+
+def _read(driver: str, path: Path, options: ReadOptions) -> tuple[Columns, str]:
+    """Return the records of a layer, and its name."""
+    with silent():
+        source = _for_gdal(driver, path)
+        layer = _layer(source, options.layer)
+        info = pyogrio.read_info(source, layer=layer)
+        if driver == "GeoJSON" and not info["features"] and not len(info["fields"]):
+            return _no_records(info["crs"], options), layer
+        names = find_user_and_time(list(info["fields"]), options, geometry=info["geometry_name"] or "geometry")
+        columns = [name for name in (names.user, names.time) if name is not None]
+        dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
+        _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **dates)
     points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
-    return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options))
+    return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options)), layer
+
+
+def _no_records(crs: Any, options: ReadOptions) -> Columns:
+    """Return the columns of an empty GeoJSON file, which has no names of columns."""
+    user = None if options.user in (None, *BY_NAME) else "user" if options.user is ... else str(options.user)
+    names = Names(user=user, time="time" if options.time is ... else options.time, geometry="geometry")
+    table = pa.table({name: pa.array([], pa.string()) for name in (user, names.time) if name is not None})
+    points = (np.empty(0), np.empty(0), False)
+    return as_columns(table, points, names=names, crs=resolve_crs(crs, options))
 
 
 def _for_gdal(driver: str, path: Path) -> str:
-    """Return a path that GDAL takes literally, and silence GDAL.
-
-    GDAL guesses formats from extensions and signs such as !, and prints messages that quote the file on the standard
-    error of threads that it or we start.
-    """
-    if pyogrio.get_gdal_config_option("CPL_LOG") is None:
-        pyogrio.set_gdal_config_options({"CPL_LOG": os.devnull})
+    """Return a path that GDAL takes literally: it guesses formats from extensions and signs such as !."""
     name = str(path)
     try:
         name.encode()

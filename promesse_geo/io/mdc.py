@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import Format, Head, as_paths, check_distinct, check_exists, files_inside
+from promesse_geo.io.sources import Format, Head, as_paths, check_distinct, check_exists, files_inside, unchanged
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users
@@ -236,7 +236,7 @@ def _blocks(paths: Sequence[Path]) -> Iterator[tuple[Path, bytes, int]]:
     """Yield blocks of whole lines and the number of lines before each; the tables hold all sensors and may be large."""
     for path in paths:
         lines, rest = 0, b""
-        with path.open("rb") as file:
+        with unchanged(path), path.open("rb") as file:
             while piece := file.read(_BLOCK):
                 block, end, rest = (rest + piece).rpartition(b"\n")
                 if block.strip():

@@ -9,7 +9,7 @@ from typing import Any
 from pyproj import CRS
 
 from promesse_geo.io import cabspotting, geolife, gpx, mdc, table
-from promesse_geo.io.sources import NO_HEAD, Format, check_exists, check_no_pipe, files_inside, read_head
+from promesse_geo.io.sources import NO_HEAD, Format, as_path, check_exists, check_no_pipe, files_inside, read_head
 from promesse_geo.io.table import why_no_table
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
@@ -77,7 +77,7 @@ def read_file(
     >>> len(pg.read_file(file))
     2
     """
-    path = Path(source)
+    path = as_path(source)
     if str(path) == "-":
         raise FileNotFoundError("Standard input is not supported. Save it to a file and pass that.")
     check_exists(path)

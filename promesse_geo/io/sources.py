@@ -75,7 +75,14 @@ def as_paths(source: Source, *, owner: str) -> list[Path]:
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     if not paths:
         raise ValueError(f"The 'source' parameter of {owner} must be a path or a list of paths. Got an empty list.")
-    return [Path(path) for path in paths]
+    return [as_path(path) for path in paths]
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path; raise NotADirectoryError for a file with a slash after its name, which `Path` would drop."""
+    if os.path.basename(os.fspath(path)) in ("", ".") and Path(path).is_file():
+        raise NotADirectoryError(f"{os.fspath(path)!r} is a file, not a folder. Omit what follows its name.")
+    return Path(path)
 
 
 def check_distinct(files: Sequence[Path]) -> None:
@@ -161,11 +168,47 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
     return names
 
 
+class _State(NamedTuple):
+    """What changes when a file does."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+
+def _state_of(path: Path) -> _State | None:
+    """Return the state of a file; None if it does not exist or cannot be reached."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Raise ValueError if a file changes meanwhile, whatever other error that leads to."""
+    before = _state_of(path)
+    failure: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failure = error
+    if _state_of(path) != before:
+        raise ValueError(
+            f"{str(path)!r} changed while it was read. Read it again when nothing writes to it."
+        ) from failure
+    if failure is not None:
+        raise failure
+
+
 def read_stored(file: Path) -> bytes:
-    """Return the content of a file; raise ValueError if it cannot be read."""
+    """Return the content of a file; raise ValueError if it cannot be read, or changes meanwhile."""
     try:
         check_is_file(file)
-        return file.read_bytes()
+        with unchanged(file):
+            return file.read_bytes()
     except OSError as error:
         if error.errno is None:  # from check_is_file
             raise

@@ -4,6 +4,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,9 @@ import pyarrow as pa
 from pandas.api.types import union_categoricals
 
 from promesse_geo.io import batch, sources
+from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.gpx import is_gpx
-from promesse_geo.io.layer import GDAL_ERRORS, read_geojson, read_geopackage
+from promesse_geo.io.layer import read_geojson, read_geopackage
 from promesse_geo.io.parquet_table import read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
@@ -172,6 +174,12 @@ def read_table(
 def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
     """Read a file; errors name it."""
     sources.check_is_file(path)
+    has_journal = any(os.path.lexists(f"{path}{ending}") for ending in SQLITE_JOURNALS)
+    with nullcontext() if has_journal else sources.unchanged(path):  # else reading it changes it
+        return _read_columns(path, options, user=user)
+
+
+def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
     name, kind = str(path), ""
     try:
         with pa.OSFile(os.fsencode(path), "rb") as file:
