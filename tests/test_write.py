@@ -484,7 +484,7 @@ def test_force_is_true_or_false(force, tmp_path):
 
 def test_traces_have_no_columns_to_name(tmp_path):
     traces = pg.Traces.from_frame(make_frame(["a"]))
-    with pytest.raises(TypeError, match="name columns of a GeoDataFrame"):
+    with pytest.raises(TypeError, match="columns of a GeoDataFrame"):
         pg.write(traces, tmp_path / "a.csv", user="user")
 
 
