@@ -211,9 +211,9 @@ class PromesseAccessor:
 
     @documented_as(preprocess.split_gaps)
     def split_gaps(
-        self, gap: Any = "4h", *, seed: int | str | None = None, keep_user: bool = False
+        self, gap: Any = "4h", *, distance: float | None = None, seed: int | str | None = None, keep_user: bool = False
     ) -> gpd.GeoDataFrame:
-        """Split traces at long gaps into parts, each with a virtual user.
+        """Split traces at long gaps and breaks into parts, each with a virtual user.
 
         Examples
         --------
@@ -222,7 +222,9 @@ class PromesseAccessor:
         >>> city.promesse.split_gaps("4h", keep_user=True)["user"].iloc[0]
         'user-000-00000'
         """
-        return preprocess.split_gaps(self._frame, gap=gap, seed=seed, keep_user=keep_user, **self._names)
+        return preprocess.split_gaps(
+            self._frame, gap=gap, distance=distance, seed=seed, keep_user=keep_user, **self._names
+        )
 
     @documented_as(preprocess.drop_jumps)
     def drop_jumps(self, max_speed: float = 50.0) -> gpd.GeoDataFrame:

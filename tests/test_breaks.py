@@ -3,7 +3,7 @@
 import copy
 import pickle
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import geopandas as gpd
 import numpy as np
@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_breaks import breaks_of
+from strategies import gathered, walks
 
 import promesse_geo as pg
-from tests.naive_breaks import breaks_of
 
 from_frame = pg.Traces.from_frame
 
@@ -27,6 +28,29 @@ def make_frame(users, segments, seconds=None) -> gpd.GeoDataFrame:
 
 
 records = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 9)), min_size=1, max_size=30)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Traces with breaks; the same segments as traces of users 0, 1, 2 …, and the user of each."""
+
+    traces: pg.Traces
+    alone: pg.Traces
+    users: list[int]
+    epsilon: float
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> Broken:
+    """Walks of up to three users, cut anywhere; a segment may be one record."""
+    space, epsilon = draw(st.sampled_from(("sphere", "plane"))), draw(st.sampled_from((1.0, 200.0)))
+    whole = gathered(draw(st.lists(walks(space=space, epsilon=epsilon), min_size=1, max_size=3)))
+    begins = np.array(draw(st.lists(st.booleans(), min_size=whole.records, max_size=whole.records)))
+    breaks = np.setdiff1d(np.flatnonzero(begins), whole.offsets)
+    traces = replace(whole, breaks=breaks)
+    users = traces.users.take(traces.segment_owners).tolist()
+    alone = replace(whole, offsets=traces.segments, users=pd.RangeIndex(len(users)))
+    return Broken(traces, alone, users, epsilon)
 
 
 class TestTraces:
@@ -174,3 +198,110 @@ class TestRoles:
         traces = from_frame(make_frame(["a"] * 3, [0, 1, 1]), segment="trip")
         with pytest.raises(TypeError, match="segment"):
             pg.split_gaps(traces, segment="trip")
+
+
+def make_tracks(counts, *, users=None, shift=0.05, crs=4326) -> gpd.GeoDataFrame:
+    """Straight tracks of records 78 m and a minute apart, each `shift` degrees north of the one before."""
+    numbers = np.repeat(np.arange(len(counts)), counts)
+    steps = np.concatenate([np.arange(count) for count in counts])
+    times = pd.to_datetime(1_700_000_000 + 60 * np.arange(len(steps)), unit="s", utc=True)
+    owners = np.asarray(["a"] * len(counts) if users is None else users)[numbers]
+    points = gpd.points_from_xy(4.8 + 0.001 * steps, 45.7 + shift * numbers)
+    frame = gpd.GeoDataFrame({"user": owners, "time": times, "trip": numbers}, geometry=points, crs=4326)
+    return frame.to_crs(crs)
+
+
+class TestSplitting:
+    def test_traces_are_split_at_breaks_whatever_the_gap(self):
+        frame = make_tracks([3, 4, 2], users=["a", "a", "b"])
+        parts = pg.split_gaps(frame, "4h", keep_user=True, segment="trip")
+        assert parts["user"].value_counts(sort=False).to_dict() == {"a-00000": 3, "a-00001": 4, "b-00000": 2}
+        assert list(parts.columns) == ["user", "time", "geometry"]
+        prepared = pg.prepare(frame, tz="UTC", keep_user=True, segment="trip")
+        assert prepared["user"].tolist() == parts["user"].tolist()
+
+    @pytest.mark.parametrize("crs", [4326, 2154])
+    def test_traces_are_split_at_distances(self, crs):
+        frame = make_tracks([3, 4, 2], crs=crs).drop(columns="trip")
+        step = 5_500  # a little less than from one track to the next
+        assert pg.split_gaps(frame, distance=step)["user"].nunique() == 3
+        assert frame.pipe(pg.split_gaps, "4h", distance=2 * step)["user"].unique().size == 1
+        assert frame.promesse.split_gaps("4h", distance=70)["user"].nunique() == 9
+
+    def test_a_trace_is_split_at_more_than_the_distance(self):
+        points = gpd.points_from_xy([0, 3, 3], [0, 4, 10])
+        frame = gpd.GeoDataFrame({"user": "a", "time": pd.to_datetime([0, 1, 2], unit="s")}, geometry=points, crs=2154)
+        traces = from_frame(frame, space="plane")
+        assert [pg.split_gaps(traces, distance=metres).records for metres in (5, 6)] == [3, 3]
+        assert [len(pg.split_gaps(traces, distance=metres)) for metres in (4.9, 5, 5.9, 6)] == [3, 2, 2, 1]
+
+    @pytest.mark.parametrize("distance", [0, -1, np.nan, "far", True])
+    def test_a_distance_is_a_number_of_metres(self, distance):
+        with pytest.raises((ValueError, TypeError), match="distance"):
+            pg.split_gaps(make_tracks([2]), distance=distance)
+
+    def test_the_calendar_keeps_breaks(self):
+        traces = from_frame(make_tracks([3, 4]), segment="trip")
+        assert pg.collapse_empty_days(traces).breaks.tolist() == [3]
+        assert pg.first_days(traces, days=1).breaks.tolist() == [3]
+
+    def test_each_segment_gets_a_pseudonym(self):
+        frame = make_tracks([3, 4, 2], users=["a", "a", "b"])
+        traces = from_frame(frame, segment="trip")
+        renamed = pg.pseudonymize(traces, seed=1)
+        assert sorted(renamed.counts.tolist()) == [2, 3, 4]
+        assert len(renamed.breaks) == 0
+        whole = pg.pseudonymize(replace(traces, breaks=traces.breaks[:0]), seed=1)
+        assert len(set(whole.users) & set(renamed.users)) == 1  # that of the user without breaks
+        assert "segment" not in pg.pseudonymize(frame, segment="trip")
+
+
+class TestMechanisms:
+    @pytest.mark.parametrize("variant", ["polyline", "pseudocode"])
+    def test_nothing_is_published_between_segments(self, variant):
+        frame = make_tracks([10, 10, 2, 12])
+        with pytest.warns(UserWarning, match=r"3 breaks.*4 segments.*0 of 1 trace and 1 of 4 segments") as caught:
+            safe = pg.Promesse(100, variant=variant).protect(frame, segment="trip")
+        assert len(caught) == 1
+        assert safe["trip"].value_counts(sort=False).to_dict() == {0: 5, 1: 5, 2: 7}
+        tracks = safe.geometry.y.groupby(safe["trip"]).agg(["min", "max"])
+        assert np.allclose(tracks["min"], [45.7, 45.75, 45.85], atol=1e-5)
+        assert np.allclose(tracks["max"], [45.7, 45.75, 45.85], atol=1e-5)
+
+    @pytest.mark.filterwarnings("ignore:The data have")
+    def test_traces_without_segments_that_are_long_enough_are_dropped(self):
+        frame = make_tracks([2, 3, 9, 2], users=["a", "a", "b", "b"])
+        with pytest.warns(UserWarning, match="1 of 2 traces and 3 of 4 segments could not be protected"):
+            safe = pg.Promesse(100).protect(frame, segment="trip")
+        assert safe["user"].unique().tolist() == ["b"]
+        with pytest.warns(UserWarning, match="Nothing is left"):
+            assert len(pg.Promesse(9_000).protect(frame, segment="trip")) == 0
+
+    @pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have")
+    @given(broken(), st.sampled_from(["polyline", "pseudocode"]), st.integers(1, 3))
+    def test_segments_are_smoothed_as_traces_of_their_own(self, walk, variant, least):
+        mechanism = pg.Promesse(walk.epsilon, variant=variant, min_points=least)
+        traces, alone = walk.traces, walk.alone
+        safe, expected = mechanism.protect(traces), mechanism.protect(alone)
+        assert np.array_equal(safe.points, expected.points)
+        assert np.array_equal(safe.times, expected.times)
+        assert np.array_equal(safe.segments, expected.offsets)
+        assert safe.users.take(safe.segment_owners).tolist() == [walk.users[number] for number in expected.users]
+        points, counts = mechanism.samples(traces)
+        wanted, numbers = mechanism.samples(alone)
+        assert np.array_equal(points, wanted)
+        assert np.array_equal(counts, numbers)
+
+    def test_noise_keeps_breaks_and_adds_the_same_noise(self):
+        frame = make_tracks([3, 4])
+        noisy = pg.GeoIndistinguishability(0.01, seed=1).protect(frame, segment="trip")
+        assert noisy["trip"].tolist() == [0] * 3 + [1] * 4
+        plain = pg.GeoIndistinguishability(0.01, seed=1).protect(frame.drop(columns="trip"))
+        assert noisy.geometry.equals(plain.geometry)
+
+    def test_wait_for_me_needs_split_traces(self):
+        frame = make_tracks([9, 9, 9], users=["a", "a", "b"])
+        with pytest.raises(ValueError, match="Got 1 break"):
+            pg.WaitForMe(2, 20_000).protect(frame, segment="trip")
+        split = pg.split_gaps(frame, segment="trip", seed=1)
+        assert len(pg.WaitForMe(2, 20_000, max_trash=0, seed=1).protect(split)) > 0

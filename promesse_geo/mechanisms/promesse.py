@@ -11,7 +11,7 @@ from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.records import NO_BREAKS, as_offsets
+from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
@@ -29,8 +29,9 @@ class Promesse(Mechanism):
     removed, so that the published path begins at least epsilon from the true start. Promesse does not hide the
     streets taken, nor roughly when a trace begins and ends.
 
-    Each trace is smoothed as a whole. Split the data at gaps first, as `prepare` does: otherwise the path runs
-    straight on through a night without records, and times of a trace of weeks mean nothing.
+    Each trace is smoothed as a whole; if it has breaks, each segment on its own, under the same user. Split the data at
+    gaps first, as `prepare` does: otherwise the path runs straight on through a night without records, and times of a
+    trace of weeks mean nothing.
 
     Parameters
     ----------
@@ -79,29 +80,45 @@ class Promesse(Mechanism):
     def _protect(self, traces: Traces) -> Traces:
         points, counts, begin, end = self._sample(traces)
         kept = counts > 0
-        self._warn_of_dropped(len(kept) - int(kept.sum()), len(kept))
-        offsets = as_offsets(counts[kept])
+        segments = offsets = as_offsets(counts[kept])
+        remain, owners = kept, traces.segment_owners
+        if len(traces.breaks):
+            remain = np.bincount(owners[kept], minlength=len(traces)) > 0
+            offsets = as_offsets(np.bincount(owners, counts, len(traces)).astype(np.int64)[remain])
+        self._warn_of_dropped(traces, remain, segments=len(kept) - len(segments) + 1)
         return replace(
             traces,
             points=freeze(points),
-            times=freeze(_equal_steps(offsets, begin[kept], end[kept])),
+            times=freeze(_equal_steps(segments, begin[kept], end[kept])),
             offsets=offsets,
-            users=traces.users[kept],
+            users=traces.users[remain],
             positions=freeze(np.arange(len(points))),
             time_format=replace(traces.time_format, unit="ns"),
-            breaks=NO_BREAKS,
+            breaks=freeze(within_traces(segments, offsets)) if len(traces.breaks) else NO_BREAKS,
         )
 
-    def _warn_of_dropped(self, dropped: int, traces: int) -> None:
-        if not dropped:
-            return
-        verb = "was" if dropped == 1 else "were"
-        points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
-        remedy = "" if dropped < traces else " Nothing is left: take a smaller epsilon."
-        warn(
-            f"{dropped:,} of {counted(traces, 'trace')} could not be protected and {verb} dropped: "
-            f"path too short for epsilon = {self.epsilon:g} m{points}.{remedy}"
-        )
+    def _warn_of_dropped(self, traces: Traces, remain: np.ndarray, *, segments: int) -> None:
+        """Warn of dropped traces, those not in `remain`, and segments, and that breaks were kept."""
+        dropped, breaks, texts = int((~remain).sum()), len(traces.breaks), []
+        if breaks:
+            texts.append(
+                f"The data have {counted(breaks, 'break')}: each of {counted(breaks + len(traces), 'segment')} was "
+                "protected as a trace of its own."
+            )
+        if dropped or segments:
+            what = counted(len(traces), "trace")
+            if breaks:
+                what += f" and {segments:,} of {counted(breaks + len(traces), 'segment')}"
+            verb = "was" if dropped == 1 and not breaks else "were"
+            points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
+            texts.append(
+                f"{dropped:,} of {what} could not be protected and {verb} dropped: "
+                f"path too short for epsilon = {self.epsilon:g} m{points}."
+            )
+        if dropped == len(traces) > 0:
+            texts.append("Nothing is left: take a smaller epsilon.")
+        if texts:
+            warn(" ".join(texts))
 
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
         """Return the sampled points of protectable traces with the first and the last ones, which `protect` removes.
@@ -115,18 +132,19 @@ class Promesse(Mechanism):
         -------
         points : numpy.ndarray of float64, shape (samples, 3) or (samples, 2)
             Kernel coordinates, as in Traces.
-        counts : numpy.ndarray of int64, shape (traces,)
-            The number of samples of each trace; 0 if it is not protectable.
+        counts : numpy.ndarray of int64, shape (segments,)
+            The number of samples of each segment, see `traces.segments`; 0 if it is not protectable. Traces without
+            breaks are segments.
         """
         rest, counts, _, _ = self._sample(traces, last=0)
         kept = counts > 0
-        firsts = traces.points[traces.offsets[:-1][kept]]
+        firsts = traces.points[traces.segments[:-1][kept]]
         return np.insert(rest, as_offsets(counts)[:-1][kept], firsts, axis=0), counts + kept
 
     def _sample(self, traces: Traces, *, last: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Points without the first and the `last` last, and each trace's number of them, first and last time."""
-        space, number = traces.space, len(traces.users)
-        points, times, offsets = traces.points, traces.times, traces.offsets
+        """Points without the first and the `last` last, and each segment's number of them, first and last time."""
+        space, points, times, offsets = traces.space, traces.points, traces.times, traces.segments
+        number = len(offsets) - 1
         bounds, counts, begin, end = np.empty(number), *np.empty((3, number), np.int64)
         step = self.epsilon / space.scale
         threads.run(

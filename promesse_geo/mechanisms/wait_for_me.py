@@ -301,6 +301,11 @@ class WaitForMe(Mechanism):
                 f"Wait for Me with k={self.k} needs at least {self.k} traces. Got {len(traces):,}. "
                 "Take a smaller k, or more traces: prepare() splits each user's trace."
             )
+        if len(traces.breaks):
+            raise ValueError(
+                f"Wait for Me needs traces without breaks. Got {counted(len(traces.breaks), 'break')}. "
+                "Split the traces there first, with split_gaps or prepare."
+            )
         if not self.chunk:
             allocate_distances(len(traces), largest=2 * self.cost_cap * int(traces.counts.max()))
         if self.program:

@@ -7,22 +7,25 @@ import numpy as np
 from promesse_geo.preprocess.pseudonyms import rename, virtual_names
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
-from promesse_geo.validation import check_duration, check_flag, check_seed
+from promesse_geo.validation import check_duration, check_flag, check_number, check_seed
 
 _MOST_PARTS = 100_000  # numbers of five digits, so that parts sort as text
 
 
 def split_gaps(
     data: Data,
-    *,
     gap: Any = "4h",
+    *,
+    distance: float | None = None,
     seed: int | str | None = None,
     keep_user: bool = False,
     user: Name = ...,
     time: Name = ...,
     segment: Name = ...,
 ) -> Data:
-    """Split traces at gaps between consecutive records, and name each part as a new virtual user.
+    """Split traces at gaps and at breaks between consecutive records, and name each part as a new virtual user.
+
+    At a break nothing was recorded, however short the gap: the segments of a GPX track, for example.
 
     Parameters
     ----------
@@ -30,6 +33,8 @@ def split_gaps(
         The data.
     gap : str, timedelta or number of seconds
         Shortest time between records at which a trace is split.
+    distance : float, optional
+        Metres: a trace is also split between records that are farther apart.
     seed : int or str, optional
         Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
@@ -54,9 +59,11 @@ def split_gaps(
     'user-000-00000'
     """
     nanoseconds, seed, keep_user = check_gap(gap, seed, keep_user, owner="split_gaps")
+    if distance is not None:
+        distance = check_number(distance, name="distance", owner="split_gaps", unit="metres")
 
     def work(traces: Traces) -> Traces:
-        return split(traces, nanoseconds, seed=seed, keep_user=keep_user)
+        return split(traces, nanoseconds, distance=distance, seed=seed, keep_user=keep_user)
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
@@ -70,10 +77,16 @@ def check_gap(gap: Any, seed: Any, keep_user: Any, *, owner: str) -> tuple[int, 
     )
 
 
-def split(traces: Traces, gap: int, *, seed: int | str | None, keep_user: bool) -> Traces:
-    """Split traces where two consecutive records are at least `gap` nanoseconds apart."""
+def split(
+    traces: Traces, gap: int, *, distance: float | None = None, seed: int | str | None, keep_user: bool
+) -> Traces:
+    """Split at breaks, and where consecutive records are at least `gap` ns or more than `distance` metres apart."""
     cut = np.ones(traces.records, bool)
     cut[1:] = np.diff(traces.times) >= gap
+    if distance is not None:
+        chords = np.linalg.norm(np.diff(traces.points, axis=0), axis=1)
+        cut[1:] |= traces.space.metres(chords) > distance
+    cut[traces.breaks] = True
     cut[traces.offsets[:-1]] = True
     starts = np.flatnonzero(cut)
     owners = np.searchsorted(traces.offsets, starts, side="right") - 1

@@ -20,7 +20,9 @@ WHOLE_USER = 2**64 - 1
 def pseudonymize(
     data: Data, *, seed: int | str | None = None, user: Name = ..., time: Name = ..., segment: Name = ...
 ) -> Data:
-    """Rename every user to 16 hex digits, without splitting.
+    """Rename every user to 16 hex digits, without splitting at gaps.
+
+    A user with breaks gets a name for each segment, because published data has no column of segments.
 
     Parameters
     ----------
@@ -45,8 +47,12 @@ def pseudonymize(
     seed = check_seed(seed, owner="pseudonymize")
 
     def work(traces: Traces) -> Traces:
-        names = virtual_names(traces.users.tolist(), [WHOLE_USER] * len(traces), seed=seed)
-        return rename(traces, traces.offsets, names)
+        owners = traces.segment_owners
+        parts = np.full(len(owners), WHOLE_USER, np.uint64)
+        split = np.bincount(owners, minlength=len(traces))[owners] > 1
+        parts[split] = (np.arange(len(owners)) - np.searchsorted(owners, owners))[split]
+        names = virtual_names(traces.users.take(owners).tolist(), parts.tolist(), seed=seed)
+        return rename(traces, traces.segments, names)
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 

@@ -142,6 +142,13 @@ class Traces:
         return np.union1d(self.offsets, self.breaks) if len(self.breaks) else self.offsets
 
     @property
+    def segment_owners(self) -> np.ndarray:
+        """The position of each segment's trace: int64, shape (segments,)."""
+        if not len(self.breaks):
+            return np.arange(len(self))
+        return np.searchsorted(self.offsets, self.segments[:-1], side="right") - 1
+
+    @property
     def segment_numbers(self) -> np.ndarray:
         """The number of each record's segment in its trace, from 0: int64, shape (records,)."""
         begins = np.zeros(self.records, np.int64)
