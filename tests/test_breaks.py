@@ -305,3 +305,46 @@ class TestMechanisms:
             pg.WaitForMe(2, 20_000).protect(frame, segment="trip")
         split = pg.split_gaps(frame, segment="trip", seed=1)
         assert len(pg.WaitForMe(2, 20_000, max_trash=0, seed=1).protect(split)) > 0
+
+
+def gpx_of(*tracks) -> str:
+    """GPX of tracks, lists of segments, lists of (minutes, longitude, latitude)."""
+    body = ""
+    for track in tracks:
+        segments = ""
+        for segment in track:
+            points = "".join(
+                f'<trkpt lat="{lat}" lon="{lon}"><time>2024-03-04T{8 + minutes // 60:02d}:{minutes % 60:02d}:00Z</time>'
+                "</trkpt>"
+                for minutes, lon, lat in segment
+            )
+            segments += f"<trkseg>{points}</trkseg>"
+        body += f"<trk>{segments}</trk>"
+    return f'<gpx version="1.1">{body}</gpx>'
+
+
+class TestGpx:
+    def test_segments_far_apart_are_not_joined(self, tmp_path):
+        walks = [[(begin + i, 4.8 + i / 1000, lat) for i in range(10)] for begin, lat in ((0, 45.7), (30, 45.8))]
+        (tmp_path / "two.gpx").write_text(gpx_of(walks))
+        frame = pg.read_gpx(tmp_path / "two.gpx")
+        assert frame["segment"].tolist() == [0] * 10 + [1] * 10
+        safe = frame.promesse.prepare(tz="UTC").promesse.smooth(100)
+        assert len(safe) == 10  # 8 steps of 78 m on each walk are 7 points 100 m apart, less the ends
+        assert ((safe.geometry.y > 45.7005) & (safe.geometry.y < 45.7995)).sum() == 0
+
+    def test_tracks_and_segments_and_files_are_breaks(self, tmp_path):
+        point = (4.8, 45.7)
+        first = gpx_of([[(0, *point), (1, *point)], [], [(2, *point)]], [], [[(3, *point)]])
+        (tmp_path / "a.gpx").write_text(first)
+        (tmp_path / "b.gpx").write_text(gpx_of([[(4, *point), (5, *point)]]))
+        traces = pg.read_gpx(tmp_path, user="folder", as_traces=True)
+        assert traces.breaks.tolist() == [2, 3, 4]
+        assert pg.read_gpx(tmp_path, user="track", as_traces=True).breaks.tolist() == [2]
+        assert pg.read_gpx(tmp_path, as_traces=True).breaks.tolist() == [2, 3]
+
+    def test_a_dropped_point_hands_its_break_on(self, tmp_path):
+        point = (4.8, 45.7)
+        (tmp_path / "a.gpx").write_text(gpx_of([[(0, *point), (1, *point)], [(2, 4.8, 100), (3, *point), (4, *point)]]))
+        with pytest.warns(UserWarning, match="dropped 1 record"):
+            assert pg.read_gpx(tmp_path / "a.gpx", as_traces=True).breaks.tolist() == [2]

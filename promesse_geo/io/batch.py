@@ -48,6 +48,8 @@ class Part(NamedTuple):
     dropped: Sequence[DroppedRecords] = ()
     unended: str = ""
     """Name of the file if no newline ends it."""
+    segments: np.ndarray | None = None
+    """Codes from 0 that change at breaks, int64; each part with them begins a segment. None if there are no breaks."""
 
 
 class Skipped(NamedTuple):
@@ -200,7 +202,16 @@ def join(parts: Sequence[Part]) -> Traces:
     np.add.at(counts, [number[part.user] for part in ordered], [len(part.times) for part in ordered])
     empty = Part("", np.empty(0, np.int64), np.empty(0), np.empty(0))
     times, x, y = (np.concatenate(arrays) for arrays in list(zip(empty, *ordered, strict=True))[1:4])
-    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts)
+    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts, segments=_join_segments(ordered))
+
+
+def _join_segments(parts: Sequence[Part]) -> np.ndarray | None:
+    """Return the codes of all parts, each above those of the parts before; None if no part has codes."""
+    if all(part.segments is None for part in parts):
+        return None
+    codes = [np.zeros(len(part.times), np.int64) if part.segments is None else part.segments for part in parts]
+    bases = np.cumsum([0, *(each.max(initial=0) + 1 for each in codes)])
+    return np.concatenate([each + base for each, base in zip(codes, bases[:-1], strict=True)])
 
 
 def warn_dropped(dropped: Sequence[DroppedRecords], skipped: Sequence[Skipped], *, owner: str) -> None:

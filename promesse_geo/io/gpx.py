@@ -35,7 +35,7 @@ _CHUNK = 1 << 20  # bytes for expat at a time
 _LONGEST = 16 * _CHUNK  # tag or comment: old versions of expat parse it again from its start with every chunk
 _ROOT = re.compile(rb"<(?:[^\s<>:!?/]+:)?gpx[\s/>]")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_TRACK_DEPTH, _POINT_DEPTH, _TIME_DEPTH = 2, 4, 5
+_TRACK_DEPTH, _SEGMENT_DEPTH, _POINT_DEPTH, _TIME_DEPTH = 2, 3, 4, 5
 
 
 class _Points(NamedTuple):
@@ -43,6 +43,8 @@ class _Points(NamedTuple):
 
     tracks: list[int]
     """Number of points before each track."""
+    segments: list[int]
+    """Number of points before each segment."""
     times: list[str]
     latitudes: list[str | None]
     longitudes: list[str | None]
@@ -63,6 +65,8 @@ def read_gpx(
     Only the points of tracks are read: no waypoints, routes, elevations or extensions. Points without a valid time,
     points without a location on the globe, and points that lie in no segment or are of another namespace are dropped
     with one counted warning. Another warning counts traces made of tracks that overlap in time.
+
+    A new track or segment is a break: the receiver was off or had no reception, so nothing is interpolated there.
 
     Times without a zone are UTC, as GPX specifies, and are read to the nanosecond. As in XML Schema, 24:00 is the
     start of the next day. A leap second (second 60) becomes the first second of the next minute.
@@ -86,7 +90,7 @@ def read_gpx(
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        user, time (UTC) and geometry (EPSG:4326).
+        user, time (UTC) and geometry (EPSG:4326); with several tracks or segments of a user also segment, their number.
 
     Raises
     ------
@@ -148,6 +152,7 @@ def _parse(name: str, content: bytes, *, user_of: Mapping[str, str], by_track: b
     }
     if np.logical_or.reduce(list(reasons.values())).all():
         raise ValueError(f"{name!r} has no track point with both a time and a location on the globe.")
+    segments = np.searchsorted(points.segments, np.arange(count), side="right")
     stray = [DroppedRecords(_STRAY, len(strays), f"line {strays[0]:,} of {name!r}")] if strays else []
     for number, (first, last) in enumerate(itertools.pairwise([*points.tracks, count]), 1):
         if first < last:
@@ -155,7 +160,8 @@ def _parse(name: str, content: bytes, *, user_of: Mapping[str, str], by_track: b
             masks = {reason: mask[track] for reason, mask in reasons.items()}
             keep, dropped = batch.drop_invalid(masks, where=partial(_place, name, first))
             user = f"{user_of[name]}-{number}" if by_track else user_of[name]
-            yield Part(user, times[track][keep].view(np.int64), x[track][keep], y[track][keep], dropped + stray)
+            when, codes = times[track][keep].view(np.int64), segments[track][keep] - segments[first]
+            yield Part(user, when, x[track][keep], y[track][keep], dropped + stray, segments=codes)
             stray = []
 
 
@@ -208,8 +214,9 @@ def _feed(content: bytes, encoding: str | None, *, separator: str | None) -> _Po
     """Return the points at gpx/trk/trkseg/trkpt in the namespace of gpx; without separator, names have prefixes."""
     parser = expat.ParserCreate(encoding, separator)
     parser.buffer_text = True
-    points = _Points([], [], [], [], [])
-    tracks, times, latitudes, longitudes, strays = points
+    points = _Points([], [], [], [], [], [])
+    tracks, segments, times, latitudes, longitudes, strays = points
+    begins = {_TRACK_DEPTH: tracks, _SEGMENT_DEPTH: segments}
     text: list[str] = []
     path: list[str] = []
     depth = along = 0  # number of open elements, and of those on the path
@@ -228,8 +235,8 @@ def _feed(content: bytes, encoding: str | None, *, separator: str | None) -> _Po
             elif along == _POINT_DEPTH:
                 latitudes.append(attributes.get("lat"))
                 longitudes.append(attributes.get("lon"))
-            elif along == _TRACK_DEPTH:
-                tracks.append(len(times))
+            elif along in begins:
+                begins[along].append(len(times))
         elif along < _POINT_DEPTH and not aside:
             if _local(name) == "trkpt":
                 strays.append(parser.CurrentLineNumber)
