@@ -451,13 +451,16 @@ class PromesseAccessor:
         slider: bool = False,
         attack: PoiRetrieval | None = _ATTACK,
         points: int = 20_000,
+        kind: str | None = None,
     ) -> Any:
         """Draw original and protected data on a map; see `promesse_geo.draw_map`.
+
+        Do not publish a map with original data. `safe.promesse.map()` of protected data alone is a map to publish.
 
         Parameters
         ----------
         protected : geopandas.GeoDataFrame, optional
-            The protected data, with the users of this frame. Without it only the original data is drawn.
+            The protected data, with the users of this frame. Without it only this frame is drawn.
         users : user key or list of them, optional
             Users to draw; all by default.
         period : str or (start, end), optional
@@ -471,7 +474,10 @@ class PromesseAccessor:
         attack : PoiRetrieval or None
             How to find and compare points of interest; None draws none.
         points : int
-            Maximum number of records per layer; larger layers are thinned evenly.
+            Maximum number of records per layer; larger layers are thinned, but for records far from all others.
+        kind : {"original", "protected"}, optional
+            What a frame drawn alone is. By default it is protected if it names the mechanism that protected it, as
+            frames from a mechanism do, else original.
 
         Returns
         -------
@@ -492,7 +498,9 @@ class PromesseAccessor:
         'Map'
         """
         chosen = {"users": users, "period": period, "tiles": tiles, "offline": offline, "attack": attack}
-        return _maps().draw_map(self._frame, protected, slider=slider, points=points, **chosen, **self._names)
+        return _maps().draw_map(
+            self._frame, protected, slider=slider, points=points, kind=kind, **chosen, **self._names
+        )
 
     @documented_as(map)
     def map_pair(

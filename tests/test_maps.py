@@ -13,9 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import COMPILED
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import promesse_geo as pg
-from promesse_geo.plot.layers import MOST_POIS, bounds_of, thinned
+from promesse_geo.plot import colours
+from promesse_geo.plot.layers import MOST_POIS, bounds_of, representative, thinned
 from promesse_geo.plot.maps import Call, literal
 
 HALL = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
@@ -160,6 +164,48 @@ def test_the_original_can_be_drawn_alone(city):
     assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Original", "POIs found in the original"]
 
 
+def page_of_protected(drawn) -> list[str]:
+    (records,) = calls_in(drawn, "records")
+    assert records.data["colour"] == colours.PROTECTED
+    assert records.data["title"] == "Protected record"
+    assert not calls_in(drawn, "pois")
+    assert [name.partition(":")[0] for name in names(drawn)] == ["Protected"]
+    remarks = call_in(drawn, "addControls").data["remarks"]
+    assert not any("true locations" in remark or "do not publish" in remark for remark in remarks)
+    return remarks
+
+
+def test_protected_data_alone_are_a_map_to_publish(city, safe, tmp_path):
+    assert "Protected data (Promesse)." in page_of_protected(safe.promesse.map())
+    assert "Protected data (Promesse)." in page_of_protected(pg.draw_map(pg.Traces.from_frame(safe), slider=True))
+    pg.write(safe, tmp_path / "safe.gpkg")
+    assert page_of_protected(pg.draw_map(pg.read_file(tmp_path / "safe.gpkg")))
+    pg.write(safe, tmp_path / "safe.csv")
+    unknown = pg.read_file(tmp_path / "safe.csv")
+    assert "Protected data." in page_of_protected(pg.draw_map(unknown, kind="protected"))
+    for drawn in (pg.draw_map(unknown), safe.promesse.map(kind="original")):
+        assert names(drawn)[0].startswith("Original")
+        assert "Shows true locations: do not publish." in call_in(drawn, "addControls").data["remarks"]
+
+
+def test_a_map_to_publish_names_no_user(safe):
+    html = page(safe.promesse.map(users=["user-001", "user-003"], slider=True))
+    assert "user-00" not in html
+    assert calls_in(safe.promesse.map(users=["user-001", "user-003"]), "records")[0].data["users"] == [
+        "trace 1",
+        "trace 3",
+    ]
+    assert "user-001" in page(safe.promesse.map(safe))
+
+
+def test_the_kind_is_for_a_data_set_drawn_alone(city, safe):
+    with pytest.raises(ValueError, match=r"'kind' parameter of map.*alone"):
+        city.promesse.map(safe, kind="protected")
+    with pytest.raises(ValueError, match="'kind' parameter of map must be one of 'original', 'protected'"):
+        safe.promesse.map(kind="published")
+    assert [name.partition(":")[0] for name in names(safe.promesse.map(safe))][:2] == ["Original", "Protected"]
+
+
 def test_users_and_period_select_records(city, safe):
     drawn = city.promesse.map(safe, users=["user-001"], period="2024-03-04")
     days = city[(city.user == "user-001") & (city.time.dt.date == pd.Timestamp("2024-03-04").date())]
@@ -237,7 +283,7 @@ def test_a_map_is_thinned_with_a_remark(city, safe):
     assert names(drawn)[0] == f"Original: {len(city):,} records (100 drawn)"
     assert not original.data["lines"]
     assert call_in(drawn, "addControls").data["remarks"] == [
-        "Layers of more than 100 records are thinned evenly and have no lines.",
+        "Layers of more than 100 records are thinned and have no lines; records far from all others are drawn.",
         "Times are in UTC.",
         "Shows true locations: do not publish.",
     ]
@@ -251,6 +297,55 @@ def test_thinning_keeps_both_ends_and_repeats_nothing(count, most):
     assert len(np.unique(taken)) == len(taken)
     if count:
         assert (taken[0], taken[-1]) == (0, count - 1)
+
+
+def farthest(points: np.ndarray, chosen: np.ndarray) -> float:
+    """Greatest distance of any point from the nearest chosen one."""
+    apart = np.linalg.norm(points[:, None] - points[chosen][None], axis=2)
+    return float(apart.min(axis=1).max())
+
+
+def test_outliers_are_always_drawn():
+    rng = np.random.default_rng(3)
+    walks = rng.normal(scale=1e-4, size=(30_000, 2)).cumsum(axis=0) % 0.1 + (4.8, 45.7)
+    jumps = rng.choice(30_000, 42, replace=False)
+    walks[jumps[:30]] += rng.uniform(0.2, 0.4, (30, 2))
+    walks[jumps[30:]] = 0
+    frame = walk(*walks.T, freq="1s")
+    drawn = places(call_in(frame.promesse.map(points=2_000, attack=None), "records"))
+    assert len(drawn) == 2_000
+    expected = {tuple(place) for place in walks[jumps].round(6)}
+    assert expected <= {tuple(place) for place in drawn.round(6)}
+
+
+def test_the_only_stay_of_a_kind_is_drawn():
+    once = walk([4.84, 4.84, 4.85, 4.85], [45.76] * 4, freq="20min")
+    far = walk([9.0, 9.0], [50.0] * 2, freq="20min", user="u0300a")
+    stays = pd.concat([once.assign(user=f"u{number:04}") for number in range(600)] + [far])
+    before = calls_in(stays.promesse.map(), "pois")[0]
+    assert (np.abs(places(before) - (9.0, 50.0)).max(axis=1) < 1e-5).any()
+
+
+@given(
+    points=arrays(np.float64, st.tuples(st.integers(0, 60), st.sampled_from([2, 3])), elements=st.floats(-1e7, 1e7)),
+    most=st.integers(2, 70),
+)
+def test_chosen_points_are_distinct_ascending_and_as_many_as_allowed(points, most):
+    chosen = representative(points, most)
+    assert len(chosen) == min(len(points), most)
+    assert (np.diff(chosen) > 0).all()
+    assert len(chosen) == 0 or (chosen[0] >= 0 and chosen[-1] < len(points))
+
+
+@given(
+    cluster=arrays(np.float64, (400, 2), elements=st.floats(0, 1)),
+    far=st.dictionaries(st.integers(0, 399), st.tuples(st.integers(2, 9), st.integers(2, 9)), max_size=5),
+)
+def test_no_point_is_far_from_all_chosen_ones(cluster, far):
+    for position, away in far.items():
+        cluster[position] += np.array(away) * 100
+    chosen = representative(cluster, 100)
+    assert farthest(cluster, chosen) < 50
 
 
 @pytest.mark.skipif(not COMPILED, reason="four million records are too many for plain Python (NUMBA_DISABLE_JIT=1)")

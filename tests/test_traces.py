@@ -5,7 +5,7 @@ import datetime
 import pickle
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 import geopandas as gpd
@@ -454,3 +454,62 @@ def test_a_frame_made_of_traces_can_be_changed():
 def test_arrays_that_are_not_as_said_are_refused(wrong, kind, words):
     with pytest.raises(kind, match=words):
         pg.Traces.from_arrays(**ARRAYS | wrong)
+
+
+def test_protected_data_name_their_mechanism_in_frames_and_files(tmp_path):
+    city = pg.make_city(users=3, days=1)
+    assert city.attrs == {}
+    mechanism = pg.GeoIndistinguishability(0.01, seed="secret")
+    safe = mechanism.protect(city)
+    expected = {"mechanism": "GeoIndistinguishability", "parameters": {"epsilon": 0.01, "grid": None}}
+    assert safe.attrs["promesse"]["mechanism"] == mechanism.description() == expected
+    for kept in (safe.iloc[:50], safe.to_crs(2154), safe.promesse.pseudonymize()):
+        assert kept.attrs["promesse"]["mechanism"] == kept.promesse.traces().protection == expected
+    for name in ("safe.parquet", "safe.gpkg"):
+        pg.write(safe, tmp_path / name)
+        again = pg.read_table(tmp_path / name)
+        assert again.attrs["promesse"]["mechanism"] == pg.read_file(tmp_path / name).protection == expected
+        pg.write(city, tmp_path / name, force=True)
+        assert pg.read_table(tmp_path / name).attrs == {}
+    pg.write(safe, tmp_path / "safe.csv")
+    assert pg.read_file(tmp_path / "safe.csv").protection is None
+
+
+def test_data_are_protected_only_if_all_parts_are_in_the_same_way(tmp_path):
+    city = pg.make_city(users=3, days=1)
+    safe = city.promesse.smooth(200)
+    mixed = pd.concat([city, safe])
+    assert mixed.attrs == {}
+    for name, part in (("a", safe.assign(user="a")), ("b", safe.assign(user="b"))):
+        pg.write(part, tmp_path / f"{name}.parquet")
+    assert pg.read_file(tmp_path).protection == pg.Promesse(200).description()
+    pg.write(city, tmp_path / "c.parquet")
+    assert pg.read_file(tmp_path).protection is None
+
+
+@pytest.mark.parametrize("noted", [None, 1, {}, {"mechanism": "Promesse"}, {"mechanism": {"mechanism": "Promesse"}}])
+def test_other_attributes_name_no_mechanism(noted):
+    city = pg.make_city(users=2, days=1)
+    city.attrs["promesse"] = noted
+    assert city.promesse.traces().protection is None
+
+
+def test_a_mechanism_notes_parameters_that_are_no_json_by_their_kind():
+    @dataclass(frozen=True)
+    class Noted(pg.Mechanism):
+        zones: gpd.GeoDataFrame
+
+        def _protect(self, traces):
+            return traces
+
+    city = pg.make_city(users=2, days=1)
+    noted = city.promesse.protect(Noted(city)).attrs["promesse"]["mechanism"]["parameters"]["zones"]
+    assert "GeoDataFrame" in noted
+    assert "user-000" not in noted
+
+
+def test_wait_for_me_notes_itself_with_and_without_report():
+    city = pg.make_city(users=6, days=1)
+    mechanism = pg.WaitForMe(2, 200, max_trash=0, seed=1)
+    assert mechanism.protect(city).attrs["promesse"]["mechanism"] == mechanism.description()
+    assert mechanism.protect_with_report(city)[0].attrs["promesse"]["mechanism"]["mechanism"] == "WaitForMe"

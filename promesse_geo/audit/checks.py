@@ -17,7 +17,7 @@ from promesse_geo.messages import counted, listed
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
 from promesse_geo.threads import progress_bar
-from promesse_geo.traces.columns import ROLES, Name, Names, existing_roles
+from promesse_geo.traces.columns import ROLES, Name, Names, known_attributes
 from promesse_geo.traces.records import DroppedColumns
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number
@@ -426,7 +426,7 @@ def _unused_categories(users: pd.Series | None) -> tuple[int, str]:
 
 def _check_attributes(frame: gpd.GeoDataFrame) -> Finding:
     test = "no attributes"
-    others = [key for key in frame.attrs if key != ROLES or frame.attrs[key] != existing_roles(frame)]
+    others = [key for key in frame.attrs if key != ROLES or frame.attrs[key] != known_attributes(frame)]
     if others:
         return Finding(test, REVIEW, f"the frame's attrs are written to files: {listed(others)}")
     if any(name is not None for name in frame.columns.names):
@@ -434,4 +434,4 @@ def _check_attributes(frame: gpd.GeoDataFrame) -> Finding:
     if frame.crs is not None and has_custom_text(frame.crs):
         reason = "the CRS has a name, remarks or a scope that no registry knows; write() removes them, others do not"
         return Finding(test, REVIEW, reason)
-    return Finding(test, PASSED, "the frame has no attrs but the roles of its columns")
+    return Finding(test, PASSED, "the frame has no attrs but the roles of its columns and the mechanism")

@@ -15,7 +15,14 @@ import pyogrio
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
-from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, find_user_and_time
+from promesse_geo.io.table_columns import (
+    BY_NAME,
+    METADATA_KEY,
+    Columns,
+    ReadOptions,
+    find_user_and_time,
+    parse_protection,
+)
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
 
@@ -145,7 +152,9 @@ def _read(driver: str, path: Path, options: ReadOptions) -> tuple[Columns, str]:
         dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
         _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **dates)
     points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
-    return as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options)), layer
+    content = as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options))
+    protection = parse_protection((info["layer_metadata"] or {}).get(METADATA_KEY))
+    return content._replace(protection=protection), layer
 
 
 def _no_records(crs: Any, options: ReadOptions) -> Columns:

@@ -12,7 +12,7 @@ import shapely
 from pyproj import CRS
 
 from promesse_geo.io import table_columns
-from promesse_geo.io.table_columns import Columns, ReadOptions
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names
 
@@ -26,7 +26,9 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
     names, places, crs = _find_columns(file.schema_arrow, options)
     table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
     points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
-    return as_columns(table, points, names=names, crs=crs)
+    columns = as_columns(table, points, names=names, crs=crs)
+    text = (file.schema_arrow.metadata or {}).get(METADATA_KEY.encode())
+    return columns._replace(protection=parse_protection(text))
 
 
 def _find_columns(schema: pa.Schema, options: ReadOptions) -> tuple[Names, list[str], Any]:

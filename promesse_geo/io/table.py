@@ -254,6 +254,7 @@ def _join(files: Sequence[Columns]) -> records.Records:
         users=_join_users(files),
         crs=first.crs,
         names=first.names if first.file_user is None else replace(first.names, user="user"),
+        protection=first.protection if all(file.protection == first.protection for file in files) else None,
     )
 
 

@@ -1,5 +1,6 @@
 """Find the columns of user, time and location in a table, and parse users and times."""
 
+import json
 import re
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column
+from promesse_geo.traces.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column, read_protection
 
 KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
 KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
@@ -57,7 +58,7 @@ class Columns(NamedTuple):
 
     `notes` names the unit assumed for numeric times, `dropped` counts what could not be read, by reason, `is_text` is
     True for formats without types, and `is_ended` is False for a text file without a newline at its end. `name` and
-    `file_user` are the path and, if the file's name gives it, the user.
+    `file_user` are the path and, if the file's name gives it, the user. `protection` is as for `Traces`.
     """
 
     x: np.ndarray
@@ -73,6 +74,19 @@ class Columns(NamedTuple):
     is_ended: bool = True
     name: str = ""
     file_user: str | None = None
+    protection: dict[str, Any] | None = None
+
+
+METADATA_KEY = "promesse_geo"
+"""Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, as JSON."""
+
+
+def parse_protection(text: str | bytes | None) -> dict[str, Any] | None:
+    """Return the mechanism that the text under `METADATA_KEY` of a file names; None if it names none."""
+    try:
+        return read_protection({"mechanism": json.loads(text or "null")})
+    except ValueError:
+        return None
 
 
 def find_user_and_time(columns: Sequence[str], options: ReadOptions, *, geometry: str = "geometry") -> Names:

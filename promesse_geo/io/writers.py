@@ -28,14 +28,12 @@ from pyproj.exceptions import ProjError
 from promesse_geo.io.atomic import atomic_path, check_target, target_of
 from promesse_geo.io.gdal import GDAL_ERRORS, quoted, silent, sqlite_uri
 from promesse_geo.io.parquet_table import encode_points
+from promesse_geo.io.table_columns import METADATA_KEY
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, invalid, listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag
-
-METADATA_KEY = "promesse_geo"
-"""Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, as JSON."""
 
 _WGS84 = CRS.from_epsg(4326)
 _ROWS = 1_000_000  # records per block
@@ -116,7 +114,8 @@ def write(
         GeoJSON cut times to milliseconds. Only GeoParquet keeps time zones; a zone that arrow does not know becomes
         UTC there too.
     mechanism : Mechanism, optional
-        Its name and public parameters go into GeoParquet and GeoPackage files.
+        Its name and public parameters go into GeoParquet and GeoPackage files. By default the mechanism that the
+        data says it was protected with, if any.
     force : bool
         Whether to overwrite an existing file.
     user, time : column name, None or ...
@@ -147,11 +146,12 @@ def write(
         raise TypeError(invalid("mechanism", "write", rule, mechanism))
     check_output(path, force=check_flag(force, name="force", owner="write"))
     traces = as_traces(data, user=user, time=time, warns=True)
-    metadata = {METADATA_KEY: describe_mechanism(mechanism)}
+    protection = traces.protection if mechanism is None else mechanism.description()
+    metadata = {METADATA_KEY: json.dumps(protection or {"mechanism": None})}
     table = _PointTable(
         _trace_blocks(traces), str(traces.names.geometry), traces.space.crs, "traces", traces.users, metadata
     )
-    _write(table, Path(path), force=force, private=mechanism is None)
+    _write(table, Path(path), force=force, private=protection is None)
 
 
 def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: bool) -> None:
@@ -175,9 +175,7 @@ def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: b
 
 def describe_mechanism(mechanism: Mechanism | None) -> str:
     """Return the mechanism's name and public parameters as JSON; null where there is no mechanism."""
-    if mechanism is None:
-        return json.dumps({"mechanism": None})
-    return json.dumps({"mechanism": type(mechanism).__name__, "parameters": mechanism.parameters()})
+    return json.dumps({"mechanism": None} if mechanism is None else mechanism.description())
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool) -> None:

@@ -1,15 +1,16 @@
 """The contract of every protection mechanism."""
 
+import json
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, shown
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 
@@ -83,7 +84,11 @@ class Mechanism(ABC):
         fault = _fault(protected)
         if fault:
             raise ValueError(f"{type(self).__name__}._protect returned invalid Traces: {fault}. See pg.Traces.")
-        return protected
+        return self._note(protected)
+
+    def _note(self, protected: Traces) -> Traces:
+        """Note in protected Traces which mechanism protected them."""
+        return replace(protected, protection=self.description())
 
     @abstractmethod
     def _protect(self, traces: Traces) -> Traces:
@@ -92,6 +97,18 @@ class Mechanism(ABC):
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that can be published: all but the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}
+
+    def description(self) -> dict[str, Any]:
+        """Return the name (`mechanism`) and the public `parameters`, as JSON holds them in files.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> pg.GeoIndistinguishability(0.01, seed=1).description()
+        {'mechanism': 'GeoIndistinguishability', 'parameters': {'epsilon': 0.01, 'grid': None}}
+        """
+        text = json.dumps({"mechanism": type(self).__name__, "parameters": self.parameters()}, default=shown)
+        return dict(json.loads(text))
 
 
 def _fault(traces: Traces) -> str:

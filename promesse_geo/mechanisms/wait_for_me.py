@@ -288,7 +288,7 @@ class WaitForMe(Mechanism):
                 order = np.argsort(np.minimum.reduceat(traces.positions, traces.offsets[:-1]), kind="stable")
             protected, report = self._protect_in_order(traces, order)
             reports.append(report)
-            return protected
+            return self._note(protected)
 
         return map_traces(data, work, user=user, time=time, segment=segment), reports[0]
 

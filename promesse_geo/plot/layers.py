@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
 import numpy as np
+import pandas as pd
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
@@ -23,6 +24,8 @@ MOST_POIS = 1000
 """Largest number of points of interest drawn in a layer."""
 
 _MANY_POIS = 200  # layers with more of them draw them smaller
+_SAMPLE = 10_000  # points from which the extent of most points is estimated
+_CELLS, _MOST_CELLS = 256, 2**20  # along an axis: over most points, and over all points
 _OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _NO_TIMES = np.empty((2, 0), np.int64)
 
@@ -133,6 +136,64 @@ def thinned(count: int, most: int) -> np.ndarray:
     return np.linspace(0, count - 1, most).round().astype(np.int64)
 
 
+def representative(points: np.ndarray, most: int) -> np.ndarray:
+    """Choose up to `most` points that show where all points are: evenly spaced ones, and one near each lonely point.
+
+    Three quarters are evenly spaced. The points are then sorted into cells, and of each cell without a chosen point the
+    first one is chosen. Cells are as small as the number of points allows, but not smaller than 1/256 of the extent of
+    the central 99 % of the points. So an outlier is never left out, unless it is in a cell with a chosen point.
+
+    Parameters
+    ----------
+    points : numpy.ndarray of float64, shape (n, dimension)
+        Kernel coordinates.
+    most : int
+        Greatest number of points to choose, at least 2.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (min(n, most),)
+        Positions, ascending.
+    """
+    count, most_lonely = len(points), most // 4
+    if count <= most:
+        return np.arange(count)
+    even = thinned(count, most - most_lonely)
+    cells = _cells(points)
+    chosen = np.concatenate((even, np.flatnonzero(~pd.Series(_keys(cells)).duplicated())))
+    cells = cells[chosen]
+    while (lonely := _first_of_each(cells, after=len(even))).sum() > most_lonely:
+        cells >>= 1  # cells of double size
+    chosen = chosen[lonely | (np.arange(len(chosen)) < len(even))]
+    others = np.ones(count, bool)
+    others[chosen] = False
+    others = np.flatnonzero(others)
+    return np.sort(np.concatenate((chosen, others[thinned(len(others), most - len(chosen))])))
+
+
+def _cells(points: np.ndarray) -> np.ndarray:
+    """Return the smallest cell of each point along each axis: int32 below 2**20, of the shape of the points."""
+    lower, upper = points.min(axis=0), points.max(axis=0)
+    core = np.quantile(points[thinned(len(points), _SAMPLE)], (0.005, 0.995), axis=0)
+    sides = [np.ptp(core, axis=0).max() / _CELLS, (upper - lower).max() / (_MOST_CELLS - 1)]
+    return ((points - lower) / (max(sides) or 1.0)).astype(np.int32)
+
+
+def _keys(cells: np.ndarray) -> np.ndarray:
+    """Return one number for each cell: int64 of shape (n,) for cells of shape (n, dimension)."""
+    keys = np.zeros(len(cells), np.int64)
+    for axis in cells.T:
+        keys = keys * _MOST_CELLS + axis
+    return keys
+
+
+def _first_of_each(cells: np.ndarray, *, after: int) -> np.ndarray:
+    """Mark the first of equal cells, shape (n,), but none of the first `after`."""
+    first = ~pd.Series(_keys(cells)).duplicated().to_numpy()
+    first[:after] = False
+    return first
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """One layer of a map.
@@ -158,14 +219,14 @@ class Layer:
     data: dict[str, Any]
 
 
-def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str) -> Layer:
-    """Pack the records of one data set; `kind` is "Original" or "Protected"."""
-    chosen = thinned(traces.records, most)
+def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str, named: bool = True) -> Layer:
+    """Pack the records of one data set; `kind` is "Original" or "Protected", `named` whether to name users."""
+    chosen = representative(traces.points, most)
     numbers = numbers_of(chosen, traces.offsets)
     places = projection.coordinates(traces.points[chosen], traces, numbers)
     original = kind == "Original"
     colour = colours.ORIGINAL if original else colours.PROTECTED
-    data = _pack(traces, projection, numbers, places, traces.times[chosen], _NO_TIMES[1])
+    data = _pack(traces, projection, numbers, places, traces.times[chosen], _NO_TIMES[1], named=named)
     data |= {
         "title": f"{kind} record",
         "colour": colour,
@@ -185,11 +246,11 @@ def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) ->
     before, (points, offsets), nearest = attack.match(pairs)
     matched, first = np.unique(nearest[nearest >= 0], return_index=True)
     hits, false = np.sort(np.flatnonzero(nearest >= 0)[first]), np.flatnonzero(nearest < 0)
-    shown = thinned(len(before), MOST_POIS)
+    shown = representative(before.points, MOST_POIS)
     missed = shown[~np.isin(shown, matched)]
 
     def protected(kind: str, chosen: np.ndarray) -> Layer:
-        drawn = chosen[thinned(len(chosen), MOST_POIS)]
+        drawn = chosen[representative(points[chosen], MOST_POIS)]
         located = _Located(points[drawn], numbers_of(drawn, offsets), _NO_TIMES)
         return _poi_layer(kind, pairs.protected, projection, located, total=len(chosen))
 
@@ -203,7 +264,7 @@ def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) ->
 
 def original_poi_layer(traces: Traces, pois: Pois, projection: Projection) -> Layer:
     """Pack the points of interest of a data set."""
-    return _stay_layer("before", traces, pois, thinned(len(pois), MOST_POIS), projection, total=len(pois))
+    return _stay_layer("before", traces, pois, representative(pois.points, MOST_POIS), projection, total=len(pois))
 
 
 def _glyph(drawing: str) -> str:
@@ -266,14 +327,21 @@ def _poi_layer(kind: str, traces: Traces, projection: Projection, located: _Loca
 
 
 def _pack(
-    traces: Traces, projection: Projection, numbers: np.ndarray, places: np.ndarray, times: np.ndarray, ends: np.ndarray
+    traces: Traces,
+    projection: Projection,
+    numbers: np.ndarray,
+    places: np.ndarray,
+    times: np.ndarray,
+    ends: np.ndarray,
+    *,
+    named: bool = True,
 ) -> dict[str, Any]:
     """Pack columns as differences of whole numbers, which are short as text; users by ascending trace number."""
     scale = 100 if projection.flat else 1_000_000
     used, counts = np.unique(numbers, return_counts=True)
     x, y = (_differences(np.rint(axis * scale).astype(np.int64)) for axis in places.T)
     return {
-        "users": [] if traces.names.user is None else _names(traces, used, projection),
+        "users": [] if traces.names.user is None else _names(traces, used, projection, named=named),
         "counts": counts.tolist(),
         "scale": scale,
         "x": x,
@@ -288,11 +356,13 @@ def _differences(values: np.ndarray) -> list[int]:
     return np.diff(values, prepend=0).tolist()
 
 
-def _names(traces: Traces, used: np.ndarray, projection: Projection) -> list[str]:
-    """Return the names of users, which must differ because the slider identifies users by them."""
+def _names(traces: Traces, used: np.ndarray, projection: Projection, *, named: bool) -> list[str]:
+    """Return the names of users, or only numbers; they must differ because the slider identifies users by them."""
+    texts = list(map(str, traces.users.take(used).tolist()))
+    numbered = [f"trace {projection.numbers[text]:,}" for text in texts]
     return [
-        text if text == shortened(text) else f"{shortened(text)} (trace {projection.numbers[text]:,})"
-        for text in map(str, traces.users.take(used).tolist())
+        number if not named else text if text == shortened(text) else f"{shortened(text)} ({number})"
+        for text, number in zip(texts, numbered, strict=True)
     ]
 
 

@@ -31,7 +31,7 @@ from promesse_geo.plot.layers import (
 )
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, align, as_traces
-from promesse_geo.validation import check_flag, check_integer, check_users, check_users_exist
+from promesse_geo.validation import check_choice, check_flag, check_integer, check_users, check_users_exist
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
 
@@ -59,13 +59,17 @@ def draw_map(
     slider: bool = False,
     attack: PoiRetrieval | None = _ATTACK,
     points: int = 20_000,
+    kind: str | None = None,
     user: Name = ...,
     time: Name = ...,
 ) -> Map:
     """Draw original and protected data on a map, with the points of interest that an attack finds in both.
 
-    The map contains true locations: do not publish it. By default it contains all code and data it needs and sends no
-    requests, because a tile server would learn which places are viewed, and so where users live.
+    Do not publish a map with original data: it contains true locations. A map of protected data alone shows what a file
+    of this data shows, but numbers instead of user names and no points of interest: publish it if you publish the file.
+
+    By default a map contains all code and data it needs and sends no requests, because a tile server would learn which
+    places are viewed, and so where users live.
 
     The layers are the original and the protected records, the points of interest found in the original data, and those
     that the attack still finds in the protected data (hit), no longer finds (missed), or finds only there (false).
@@ -74,9 +78,9 @@ def draw_map(
     Parameters
     ----------
     original : geopandas.GeoDataFrame or Traces
-        The original data.
+        The original data, or protected data to be drawn alone.
     protected : geopandas.GeoDataFrame or Traces, optional
-        The protected data, with the same user names. Without it only the original data is drawn.
+        The protected data, with the same user names. Without it only the first data set is drawn.
     users : user key or list of them, optional
         Users to draw; all by default.
     period : str or (start, end), optional
@@ -93,8 +97,12 @@ def draw_map(
     attack : PoiRetrieval or None
         How to find and compare points of interest; None draws none.
     points : int
-        Maximum number of records per layer. Larger layers are thinned evenly and drawn without lines, which would cut
-        corners. Up to 1,000 points of interest are drawn per layer. The legend shows the full counts.
+        Maximum number of records per layer. Larger layers are thinned and drawn without lines, which would cut
+        corners; records far from all others are always drawn. Up to 1,000 points of interest are drawn per layer. The
+        legend shows the full counts.
+    kind : {"original", "protected"}, optional
+        What a data set drawn alone is. By default it is protected if it names the mechanism that protected it, as data
+        from a mechanism and its GeoParquet and GeoPackage files do, else original.
     user, time : column name, None or ...
         Columns of both frames; see `Traces.from_frame`.
 
@@ -117,7 +125,8 @@ def draw_map(
     """
     slider = check_flag(slider, name="slider", owner="map")
     data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map")
-    content = _content(*data, period=period, attack=attack, points=points, owner="map")
+    alone = _is_protected_alone(*data[:2], kind=kind)
+    content = _content(*data, period=period, attack=attack, points=points, alone=alone, owner="map")
     if slider and content.traces > MOST_TRACES:
         raise ValueError(
             f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {content.traces:,}. "
@@ -125,7 +134,7 @@ def draw_map(
         )
     base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map")
     times = _slider_remarks(content) if slider else _time_remarks(content)
-    remarks = [*content.remarks, *times, _WARNING]
+    remarks = [*content.remarks, *times, _protected_remark(data[0]) if alone else _WARNING]
     groups = _add_layers(base, content.records + content.pois, content.corners, remarks)
     if slider:
         Call("slider", [base, groups[: len(content.records)]], content.zone).add_to(base)
@@ -196,17 +205,40 @@ class _Content(NamedTuple):
     traces: int
 
 
+def _is_protected_alone(before: Traces, after: Traces | None, *, kind: Any) -> bool:
+    """Whether a map shows protected data only."""
+    if kind is None:
+        return after is None and before.protection is not None
+    if after is not None:
+        raise ValueError("The 'kind' parameter of map is for a data set drawn alone. Omit it, or omit 'protected'.")
+    return check_choice(kind, name="kind", owner="map", options=["original", "protected"]) == "protected"
+
+
+def _protected_remark(traces: Traces) -> str:
+    return f"Protected data ({traces.protection['mechanism']})." if traces.protection else "Protected data."
+
+
 def _content(
-    before: Traces, after: Traces | None, numbers: dict[str, int], *, period: Any, attack: Any, points: Any, owner: str
+    before: Traces,
+    after: Traces | None,
+    numbers: dict[str, int],
+    *,
+    period: Any,
+    attack: Any,
+    points: Any,
+    owner: str,
+    alone: bool = False,
 ) -> _Content:
-    """Return the layers and the remarks of a map."""
+    """Return the layers and the remarks of a map; `alone` if the first data set is protected data without original."""
     if attack is not None and not isinstance(attack, PoiRetrieval):
         raise TypeError(invalid("attack", owner, "None or an attack such as pg.PoiRetrieval()", attack))
     most = check_integer(points, name="points", owner=owner, low=2)
     projection = Projection.of(before, after, numbers, most=most)
-    versions = {"Original": before} if after is None else {"Original": before, "Protected": after}
-    records = [record_layer(traces, projection, most=most, kind=kind) for kind, traces in versions.items()]
-    if attack is None:
+    versions = {"Protected" if alone else "Original": before, **({} if after is None else {"Protected": after})}
+    records = [
+        record_layer(traces, projection, most=most, kind=kind, named=not alone) for kind, traces in versions.items()
+    ]
+    if attack is None or alone:
         pois = []
     elif after is None:
         pois = [original_poi_layer(before, attack.index(before).content, projection)]
@@ -296,7 +328,8 @@ def _remarks(records: list[Layer], points: int, period: Any, *, far: bool, flat:
         text = period if isinstance(period, str) else " to ".join(map(str, period))
         remarks.append(f"Only records of this period are drawn: {text}.")
     if not _all_drawn(records):
-        remarks.append(f"Layers of more than {points:,} records are thinned evenly and have no lines.")
+        text = f"Layers of more than {points:,} records are thinned and have no lines"
+        remarks.append(f"{text}; records far from all others are drawn.")
     if far:
         remarks.append("A few records are far outside this view.")
     beyond = 0 if flat else sum(int((np.abs(layer.places[:, 1]) > _EDGE).sum()) for layer in records)

@@ -66,8 +66,8 @@ def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: N
 
 def first_days(
     data: Data,
-    *,
     days: int = 20,
+    *,
     min_days: int | None = None,
     tz: Any = None,
     user: Name = ...,

@@ -25,7 +25,10 @@ Unit = Literal["s", "ms", "us", "ns"]
 
 KNOWN_USERS = ("uid", "user", "user_id", "traj_id", "track_id", "individual-local-identifier")
 ROLES = "promesse"
-"""Key of the roles of columns in the `attrs` of frames and in the metadata of files: a mapping of role to name."""
+"""Key in the `attrs` of frames and in the metadata of files: a mapping of role to the name of the column.
+
+In `attrs` the mapping also has the mechanism that protected the data, under "mechanism".
+"""
 
 KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
 
@@ -125,6 +128,20 @@ def existing_roles(frame: pd.DataFrame) -> dict[str, Any]:
     return {role: name for role, name in roles.items() if name in names} if isinstance(roles, dict) else {}
 
 
+def read_protection(attributes: Any) -> dict[str, Any] | None:
+    """Return the mechanism that attributes or metadata name, with its parameters; None if they name none."""
+    protection = attributes.get("mechanism") if isinstance(attributes, dict) else None
+    if not isinstance(protection, dict) or not isinstance(protection.get("mechanism"), str):
+        return None
+    return protection if isinstance(protection.get("parameters"), dict) else None
+
+
+def known_attributes(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return what of the `attrs` of a frame is of ours: the existing roles, and the mechanism if they name one."""
+    protection = read_protection(frame.attrs.get(ROLES))
+    return existing_roles(frame) | ({"mechanism": protection} if protection else {})
+
+
 def with_segment(frame: gpd.GeoDataFrame, segment: Hashable | None) -> gpd.GeoDataFrame:
     """Return a shallow copy of a frame whose `attrs` name the column of segments; None for no such column.
 
@@ -133,13 +150,13 @@ def with_segment(frame: gpd.GeoDataFrame, segment: Hashable | None) -> gpd.GeoDa
     KeyError, TypeError, ValueError
         If there is no such column, or several.
     """
-    roles = {**existing_roles(frame), "segment": segment}
+    attributes = {**known_attributes(frame), "segment": segment}
     if segment is None:
-        del roles["segment"]
+        del attributes["segment"]
     else:
         find_column(list(frame.columns), segment, role="segment", known=())
     copy = frame.copy(deep=False)
-    copy.attrs[ROLES] = roles
+    copy.attrs[ROLES] = attributes
     return copy
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from promesse_geo.messages import counted, invalid, listed, warn
 from promesse_geo.traces.columns import (
+    ROLES,
     Name,
     Names,
     TimeFormat,
@@ -18,6 +19,7 @@ from promesse_geo.traces.columns import (
     find_names,
     read_points,
     read_segments,
+    read_protection,
     read_times,
     read_users,
 )
@@ -99,6 +101,8 @@ class Records:
         What else the table holds.
     segments : numpy.ndarray of int64, shape (n,), or None
         Codes that change where a segment begins; None if there are no breaks.
+    protection : dict or None
+        As for `Traces`.
     """
 
     x: np.ndarray
@@ -112,6 +116,7 @@ class Records:
     time_format: TimeFormat
     dropped: DroppedColumns = DroppedColumns()
     segments: np.ndarray | None = None
+    protection: dict[str, Any] | None = None
 
     @classmethod
     def from_frame(
@@ -142,6 +147,7 @@ class Records:
             names=names,
             dropped=DroppedColumns(tuple(others), has_z),
             segments=None if names.segment is None else read_segments(frame[names.segment]),
+            protection=read_protection(frame.attrs.get(ROLES)),
         )
 
     @classmethod
@@ -156,6 +162,7 @@ class Records:
         names: Names,
         dropped: DroppedColumns = DroppedColumns(),
         segments: np.ndarray | None = None,
+        protection: dict[str, Any] | None = None,
     ) -> "Records":
         """Read the columns of a table.
 
@@ -167,7 +174,7 @@ class Records:
             The column of times.
         users : pandas.Series, length n, or None
             The column of users; None for a single trace.
-        crs, names, dropped, segments
+        crs, names, dropped, segments, protection
             As for the class.
 
         Raises
@@ -180,7 +187,7 @@ class Records:
             codes, keys = np.zeros(len(x), np.int64), pd.Index(["trace"] if len(x) else [], dtype=object)
         else:
             codes, keys = read_users(users)
-        return cls(x, y, nanoseconds, no_time, codes, keys, crs, names, time_format, dropped, segments)
+        return cls(x, y, nanoseconds, no_time, codes, keys, crs, names, time_format, dropped, segments, protection)
 
     @classmethod
     def from_arrays(

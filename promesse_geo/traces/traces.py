@@ -1,5 +1,6 @@
 """Traces: the arrays on which everything is computed, and their conversion from and to GeoDataFrames."""
 
+import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -71,6 +72,9 @@ class Traces:
     breaks : numpy.ndarray of int64, shape (breaks,)
         Ascending positions of the records, never the first of a trace, that begin a new segment: what lies between
         them and the record before was not recorded, so that nothing is interpolated there.
+    protection : dict or None
+        Name (`mechanism`) and public `parameters` of the mechanism that protected the data; None if the data is not
+        known to be protected.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Traces:
     names: Names
     time_format: TimeFormat = field(default=TimeFormat())
     breaks: np.ndarray = field(default_factory=lambda: NO_BREAKS)
+    protection: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Copy the arrays that can be written to, or that share memory with such."""
@@ -292,6 +297,7 @@ class Traces:
             names=records.names,
             time_format=records.time_format,
             breaks=freeze(records.breaks(order, offsets)),
+            protection=records.protection,
         )
 
     def to_frame(self, *, geometry: GeometryArray | None = None) -> gpd.GeoDataFrame:
@@ -306,8 +312,9 @@ class Traces:
         -------
         geopandas.GeoDataFrame
             With the column names, CRS, time zone and unit of the input. A DatetimeIndex is one again. If there are
-            breaks, an integer column `segment` numbers the segments of each user from 0. The names of the columns by
-            role are in `attrs["promesse"]`.
+            breaks, an integer column `segment` numbers the segments of each user from 0. `attrs["promesse"]` holds the
+            names of the columns by role and, if a mechanism protected the data, its name and public parameters under
+            "mechanism".
 
         Examples
         --------
@@ -328,7 +335,7 @@ class Traces:
             geometry = GeometryArray(make_points(*self.space.coordinates(self.points)), crs=self.space.crs)
         columns[names.geometry] = geometry
         frame = gpd.GeoDataFrame(columns, geometry=names.geometry)
-        frame.attrs[ROLES] = names.roles()
+        frame.attrs[ROLES] = names.roles() | ({"mechanism": copy.deepcopy(self.protection)} if self.protection else {})
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
 
     def _output_names(self) -> Names:
