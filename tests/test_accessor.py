@@ -202,3 +202,24 @@ def test_warnings_point_at_the_callers_line(city):
     with pytest.warns(UserWarning, match="dropped") as caught:
         city.assign(speed=1).promesse.smooth(200)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name in pg.__all__])
+def test_a_function_takes_by_position_what_its_verb_takes(name):
+    """So that `gdf.pipe(pg.drop_jumps, 50)` is `gdf.promesse.drop_jumps(50)`."""
+
+    def by_position(function) -> list[str]:
+        parameters = inspect.signature(function).parameters.values()
+        return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+
+    function, verb = by_position(getattr(pg, name)), by_position(getattr(accessor.PromesseAccessor, name))
+    assert function[1:] == verb[1:]
+
+
+@pytest.mark.parametrize(
+    "call", [(pg.drop_jumps, 30), (pg.split_gaps, "2h"), (pg.first_days, 1), (pg.pois, 150, "20min")]
+)
+def test_functions_of_data_can_be_piped(city, call):
+    function, *arguments = call
+    named = quietly(getattr(city.promesse, function.__name__), *arguments)
+    assert len(quietly(city.pipe, function, *arguments)) == len(named) > 0

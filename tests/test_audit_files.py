@@ -1,6 +1,7 @@
 """Checks of files before publication: files of ours pass, and whatever else a file holds is reported."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -197,10 +198,14 @@ def test_a_file_names_its_mechanism(tmp_path, safe, ending):
     path = tmp_path / f"safe.{ending}"
     pg.write(safe, path, mechanism=pg.Promesse(200))
     assert file_epsilon(path) == 200
-    for mechanism in (pg.GeoIndistinguishability(0.01, grid=3), pg.WaitForMe(3, 150), None):
+    pg.write(safe, path, force=True)
+    assert file_mechanism(path) == pg.Promesse(200)
+    for mechanism in (pg.GeoIndistinguishability(0.01, grid=3), pg.WaitForMe(3, 150)):
         pg.write(safe, path, mechanism=mechanism, force=True)
         assert file_mechanism(path) == mechanism
         assert file_epsilon(path) is None
+    pg.write(replace(safe, protection=None), path, force=True)
+    assert file_mechanism(path) is None
 
 
 @pytest.mark.parametrize("ending", ["csv", "geojson"])

@@ -18,8 +18,8 @@ from promesse_geo.traces.columns import (
     check_geometry,
     find_names,
     read_points,
-    read_segments,
     read_protection,
+    read_segments,
     read_times,
     read_users,
 )
