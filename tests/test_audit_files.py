@@ -204,7 +204,7 @@ def test_a_file_names_its_mechanism(tmp_path, safe, ending):
         pg.write(safe, path, mechanism=mechanism, force=True)
         assert file_mechanism(path) == mechanism
         assert file_epsilon(path) is None
-    pg.write(replace(safe, protection=None), path, force=True)
+    pg.write(replace(pg.Traces.from_frame(safe), protection=None), path, force=True)
     assert file_mechanism(path) is None
 
 
