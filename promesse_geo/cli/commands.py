@@ -26,6 +26,7 @@ from promesse_geo.audit import (
     file_epsilon,
     file_mechanism,
 )
+from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import options
 from promesse_geo.cli import protect as cli_protect
@@ -207,7 +208,7 @@ def demo(out: str, epsilon: float, force: bool) -> None:
 
 
 _SECTIONS = {
-    "Explore and prepare": (info, prepare, demo),
+    "Explore and prepare": (info, *cli_maps.COMMANDS, prepare, demo),
     "Protect": cli_protect.COMMANDS,
     "Measure": cli_measures.COMMANDS,
     "Publish": (check, pseudonymize),

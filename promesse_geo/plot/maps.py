@@ -130,7 +130,7 @@ def draw_map(
     if slider and content.traces > MOST_TRACES:
         raise ValueError(
             f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {content.traces:,}. "
-            "Choose some with users=[…]."
+            "Choose some with users=[…] (--users)."
         )
     base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map")
     times = _slider_remarks(content) if slider else _time_remarks(content)

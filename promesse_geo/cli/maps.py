@@ -1,0 +1,78 @@
+"""The command that draws: map."""
+
+from pathlib import Path
+
+import click
+
+import promesse_geo as pg
+from promesse_geo.cli import options
+from promesse_geo.io.atomic import check_target, write_text
+
+
+@click.command("map", short_help="Draw a map of original data, protected data, or both.")
+@options.input_options
+@click.argument("paths", metavar="[PROTECTED] OUTPUT", nargs=-1, required=True)
+@click.option("--users", metavar="NAME", multiple=True, help="User to draw; repeat it for several. All by default.")
+@click.option("--period", metavar="TIME", help="Day, hour or minute to draw, such as 2008-05-18 or 2008-05-18T09.")
+@click.option("--pair", is_flag=True, help="Draw INPUT and PROTECTED side by side.")
+@click.option("--slider", is_flag=True, help="Add a time slider, for at most 20 traces.")
+@click.option("--no-pois", is_flag=True, help="Draw no points of interest.")
+@click.option(
+    "--points", type=click.IntRange(min=2), default=20_000, show_default=True, help="Maximum records per layer."
+)
+@click.option("--tiles", metavar="NAME", help="Background such as OpenStreetMap, whose server learns what is viewed.")
+@click.option(
+    "--kind",
+    type=click.Choice(["original", "protected"]),
+    help="What INPUT is if it is drawn alone; by default as its metadata say, else original.",
+)
+@options.force_option
+def draw_map(
+    context: click.Context,
+    paths: tuple[str, ...],
+    users: tuple[str, ...],
+    period: str | None,
+    pair: bool,
+    slider: bool,
+    no_pois: bool,
+    points: int,
+    tiles: str | None,
+    kind: str | None,
+    force: bool,
+) -> None:
+    """Draw INPUT, and PROTECTED if given, on a map: OUTPUT is an .html page that needs no other files.
+
+    Do not publish a map with original data. A map of protected data alone has no user names and no points of interest:
+    publish it if you publish the data. GeoParquet and GeoPackage files say whether they are protected; of other files
+    pass --kind protected.
+    """
+    *before, output = paths
+    if len(before) > 1:
+        raise click.UsageError("Specify INPUT, PROTECTED if there is such data, and OUTPUT: no more than three paths.")
+    protected = before[0] if before else None
+    if pair and (protected is None or slider):
+        raise click.UsageError("--pair needs PROTECTED, and has no --slider.")
+    if kind is not None and protected is not None:
+        raise click.UsageError("--kind is for INPUT drawn alone. Omit it, or omit PROTECTED.")
+    if Path(output).suffix.lower() not in (".html", ".htm"):
+        raise click.UsageError(f"OUTPUT {output!r} must end with .html.")
+    context.params["protected"] = protected
+    options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
+    with options.expected_errors():
+        check_target(output, force=force)
+        data = options.read(context)
+        after = None if protected is None else options.read(context, source=protected)
+        chosen = {"users": list(users) or None, "period": period, "tiles": tiles, "points": points}
+        chosen |= {"attack": None} if no_pois else {}
+        if after is not None and pair:
+            page = pg.draw_map_pair(data, after, **chosen)
+        else:
+            page = pg.draw_map(data, after, slider=slider, kind=kind, **chosen).get_root()
+        kind = kind or ("original" if after is not None or data.protection is None else "protected")
+        private = kind == "original"
+        write_text(Path(output), page.render(), force=force, private=private)
+        secret = "true locations, do not publish it" if private else "protected data only"
+        click.echo(f"{click.format_filename(output)}: a map with {secret}")
+
+
+COMMANDS = (draw_map,)

@@ -1,0 +1,88 @@
+"""The command `map`: pages of original data, protected data, and both."""
+
+import stat
+
+import pytest
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("maps")
+    city = pg.make_city(users=3, days=1)
+    safe = city.promesse.smooth(200)
+    pg.write(city, folder / "raw.parquet")
+    pg.write(safe, folder / "safe.parquet")
+    pg.write(safe, folder / "safe.csv")
+    return folder
+
+
+def run(*arguments) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["map", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_a_map_of_both_is_for_its_owner_only(folder, tmp_path):
+    for name, more in (("both", []), ("slider", ["--slider", "--users", "user-001"]), ("pair", ["--pair"])):
+        page = tmp_path / f"{name}.html"
+        code, output = run(folder / "raw.parquet", folder / "safe.parquet", page, *more)
+        assert code == 0, output
+        assert "do not publish" in output
+        html = page.read_text(encoding="utf-8")
+        assert "Original: " in html
+        assert "Protected: " in html
+        assert "do not publish" in html
+        assert ("user-000" in html) == (name != "slider")
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_a_file_of_protected_data_is_recognized(folder, tmp_path):
+    page = tmp_path / "map.html"
+    code, output = run(folder / "safe.parquet", page)
+    assert code == 0, output
+    html = page.read_text(encoding="utf-8")
+    assert "Protected data (Promesse)." in html
+    for secret in ("do not publish", "Original", "user-000", "POIs found"):
+        assert secret not in html
+    assert "do not publish" not in output
+
+
+def test_other_data_are_original_unless_specified(folder, tmp_path):
+    page = tmp_path / "map.html"
+    assert run(folder / "safe.csv", page)[0] == 0
+    assert "do not publish" in page.read_text(encoding="utf-8")
+    code, output = run(folder / "safe.csv", page)
+    assert code == 1
+    assert "--force" in output
+    assert run(folder / "safe.csv", page, "--kind", "protected", "--force", "--no-pois", "--points", "50")[0] == 0
+    html = page.read_text(encoding="utf-8")
+    assert "Protected data." in html
+    assert "(50 drawn)" in html
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["raw.parquet", "map.txt"], ".html"),
+        (["raw.parquet", "safe.parquet", "safe.csv", "map.html"], "three paths"),
+        (["raw.parquet", "map.html", "--pair"], "needs PROTECTED"),
+        (["raw.parquet", "safe.parquet", "map.html", "--pair", "--slider"], "--slider"),
+        (["raw.parquet", "safe.parquet", "map.html", "--kind", "original"], "alone"),
+        (["raw.parquet"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_is_said(folder, arguments, words):
+    paths = [each if each.startswith("-") or "." not in each else folder / each for each in arguments]
+    code, output = run(*paths)
+    assert code == 2
+    assert words in output
+    assert not list(folder.glob("map*"))
+
+
+def test_an_invalid_period_is_an_error(folder, tmp_path):
+    code, output = run(folder / "raw.parquet", tmp_path / "map.html", "--period", "soon")
+    assert code == 1
+    assert "'period'" in output
