@@ -47,8 +47,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that are too slow if loops are not compiled."""
+    """Skip tests that are too slow if loops are not compiled; examples in docstrings protect prepared data."""
     for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.filterwarnings("error:.*The data are not prepared"))
         if not COMPILED and (
             item.get_closest_marker("compiled") or item.nodeid.startswith("promesse_geo/paper/experiment.py")
         ):

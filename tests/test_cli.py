@@ -221,21 +221,13 @@ def test_prepared_users_can_be_compared_with_the_protected_ones(raw, tmp_path):
 
 
 def test_info_is_a_table(raw):
-    rows = dict(re.split(r"  +", line, maxsplit=1) for line in done("info", raw).stdout.splitlines())
-    assert list(rows) == [
-        "records",
-        "traces",
-        "mean duration",
-        "longest duration",
-        "sampling interval",
-        "distances",
-        "CRS",
-        "times",
-    ]
+    rows = dict(re.split(r"  +", line, maxsplit=1) for line in done("info", raw).stdout.splitlines() if line)
+    assert {"records", "traces", "period", "longitude", "latitude", "mean duration", "jumps", "gaps"} <= set(rows)
     assert (rows["records"], rows["traces"], rows["times"]) == ("600", "3", "UTC")
     seconds = 199 * 30 + 36_000
     assert rows["mean duration"] == rows["longest duration"] == f"{seconds / 3600:.2f} h"
-    assert rows["sampling interval"] == f"{seconds / 199 / 60:.2f} min"
+    assert rows["sampling interval"] == f"{seconds / 199 / 60:.2f} min, median 30.0 s"
+    assert rows["gaps"].startswith("3 ")
     assert (rows["distances"], rows["CRS"]) == ("on the sphere", "WGS 84")
 
 
@@ -598,6 +590,18 @@ def test_impossible_jumps_are_removed_when_asked(tmp_path):
     said = done("prepare", tmp_path / "raw.parquet", tmp_path / "parts.csv", "--max-speed", 50)
     assert "drop_jumps dropped 1 of 600 records" in said.stderr
     assert "599 records" in said.stdout
+
+
+def test_fixes_at_zero_are_dropped_unless_they_are_to_be_kept(tmp_path):
+    frame = make_frame()
+    frame.loc[5, "geometry"] = Point(0, 0)
+    pg.write(frame, tmp_path / "raw.parquet")
+    said = done("prepare", tmp_path / "raw.parquet", tmp_path / "parts.csv")
+    assert "drop_zero dropped 1 of 600 records" in said.stderr
+    assert "599 records" in said.stdout
+    said = done("prepare", tmp_path / "raw.parquet", tmp_path / "all.csv", "--keep-zero")
+    assert "1 fix at longitude 0" in said.stderr
+    assert "600 records" in said.stdout
 
 
 @pytest.mark.parametrize(

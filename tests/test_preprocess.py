@@ -340,7 +340,12 @@ class TestDescribe:
         assert described["sampling_interval"] == pd.Timedelta("3333ms")
         assert described["mean_duration"] == pd.Timedelta("10s")
         assert described["longest_duration"] == pd.Timedelta("10s")
-        assert list(described.index) == ["records", "traces", "mean_duration", "longest_duration", "sampling_interval"]
+        first = ["records", "traces", "mean_duration", "longest_duration", "sampling_interval"]
+        assert list(described.index[:5]) == first
+        assert described["median_interval"] == pd.Timedelta("2s")
+        assert (described["fewest_records"], described["median_records"], described["most_records"]) == (2, 4, 6)
+        assert (described["last_time"] - described["first_time"]) == pd.Timedelta("10s")
+        assert described["bounds"] == (500_000.0, 5e6, 500_000.0, 5e6)
 
     def test_one_record_has_a_duration_but_no_interval(self):
         described = pg.describe(frame_of([("ann", 0, (500_000.0, 5e6))]))
@@ -349,7 +354,9 @@ class TestDescribe:
 
     def test_nothing_is_described_by_zeros_and_missing_times(self):
         described = pg.describe(frame_of([]))
-        assert described.tolist() == [0, 0, pd.NaT, pd.NaT, pd.NaT]
+        assert described[:5].tolist() == [0, 0, pd.NaT, pd.NaT, pd.NaT]
+        assert described[["first_time", "bounds", "most_records", "median_interval"]].isna().all()
+        assert (described[["jumps", "zero_fixes", "gaps", "single_record_users"]] == 0).all()
 
 
 VERBS = {

@@ -1,10 +1,17 @@
 """What is odd in data is counted right, wherever it is asked for."""
 
+import re
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyproj import Transformer
 from test_preprocess import DAY, GRID, HOUR, SECOND, at, frame_of
 
 import promesse_geo as pg
-from promesse_geo.preprocess.problems import find_problems
+from promesse_geo.plot.tables import description
+from promesse_geo.preprocess.problems import are_axes_swapped, find_problems
 
 MINUTE = 60 * SECOND
 START = at("2024-03-04 08:00")
@@ -29,8 +36,6 @@ def test_a_walk_has_none():
     found = problems_of(walk())
     assert (found.jumps, found.fast_steps, found.zero_fixes, found.breaks, found.gaps) == (0, 0, 0, 0, 0)
     assert (found.equal_times, found.long_traces, found.single_record_users) == (0, 0, 0)
-    assert not found.swapped_axes
-    assert not found.on_common_calendar
 
 
 def test_a_fix_at_zero_is_a_jump_there_and_back():
@@ -67,7 +72,6 @@ def test_nothing_has_none():
 
 def test_on_the_common_calendar_speeds_are_not_judged():
     found = find_problems(pg.collapse_empty_days(pg.Traces.from_frame(frame_of(with_zero(), crs=4326))))
-    assert found.on_common_calendar
     assert found.jumps is None
     assert found.fast_steps is None
     assert found.zero_fixes == 1
@@ -87,4 +91,102 @@ def test_on_the_common_calendar_speeds_are_not_judged():
 )
 def test_axes_are_likely_swapped_if_the_crs_is_not_for_there_but_for_the_swapped_place(crs, place, swapped):
     records = [("a", START + i * MINUTE, (place[0] + i * 1e-4, place[1])) for i in range(5)]
-    assert problems_of(records, crs=crs).swapped_axes is swapped
+    assert are_axes_swapped(pg.Traces.from_frame(frame_of(records, crs=crs))) is swapped
+
+
+class TestOneFixAtZero:
+    """One record of 20 at (0, 0) is said wherever the data go."""
+
+    frame = frame_of(with_zero(), crs=4326)
+
+    def test_describe_counts_it(self):
+        described = pg.describe(self.frame)
+        assert (described["jumps"], described["fast_steps"], described["zero_fixes"]) == (1, 2, 1)
+        assert described["bounds"] == (0.0, 0.0, 4.819, 45.7)
+
+    def test_prepare_warns_of_it_and_notes_it(self):
+        with pytest.warns(
+            UserWarning, match=r"1 fix at longitude 0.* 1 record .*350 m/s.*drop_jumps.*--max-speed"
+        ) as said:
+            parts = pg.prepare(self.frame)
+        assert len(said) == 1
+        assert said[0].filename == __file__
+        assert parts.attrs["promesse"]["jumps"] == parts.attrs["promesse"]["zero_fixes"] == 1
+
+    def test_what_prepare_drops_is_in_the_same_warning(self):
+        with pytest.warns(UserWarning, match=r"1 fix .*first_days dropped 1 record ") as said:
+            pg.prepare(frame_of([*with_zero(), ("a", START + DAY, (4.8, 45.7))], crs=4326), days=1)
+        assert len(said) == 1
+
+    @pytest.mark.parametrize("protect", [pg.Promesse(100).protect, lambda frame: frame.promesse.smooth(100)])
+    def test_smoothing_warns_of_it(self, protect):
+        with pytest.warns(UserWarning, match=r"1 fix at longitude 0.* 1 record .*drop_zero.*drop_jumps") as said:
+            assert len(protect(self.frame)) > 100_000
+        assert len(said) == 1
+        assert said[0].filename == __file__
+
+    def test_nothing_is_said_of_clean_data(self):
+        assert len(self.frame.drop(10).promesse.prepare().promesse.smooth(100)) == 13
+
+
+class TestUnpreparedPaths:
+    nights = frame_of(
+        [*walk(), *walk(start=START + DAY), *walk(user="b"), *walk(user="b", start=START + 2 * DAY)], crs=4326
+    )
+
+    @pytest.mark.parametrize("mechanism", [pg.Promesse(100), pg.WaitForMe(k=2, max_trash=0, seed=1)])
+    def test_gaps_and_days_are_said_with_the_remedy(self, mechanism):
+        with pytest.warns(UserWarning, match=r"2 gaps of 4 h.* 2 traces of more than a day.*prepare\(\)") as said:
+            mechanism.protect(self.nights)
+        assert len(said) == 1
+
+    def test_what_was_dropped_is_in_the_same_warning(self):
+        with pytest.warns(UserWarning, match=r"2 traces could not be protected.*2 gaps") as said:
+            pg.Promesse(10_000).protect(self.nights)
+        assert len(said) == 1
+
+    @pytest.mark.parametrize("mechanism", [pg.Promesse(100), pg.WaitForMe(k=2, max_trash=0, seed=1)])
+    @pytest.mark.filterwarnings("error")
+    def test_prepared_data_are_fine(self, mechanism):
+        mechanism.protect(pg.prepare(self.nights))
+
+    @pytest.mark.filterwarnings("error")
+    def test_noise_does_not_care(self):
+        pg.GeoIndistinguishability(0.01).protect(self.nights)
+
+    def test_days_moved_but_not_split_still_have_gaps(self):
+        with pytest.warns(UserWarning, match="2 gaps of 4 h"):
+            pg.Promesse(100).protect(pg.collapse_empty_days(self.nights))
+
+
+class TestDescription:
+    def test_counts_have_their_remedy(self):
+        lines = description(pg.Traces.from_frame(frame_of(with_zero(), crs=4326))).splitlines()
+        rows = dict(re.split(r"  +", line, maxsplit=1) for line in lines if line)
+        assert rows["period"] == "2024-03-04 08:00 to 2024-03-04 08:19"
+        assert (rows["longitude"], rows["latitude"]) == ("0.0000 to 4.8190", "0.0000 to 45.7000")
+        assert re.match(r"1 .*--max-speed", rows["jumps"])
+        assert re.match(r"1 .*prepare", rows["fixes at (0, 0)"])
+        assert (rows["gaps"], rows["equal times"]) == ("0", "0")
+
+    def test_swapped_axes_are_said(self):
+        records = [("a", START, (51.9, 7.6))]
+        assert "likely swapped" in description(pg.Traces.from_frame(frame_of(records, crs=4258)))
+
+    def test_speeds_are_not_counted_on_the_common_calendar(self):
+        text = description(pg.collapse_empty_days(pg.Traces.from_frame(frame_of(walk(), crs=4326))))
+        assert re.search(r"jumps +not counted", text)
+
+
+@pytest.mark.parametrize("crs", [4326, 2154, 3857])
+@given(places=st.lists(st.tuples(st.floats(-180, 180), st.floats(-90, 90)), min_size=1, max_size=20))
+def test_bounds_are_those_of_the_coordinates(crs, places):
+    if crs != 4326:
+        places = [(2 + x / 60, 46 + y / 30) for x, y in places]
+    x, y = np.array(places).T
+    if crs != 4326:
+        x, y = Transformer.from_crs(4326, crs, always_xy=True).transform(x, y)
+    traces = pg.Traces.from_arrays(x, y, times=np.arange(len(x)), users=["a"], counts=np.array([len(x)]), crs=crs)
+    x, y = traces.coordinates()
+    expected = x.min(), y.min(), x.max(), y.max()
+    np.testing.assert_allclose(traces.space.bounds(traces.points), expected, rtol=1e-12, atol=1e-12)

@@ -137,8 +137,11 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 )
 @click.option("--min-days", type=click.IntRange(min=1), help="Drop users with fewer days of data.")
 @click.option(
-    "--max-speed", type=float, help="First drop records that cannot be reached at this speed in m/s, such as 50."
+    "--max-speed",
+    type=float,
+    help="First drop jumps, which need more than this speed in m/s: 350 drops errors, 50 flights and fast trains too.",
 )
+@click.option("--keep-zero", is_flag=True, help="Keep fixes at exactly longitude 0 and latitude 0.")
 @click.option(
     "--gap",
     default="4h",
@@ -155,17 +158,22 @@ def prepare(
     days: int,
     min_days: int | None,
     max_speed: float | None,
+    keep_zero: bool,
     gap: timedelta,
     keep_users: bool,
     force: bool,
 ) -> None:
     """Preprocess INPUT as in the paper: common calendar, first days, traces split at gaps.
 
+    Before, fixes at exactly longitude 0 and latitude 0 are dropped, and jumps if --max-speed is given.
+
     Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """
     with options.expected_errors():
         options.check_target(context, output, force=force)
         traces = options.read(context)
+        if not keep_zero:
+            traces = pg.drop_zero(traces)
         if max_speed is not None:
             traces = pg.drop_jumps(traces, max_speed=max_speed)
         parts = pg.prepare(traces, tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
@@ -187,10 +195,13 @@ def pseudonymize(context: click.Context, output: str, force: bool) -> None:
         options.write(renamed, output, mechanism=file_mechanism(context.obj["source"]), force=force)
 
 
-@click.command(short_help="Describe: records, traces, durations, sampling interval.")
+@click.command(short_help="Describe: size, period, bounds, durations, and what is odd.")
 @options.input_options
 def info(context: click.Context) -> None:
-    """Describe INPUT by the numbers of the paper's Table I."""
+    """Describe INPUT: records and traces, period and bounds, durations and intervals, and what is odd.
+
+    Odd are jumps, fixes at longitude and latitude 0, breaks, long gaps, equal times and users with one record.
+    """
     with options.expected_errors():
         click.echo(description(options.read(context)))
 

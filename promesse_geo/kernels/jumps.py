@@ -70,6 +70,24 @@ def survey_steps(points, times, offsets, curvature, speed, gap, first, last, cou
 
 
 @loop
+def count_gaps(times, offsets, gap, first, last, counts):
+    """Count the steps of at least `gap` nanoseconds in each segment.
+
+    Parameters
+    ----------
+    times, offsets, gap, first, last
+        As in `survey_steps`.
+    counts : int64, shape (segments,)
+        Output: the number of steps.
+    """
+    for segment in range(first, last):
+        gaps = 0
+        for i in range(offsets[segment] + 1, offsets[segment + 1]):
+            gaps += times[i] - times[i - 1] >= gap
+        counts[segment] = gaps
+
+
+@loop
 def find_resolutions(times, begins, ends, first, last, seconds):
     """Find the time resolution of traces: a minute if all times are whole minutes, a second if whole seconds, else 0.
 

@@ -61,6 +61,37 @@ def to_degrees(vectors, first, last, longitudes, latitudes):
 
 
 @loop
+def find_extremes(vectors, rows):
+    """Find the records farthest west, south, east and north, without trigonometry.
+
+    y / (|x| + |y|), folded at ±1, increases with the longitude.
+
+    Parameters
+    ----------
+    vectors : float64, shape (records, 3)
+        Unit vectors; at least one.
+    rows : int64, shape (4,)
+        Output: rows of the least longitude and latitude, and of the greatest longitude and latitude.
+    """
+    west = south = math.inf
+    east = north = -math.inf
+    for i in range(len(vectors)):
+        x, y, z = vectors[i, 0], vectors[i, 1], vectors[i, 2]
+        size = abs(x) + abs(y)
+        turn = y / size if size > 0.0 else 0.0
+        if x < 0.0:
+            turn = 2.0 - turn if y >= 0.0 else -2.0 - turn
+        if turn < west:
+            west, rows[0] = turn, i
+        if z < south:
+            south, rows[1] = z, i
+        if turn > east:
+            east, rows[2] = turn, i
+        if z > north:
+            north, rows[3] = z, i
+
+
+@loop
 def to_plane(points, axes, scale, first, last, x, y):
     """Project unit vectors to the azimuthal equidistant plane.
 

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from promesse_geo.messages import counted, shown
+from promesse_geo.messages import counted, shown, warn
+from promesse_geo.preprocess.problems import path_warning
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 
@@ -21,7 +22,8 @@ class Mechanism(ABC):
 
     A new mechanism is a frozen dataclass that checks its parameters in `__post_init__` and converts Traces to Traces
     in `_protect`. `protect`, the accessor and `evaluate` accept it unchanged. Optional class attributes are `units`,
-    the units of parameters by name for figures, and `remedy`, what to change if nothing is left of the data.
+    the units of parameters by name for figures, `needs_prepared_data`, for which `protect` warns of gaps, breaks and
+    jumps, and `remedy`, what to change if nothing is left of the data. What `_remark` returns is part of the warning.
 
     Examples
     --------
@@ -42,6 +44,12 @@ class Mechanism(ABC):
 
     units: ClassVar[Mapping[str, str]] = {}
     """Units of parameters by name, for figures."""
+
+    needs_prepared_data: ClassVar[bool] = False
+    """Whether gaps, breaks and jumps spoil the published path; `protect` warns of them then."""
+
+    keeps_breaks: ClassVar[bool] = False
+    """Whether nothing is published between segments, so that breaks need no such warning."""
 
     remedy: ClassVar[str] = ""
     """Imperative sentence with the command line's options for data of which nothing is left."""
@@ -84,11 +92,22 @@ class Mechanism(ABC):
         fault = _fault(protected)
         if fault:
             raise ValueError(f"{type(self).__name__}._protect returned invalid Traces: {fault}. See pg.Traces.")
+        self._warn(traces, self._remark(traces, protected))
         return self._note(protected)
 
     def _note(self, protected: Traces) -> Traces:
         """Note in protected Traces which mechanism protected them."""
         return replace(protected, protection=self.description())
+
+    def _warn(self, traces: Traces, remark: str) -> None:
+        """Warn once of the mechanism's remark, and of data that are not prepared."""
+        unprepared = path_warning(traces, breaks=not self.keeps_breaks) if self.needs_prepared_data else ""
+        if remark or unprepared:
+            warn(f"{remark} {unprepared}".strip())
+
+    def _remark(self, traces: Traces, protected: Traces) -> str:
+        """Return what to warn of, such as the number of dropped traces, "" if nothing."""
+        return ""
 
     @abstractmethod
     def _protect(self, traces: Traces) -> Traces:

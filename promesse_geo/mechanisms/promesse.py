@@ -10,7 +10,7 @@ import numpy as np
 from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import counted
 from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
@@ -64,6 +64,8 @@ class Promesse(Mechanism):
     """
 
     units: ClassVar[Mapping[str, str]] = {"epsilon": "m"}
+    needs_prepared_data: ClassVar[bool] = True
+    keeps_breaks: ClassVar[bool] = True
     remedy: ClassVar[str] = "Take a smaller --epsilon."
 
     epsilon: float
@@ -85,7 +87,6 @@ class Promesse(Mechanism):
         if len(traces.breaks):
             remain = np.bincount(owners[kept], minlength=len(traces)) > 0
             offsets = as_offsets(np.bincount(owners, counts, len(traces)).astype(np.int64)[remain])
-        self._warn_of_dropped(traces, remain, segments=len(kept) - len(segments) + 1)
         return replace(
             traces,
             points=freeze(points),
@@ -97,15 +98,16 @@ class Promesse(Mechanism):
             breaks=freeze(within_traces(segments, offsets)) if len(traces.breaks) else NO_BREAKS,
         )
 
-    def _warn_of_dropped(self, traces: Traces, remain: np.ndarray, *, segments: int) -> None:
-        """Warn of dropped traces, those not in `remain`, and segments, and that breaks were kept."""
-        dropped, breaks, texts = int((~remain).sum()), len(traces.breaks), []
+    def _remark(self, traces: Traces, protected: Traces) -> str:
+        """Return how many traces and segments were dropped, and that breaks were kept."""
+        dropped, breaks, texts = len(traces) - len(protected), len(traces.breaks), []
         if breaks:
             texts.append(
                 f"The data have {counted(breaks, 'break')}: each of {counted(breaks + len(traces), 'segment')} was "
                 "protected as a trace of its own."
             )
-        if dropped or segments:
+        segments = len(traces.segments) - len(protected.segments)
+        if segments:
             what = counted(len(traces), "trace")
             if breaks:
                 what += f" and {segments:,} of {counted(breaks + len(traces), 'segment')}"
@@ -117,8 +119,7 @@ class Promesse(Mechanism):
             )
         if dropped == len(traces) > 0:
             texts.append("Nothing is left: take a smaller epsilon.")
-        if texts:
-            warn(" ".join(texts))
+        return " ".join(texts)
 
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
         """Return the sampled points of protectable traces with the first and the last ones, which `protect` removes.

@@ -176,6 +176,8 @@ class WaitForMe(Mechanism):
 
     units: ClassVar[Mapping[str, str]] = {"delta": "m"}
 
+    needs_prepared_data: ClassVar[bool] = True
+
     remedy: ClassVar[str] = "Take a larger --max-radius or a smaller --max-trash."
 
     k: int = 2
@@ -288,6 +290,7 @@ class WaitForMe(Mechanism):
                 order = np.argsort(np.minimum.reduceat(traces.positions, traces.offsets[:-1]), kind="stable")
             protected, report = self._protect_in_order(traces, order)
             reports.append(report)
+            self._warn(traces, _trash_in_words(report))
             return self._note(protected)
 
         return map_traces(data, work, user=user, time=time, segment=segment), reports[0]
@@ -361,6 +364,16 @@ class WaitForMe(Mechanism):
             return lambda count: int(generator.integers(count))
 
         return draw_in
+
+
+def _trash_in_words(report: WaitForMeReport) -> str:
+    """What to warn of."""
+    if not report.trash:
+        return ""
+    return (
+        f"Wait for Me dropped {report.trash:,} of {counted(report.traces, 'trace')} "
+        f"({counted(report.trashed_records, 'record')}): no group within {report.final_radius:,.12g} m."
+    )
 
 
 def _check_share(value: Any, *, owner: str) -> float:
@@ -468,11 +481,6 @@ def publish(
         pseudo_diameter=math.hypot(float(np.ptp(plane.x)), float(np.ptp(plane.y))),
         groups=table,
     )
-    if report.trash:
-        warn(
-            f"Wait for Me dropped {report.trash:,} of {counted(report.traces, 'trace')} "
-            f"({counted(report.trashed_records, 'record')}): no group within {report.final_radius:,.12g} m."
-        )
     return replace(published, users=traces.users[order[members]]), report
 
 

@@ -11,24 +11,65 @@ from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
 
 _LONGEST_NAME = 60
+_ODD = {
+    "jumps": ("jumps", "over 350 m/s; prepare --max-speed 350 drops them"),
+    "fast_steps": ("fast steps", "over 50 m/s: planes and fast trains, or errors"),
+    "zero_fixes": ("fixes at (0, 0)", "prepare drops them"),
+    "breaks": ("breaks", "of the recorder; prepare splits there"),
+    "gaps": ("gaps", "of 4 h or more; prepare splits there"),
+    "equal_times": ("equal times", "records with the time of the record before"),
+    "single_record_users": ("one-record users", ""),
+}
 _NARROWEST = 40  # characters for a reason, even in a narrower terminal
 
 
 def description(traces: Traces) -> str:
-    """Return the summary of the paper's Table I as lines of text."""
+    """Return the summary of a data set as lines of text: its size, where and when, and what is odd."""
     summary = describe(traces)
     rows = {
         "records": f"{summary['records']:,}",
         "traces": f"{summary['traces']:,}",
+        "records per trace": _per_trace(summary),
+        "period": _period(summary["first_time"], summary["last_time"]),
+        "times": zone_name(traces) or "without zone",
+        **_sides(traces, summary["bounds"]),
         "mean duration": span(summary["mean_duration"]),
         "longest duration": span(summary["longest_duration"]),
-        "sampling interval": span(summary["sampling_interval"]),
+        "sampling interval": f"{span(summary['sampling_interval'])}, median {span(summary['median_interval'])}",
         "distances": f"on the {traces.space.name}",
         "CRS": traces.space.crs.name,
-        "times": zone_name(traces) or "without zone",
+        "": "",
+        **{label: _count(summary[key], remark) for key, (label, remark) in _ODD.items()},
     }
+    if summary["swapped_axes"]:
+        rows["x and y"] = "likely swapped: outside the CRS's area of use, inside it if swapped"
     width = max(map(len, rows))
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows.items())
+    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows.items())
+
+
+def _per_trace(summary: pd.Series) -> str:
+    if not summary["traces"]:
+        return "none"
+    least, middle, most = (f"{summary[f'{kind}_records']:,.0f}" for kind in ("fewest", "median", "most"))
+    return _range([least, middle, most])
+
+
+def _period(first: Any, last: Any) -> str:
+    return "none" if pd.isna(first) else f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+
+
+def _sides(traces: Traces, bounds: Any) -> dict[str, str]:
+    """The bounding box, in degrees with 4 decimals (11 m) or in whole units."""
+    axes, decimals = (("longitude", "latitude"), 4) if traces.space.crs.is_geographic else (("x", "y"), 0)
+    if not traces.records:
+        return dict.fromkeys(axes, "none")
+    return {axis: f"{bounds[i]:.{decimals}f} to {bounds[i + 2]:.{decimals}f}" for i, axis in enumerate(axes)}
+
+
+def _count(count: Any, remark: str) -> str:
+    if pd.isna(count):
+        return "not counted (days were moved to the common calendar)"
+    return f"{count:,} ({remark})" if count and remark else f"{count:,}"
 
 
 def zone_name(traces: Traces) -> str:

@@ -26,7 +26,8 @@ def uses_common_calendar(traces: Traces) -> bool:
     """Return whether the days of Traces are those of the common calendar, within a day: a time zone shifts them."""
     if not traces.records:
         return False
-    return bool(traces.times.min() >= FIRST_DAY - DAY and traces.times.max() < FIRST_DAY + _LONGEST)
+    first, last = traces.times[traces.offsets[:-1]].min(), traces.times[traces.offsets[1:] - 1].max()
+    return bool(first >= FIRST_DAY - DAY and last < FIRST_DAY + _LONGEST)
 
 
 def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
@@ -119,10 +120,11 @@ def check_days(days: Any, min_days: Any, *, owner: str) -> tuple[int, int]:
     return number, 1 if min_days is None else check_integer(min_days, name="min_days", owner=owner)
 
 
-def warn_dropped_days(remarks: list[str]) -> None:
-    """Warn once of what `keep_first_days` dropped."""
-    if remarks:
-        warn("first_days dropped " + " and ".join(remarks) + ".")
+def warn_dropped_days(remarks: list[str], *, besides: str = "") -> None:
+    """Warn once of what `keep_first_days` dropped, and of what else is to be said."""
+    dropped = f"first_days dropped {' and '.join(remarks)}." if remarks else ""
+    if dropped or besides:
+        warn(f"{besides} {dropped}".strip())
 
 
 def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:

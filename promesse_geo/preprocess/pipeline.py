@@ -4,6 +4,7 @@ from typing import Any
 
 from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days, warn_dropped_days
 from promesse_geo.preprocess.gaps import check_gap, split
+from promesse_geo.preprocess.problems import find_problems, jump_warning
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_zone
@@ -23,6 +24,9 @@ def prepare(
     segment: Name = ...,
 ) -> Data:
     """Apply the paper's preprocessing: `collapse_empty_days`, `first_days`, `split_gaps`.
+
+    Records that no traveller can reach (350 m/s) and fixes at longitude 0 and latitude 0 are counted, not dropped:
+    apply `drop_zero` and `drop_jumps` before.
 
     Parameters
     ----------
@@ -47,7 +51,8 @@ def prepare(
     -------
     geopandas.GeoDataFrame or Traces
         Of the type of `data`, with a virtual user for each part and naive times of the common calendar. One warning
-        counts what was dropped.
+        counts what was dropped, jumps and fixes at (0, 0). A frame has these and other counts of what was odd in
+        `data` in `attrs["promesse"]`.
 
     Raises
     ------
@@ -69,10 +74,17 @@ def prepare(
     nanoseconds, seed, keep_user = check_gap(gap, seed, keep_user, owner="prepare")
     local = None if tz is None else check_zone(tz, name="tz", owner="prepare")
 
+    counts = {}
+
     def work(traces: Traces) -> Traces:
+        found = find_problems(traces)
+        counts.update({name: count for name, count in vars(found).items() if count is not None})
         collapsed = collapse(traces, local)
         kept, remarks = keep_first_days(collapsed, days, least, None)
-        warn_dropped_days(remarks)
+        warn_dropped_days(remarks, besides=jump_warning(found))
         return split(kept, nanoseconds, seed=seed, keep_user=keep_user)
 
-    return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
+    result = map_traces(data, work, user=user, time=time, segment=segment, selects=True)
+    if not isinstance(result, Traces):
+        result.attrs["promesse"] = result.attrs.get("promesse", {}) | counts
+    return result

@@ -1,11 +1,14 @@
 """What is odd in data: jumps, fixes at (0, 0), breaks, gaps, equal times, users with one record, swapped axes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from pyproj import Transformer
 
+from promesse_geo import threads
+from promesse_geo.kernels import jumps as kernels
+from promesse_geo.messages import counted
 from promesse_geo.preprocess.calendar import DAY, uses_common_calendar
 from promesse_geo.preprocess.jumps import Steps, is_geographic
 from promesse_geo.traces.traces import Traces
@@ -45,10 +48,6 @@ class Problems:
         Traces that last longer than 24 hours.
     single_record_users : int
         Traces of one record.
-    swapped_axes : bool
-        Whether the data lie outside the area of use of their CRS, and would lie inside with x and y swapped.
-    on_common_calendar : bool
-        Whether days are those of `collapse_empty_days`, not those of the recording.
     """
 
     jumps: int | None
@@ -59,16 +58,13 @@ class Problems:
     equal_times: int
     long_traces: int
     single_record_users: int
-    swapped_axes: bool
-    on_common_calendar: bool
 
 
 def find_problems(traces: Traces) -> Problems:
     """Find what is odd in Traces, in one pass if no step is too fast."""
     steps = Steps.survey(traces, FAST, gap=GAP)
     _, equal, gaps, zeros = steps.counts.sum(axis=0).tolist()
-    common = uses_common_calendar(traces)
-    fast, jumps = (None, None) if common else _count_jumps(steps)
+    fast, jumps = (None, None) if uses_common_calendar(traces) else _count_jumps(steps)
     starts, ends = traces.offsets[:-1], traces.offsets[1:]
     return Problems(
         jumps=jumps,
@@ -79,8 +75,6 @@ def find_problems(traces: Traces) -> Problems:
         equal_times=equal,
         long_traces=int((traces.times[ends - 1] - traces.times[starts] > DAY).sum()),
         single_record_users=int((traces.counts == 1).sum()),
-        swapped_axes=_are_swapped(traces),
-        on_common_calendar=common,
     )
 
 
@@ -93,8 +87,71 @@ def _count_jumps(steps: Steps) -> tuple[int, int]:
     return int(counts[:, 0].sum()), len(keep) - int(keep.sum())
 
 
-def _are_swapped(traces: Traces) -> bool:
-    """Whether nearly all of a sample lie outside the CRS's area of use, and inside with x and y swapped."""
+def jump_warning(found: Problems) -> str:
+    """Return a warning of what `drop_zero` and `drop_jumps` drop, "" if that is nothing."""
+    words = _jumps_in_words(found)
+    return f"The data have {' and '.join(words)}. {_remedy(found)}" if words else ""
+
+
+def path_warning(traces: Traces, *, breaks: bool) -> str:
+    """Return a warning of what a published path should not run through, "" if the data have nothing of it.
+
+    On the common calendar only gaps are looked for, and, if `breaks` is true, as everywhere, breaks.
+    """
+    if not uses_common_calendar(traces):
+        found = find_problems(traces)
+    else:
+        found = Problems(None, None, 0, len(traces.breaks), _count_gaps(traces), 0, 0, 0)
+    found = found if breaks else replace(found, breaks=0)
+    words = _splits_in_words(found) + _jumps_in_words(found)
+    if not words:
+        return ""
+    return f"The data are not prepared: {', '.join(words)}. The published path runs through them. {_remedy(found)}"
+
+
+def _count_gaps(traces: Traces) -> int:
+    """Number of steps of 4 hours or more."""
+    segments = traces.segments
+    counts = np.empty(len(segments) - 1, np.int64)
+    threads.run(
+        lambda first, last: kernels.count_gaps(traces.times, segments, GAP, first, last, counts),
+        threads.fair(np.diff(segments)),
+    )
+    return int(counts.sum())
+
+
+def _splits_in_words(found: Problems) -> list[str]:
+    """What `prepare` splits at."""
+    words = []
+    if found.gaps:
+        words.append(f"{counted(found.gaps, 'gap')} of 4 h or more")
+        if found.long_traces:
+            words.append(f"{counted(found.long_traces, 'trace')} of more than a day")
+    if found.breaks:
+        words.append(f"{counted(found.breaks, 'break')} of the recorder")
+    return words
+
+
+def _jumps_in_words(found: Problems) -> list[str]:
+    """What `drop_zero` and `drop_jumps` drop."""
+    words = []
+    if found.zero_fixes:
+        words.append(f"{counted(found.zero_fixes, 'fix', 'fixes')} at longitude 0 and latitude 0")
+    if found.jumps:
+        words.append(f"{counted(found.jumps, 'record')} that can only be reached at more than {FASTEST:g} m/s")
+    return words
+
+
+def _remedy(found: Problems) -> str:
+    """The functions to apply first, in their order, and the options of the command line."""
+    verbs = ["drop_zero()"] * bool(found.zero_fixes) + ["drop_jumps()"] * bool(found.jumps)
+    verbs += ["prepare()"] * bool(found.gaps or found.breaks)
+    option = f" --max-speed {FASTEST:g}" if found.jumps else ""
+    return f"Apply {' and '.join(verbs)} first (promesse-geo prepare{option})."
+
+
+def are_axes_swapped(traces: Traces) -> bool:
+    """Return whether nearly all data lie outside the CRS's area of use, and would lie inside with x and y swapped."""
     crs = traces.space.crs
     if crs.area_of_use is None or not traces.records:
         return False

@@ -180,6 +180,15 @@ class Sphere:
         width, height = (float(np.ptp(points @ axis)) * EARTH_RADIUS for axis in axes[:2])
         return width, height
 
+    def bounds(self, points: np.ndarray) -> tuple[float, float, float, float]:
+        """Return the least x and y and the greatest x and y in the CRS of unit vectors, shape (n, 3)."""
+        if not self._is_projected:
+            rows = np.empty(4, np.int64)
+            projections.find_extremes(points, rows)
+            points = points[rows]
+        x, y = self.coordinates(points)
+        return float(x.min()), float(y.min()), float(x.max()), float(y.max())
+
     def local_plane(self, points: np.ndarray) -> LocalPlane:
         """Return the azimuthal equidistant plane around the centre of points, shape (n, 3).
 
@@ -302,6 +311,11 @@ class Plane:
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the bounding box of points, shape (n, 2)."""
         return float(np.ptp(points[:, 0])), float(np.ptp(points[:, 1]))
+
+    def bounds(self, points: np.ndarray) -> tuple[float, float, float, float]:
+        """Return the least x and y and the greatest x and y in the unit of the CRS of metres, shape (n, 2)."""
+        least, most = points.min(axis=0) / self.unit, points.max(axis=0) / self.unit
+        return float(least[0]), float(least[1]), float(most[0]), float(most[1])
 
     def local_plane(self, points: np.ndarray) -> LocalPlane:
         """Return the plane of the CRS itself, with the points, shape (n, 2), in it."""
