@@ -95,7 +95,7 @@ class PromesseAccessor:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=2)
+    >>> city = pg.make_city(users=2, days=1)
     >>> list(city.promesse(user="user").smooth(200).columns)
     ['user', 'time', 'geometry']
     """
@@ -139,7 +139,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> len(city.promesse.traces())
         2
         """
@@ -152,7 +152,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> int(city.promesse.describe()["traces"])
         2
         """
@@ -174,7 +174,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> parts = city.promesse.prepare(tz="Europe/Paris")
         >>> parts["time"].min().isoformat()[:10]
         '2000-01-03'
@@ -190,7 +190,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> city.promesse.collapse_empty_days(tz="Europe/Paris")["time"].min().isoformat()[:10]
         '2000-01-03'
         """
@@ -203,7 +203,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> len(city.promesse.first_days(2)) == len(city)
         True
         """
@@ -218,7 +218,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> city.promesse.split_gaps("4h", keep_user=True)["user"].iloc[0]
         'user-000-00000'
         """
@@ -233,7 +233,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> len(city.promesse.drop_jumps(50)) == len(city)
         True
         """
@@ -246,7 +246,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> len(city.promesse.drop_zero()) == len(city)
         True
         """
@@ -259,7 +259,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> city.promesse.pseudonymize()["user"].nunique()
         2
         """
@@ -277,7 +277,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> list(city.promesse.protect(pg.Promesse(200)).columns)
         ['user', 'time', 'geometry']
         """
@@ -290,7 +290,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> parts = city.promesse.prepare(tz="Europe/Paris")
         >>> list(parts.promesse.smooth(200).columns)
         ['user', 'time', 'geometry']
@@ -306,7 +306,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> len(city.promesse.geo_indistinguishability(0.01, grid=1)) == len(city)
         True
         """
@@ -328,9 +328,9 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=6, days=1)
+        >>> city = pg.make_city(users=3, days=1)
         >>> city.promesse.wait_for_me(2, 200, max_trash=0, seed=1)["user"].nunique()
-        6
+        3
         """
         return self.protect(WaitForMe(k, delta, max_radius=max_radius, max_trash=max_trash, chunk=chunk, seed=seed))
 
@@ -341,7 +341,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> list(city.promesse.pois().columns)
         ['user', 'arrival', 'departure', 'records', 'geometry', 'diameter']
         """
@@ -354,7 +354,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> city.promesse.check(safe, epsilon=200).set_index("test").verdict["first points are hidden"]
         'passed'
@@ -370,7 +370,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> list(city.promesse.poi_retrieval(safe)["matched"])
         [0, 0]
@@ -384,7 +384,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> bool(city.promesse.spatial_error(safe).max() < 0.001)
         True
@@ -398,7 +398,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> len(city.promesse.project(safe)) == len(safe)
         True
@@ -414,7 +414,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> len(city.promesse.range_query_distortion(safe, queries=50, seed=0))
         50
@@ -433,7 +433,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> city.promesse.compression(safe) < 100
         True
@@ -492,7 +492,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> type(city.promesse.map(safe)).__name__
         'Map'
@@ -519,7 +519,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> type(city.promesse.map_pair(safe)).__name__
         'Figure'
@@ -534,7 +534,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> safe = city.promesse.smooth(200)
         >>> len(city.promesse.measure(safe))
         4

@@ -165,7 +165,7 @@ def prepare(
 ) -> None:
     """Preprocess INPUT as in the paper: common calendar, first days, traces split at gaps.
 
-    Before, fixes at exactly longitude 0 and latitude 0 are dropped, and jumps if --max-speed is given.
+    First, fixes at exactly longitude 0 and latitude 0 are dropped (see --keep-zero), and jumps (see --max-speed).
 
     Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """

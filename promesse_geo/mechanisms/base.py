@@ -77,7 +77,7 @@ class Mechanism(ABC):
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=2)
+        >>> city = pg.make_city(users=2, days=1)
         >>> list(pg.Promesse(200).protect(city).columns)
         ['user', 'time', 'geometry']
         """

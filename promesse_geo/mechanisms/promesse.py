@@ -58,7 +58,7 @@ class Promesse(Mechanism):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=2, as_traces=True)
+    >>> city = pg.make_city(users=2, days=1, as_traces=True)
     >>> len(pg.Promesse(200).protect(city))
     2
     """

@@ -72,10 +72,10 @@ class WaitForMeReport:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=6, days=1)
+    >>> city = pg.make_city(users=3, days=1)
     >>> _, report = pg.WaitForMe(k=2, max_trash=0, seed=1).protect_with_report(city)
     >>> report.traces, report.trash, int(report.groups.is_pivot.sum()) == report.clusters
-    (6, 0, True)
+    (3, 0, True)
     """
 
     traces: int
@@ -168,10 +168,10 @@ class WaitForMe(Mechanism):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=6, days=1, as_traces=True)
+    >>> city = pg.make_city(users=3, days=1, as_traces=True)
     >>> safe, report = pg.WaitForMe(k=2, delta=200, max_trash=0, seed=1).protect_with_report(city)
     >>> len(safe), report.trash
-    (6, 0)
+    (3, 0)
     """
 
     units: ClassVar[Mapping[str, str]] = {"delta": "m"}

@@ -10,14 +10,14 @@ from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, as_traces
 
 
-def describe(data: Data, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> pd.Series:
+def describe(data: Data, *, user: Name = ..., time: Name = ...) -> pd.Series:
     """Summarize a data set: the paper's Table I, period and bounds, and what is odd.
 
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
         The data.
-    user, time, segment : column name, None or ...
+    user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
@@ -48,7 +48,7 @@ def describe(data: Data, *, user: Name = ..., time: Name = ..., segment: Name = 
     >>> int(described["traces"]), described["jumps"], described["zero_fixes"]
     (2, 0, 0)
     """
-    traces = as_traces(data, user=user, time=time, segment=segment)
+    traces = as_traces(data, user=user, time=time)
     return pd.Series(
         {**_durations(traces), **_extents(traces), **_intervals(traces), **_problems(traces)},
         name="value",
