@@ -53,10 +53,11 @@ def _read(first, last, points, sums):
 
 @loop
 def _feet(first, last, points, lengths):
+    stops = np.zeros(len(points), np.bool_)
+    stops[-1] = True
     for i in range(first, last):
         a = (i + 1) % len(points)
-        b = (i + 2) % len(points)
-        square, _, _, _ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, b + 1, 1.0)
+        square, _, _, _ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, stops, 1.0)
         lengths[i] = math.sqrt(square)
 
 

@@ -6,17 +6,20 @@ import warnings
 from dataclasses import dataclass, replace
 
 import geopandas as gpd
+import numba
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_breaks import breaks_of
+from naive_metrics import spatial_error
 from strategies import gathered, walks
 
 import promesse_geo as pg
 
 from_frame = pg.Traces.from_frame
+MANY = 300 if numba.config.DISABLE_JIT else 30_000
 
 
 def make_frame(users, segments, seconds=None) -> gpd.GeoDataFrame:
@@ -307,6 +310,53 @@ class TestMechanisms:
         assert len(pg.WaitForMe(2, 20_000, max_trash=0, seed=1).protect(split)) > 0
 
 
+class TestMetrics:
+    @pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have")
+    @given(broken(), st.integers(0, 2**32 - 1))
+    def test_spatial_error_is_the_least_over_the_segments(self, walk, seed):
+        traces, metric = walk.traces, pg.SpatialError()
+        rng = np.random.default_rng(seed)
+        shaken = traces.points + rng.normal(0, 2 * walk.epsilon / traces.space.scale, traces.points.shape)
+        if traces.space.curvature:
+            shaken /= np.linalg.norm(shaken, axis=1, keepdims=True)
+        moved = replace(traces, points=shaken)
+        least = np.full(traces.records, np.inf)
+        alone, segments = list(map(tuple, traces.points.tolist())), traces.segments.tolist()
+        for number, owner in enumerate(traces.segment_owners):
+            line = alone[segments[number] : segments[number + 1]]
+            for row in range(traces.offsets[owner], traces.offsets[owner + 1]):
+                least[row] = min(least[row], spatial_error(tuple(shaken[row].tolist()), line))
+        assert metric.detail(traces, moved).to_numpy() == pytest.approx(least, rel=1e-9, abs=2e-7)
+        safe = pg.Promesse(walk.epsilon).protect(traces)
+        assert metric.detail(traces, safe).max() < 1e-5 or not safe.records
+
+    def test_a_point_between_segments_is_off_the_path(self):
+        frame = make_tracks([3, 1, 3])
+        middle = frame.iloc[:1].drop(columns="trip").set_geometry(gpd.points_from_xy([4.801], [45.72], crs=4326))
+        traces = from_frame(frame, segment="trip")
+        assert pg.SpatialError().detail(traces, from_frame(middle)).iloc[0] == pytest.approx(2_223.9, abs=0.1)
+        foot = pg.SpatialError().project(traces, middle).iloc[0]
+        assert (foot.x, foot.y) == (pytest.approx(4.801), pytest.approx(45.7, abs=1e-5))
+        middle = middle.set_geometry(gpd.points_from_xy([4.8], [45.74], crs=4326))
+        assert pg.SpatialError().project(traces, middle).iloc[0].y == pytest.approx(45.75)
+
+    def test_many_lines_through_one_place_are_searched(self):
+        steps, rng = np.arange(MANY), np.random.default_rng(3)
+        ends = np.column_stack((np.where(steps % 2, 0, 3_000.0), rng.normal(0, 0.1, MANY)))
+        segments = np.where(rng.random(MANY) < 0.2, steps, -(steps // 50))
+        parts = {"times": steps * 10**9, "users": ["a"], "counts": np.array([MANY]), "crs": 32631}
+        traces = pg.Traces.from_arrays(*ends.T, segments=segments, **parts)
+        points = np.column_stack((rng.uniform(-100, 3_100, MANY), rng.normal(0, 1, MANY)))
+        found = pg.SpatialError().detail(traces, replace(traces, points=points)).to_numpy()
+        joined = np.flatnonzero(segments[1:] == segments[:-1])
+        for row in range(0, MANY, MANY // 50):
+            a, along = ends[joined], ends[joined + 1] - ends[joined]
+            parts_along = np.clip(((points[row] - a) * along).sum(axis=1) / (along**2).sum(axis=1), 0, 1)
+            nearest = np.linalg.norm(points[row] - a - parts_along[:, None] * along, axis=1).min()
+            nearest = min(nearest, np.linalg.norm(points[row] - ends, axis=1).min())
+            assert found[row] == pytest.approx(nearest, abs=1e-7)
+
+
 def gpx_of(*tracks) -> str:
     """GPX of tracks, lists of segments, lists of (minutes, longitude, latitude)."""
     body = ""
@@ -330,7 +380,7 @@ class TestGpx:
         frame = pg.read_gpx(tmp_path / "two.gpx")
         assert frame["segment"].tolist() == [0] * 10 + [1] * 10
         safe = frame.promesse.prepare(tz="UTC").promesse.smooth(100)
-        assert len(safe) == 10  # 8 steps of 78 m on each walk are 7 points 100 m apart, less the ends
+        assert len(safe) == 10  # of each walk of 700 m, five points
         assert ((safe.geometry.y > 45.7005) & (safe.geometry.y < 45.7995)).sum() == 0
 
     def test_tracks_and_segments_and_files_are_breaks(self, tmp_path):

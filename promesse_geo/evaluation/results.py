@@ -43,10 +43,10 @@ def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) ->
 
 
 def fingerprint(traces: Traces) -> str:
-    """Return 16 hex digits that change with any user, time or location of a data set and reveal none of them."""
+    """Return 16 hex digits that change with any user, time, location or break of a data set and reveal none of them."""
     digest = hashlib.blake2b(digest_size=8, person=b"data set")
     digest.update("\0".join([*map(str, traces.users.tolist()), ""]).encode())
-    for array in (traces.offsets, traces.times, traces.points):
+    for array in (traces.offsets, traces.times, traces.points, traces.breaks):
         digest.update(array.tobytes())
     return digest.hexdigest()
 

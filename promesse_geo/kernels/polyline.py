@@ -28,8 +28,10 @@ _LEAST = 3e-15, 1e-8  # distances are equal below this: about 2e-8 m, in radians
 
 
 @inner
-def _foot(px, py, pz, points, k, last, curvature):
+def _foot(px, py, pz, points, k, stops, curvature):
     """Return the squared chord from p to the nearest point of the segment from record k to k + 1, and that point.
+
+    Where stops[k], record k is all of the segment.
 
     With u = v/|v|, α = p·a and β = (p − a)·u, the foot on the great circle is (αa + βu)/√(α² + β²), on the line
     a + βu. It lies between the ends where β > 0 and sin(θ − φ) > 0, or β < |b − a|.
@@ -39,7 +41,7 @@ def _foot(px, py, pz, points, k, last, curvature):
     wy = py - ay
     wz = pz - az
     square = wx * wx + wy * wy + wz * wz
-    if k + 1 >= last:
+    if stops[k]:
         return square, ax, ay, az
     bx, by, bz = read(points, k + 1)
     ux, uy, uz, length = direction(ax, ay, az, bx, by, bz, curvature)
@@ -102,13 +104,15 @@ def _to_lines(lines, leaf, x, y, squares):
 
 
 @inner
-def _longest(points, begin, segments):
-    """Return the first record of the longest segment in some leaves."""
-    best = begin
+def _longest(points, begin, segments, stops):
+    """Return the first record of the longest segment in some leaves; −1 if none has a length."""
+    best = -1
     longest = 0.0
     for leaf in range(segments.shape[0]):
         for j in range(WIDTH):
             k = begin + segments[leaf, j]
+            if stops[k]:
+                continue
             square = square_between(points, k, points, k + 1)
             if square > longest:
                 longest = square
@@ -138,17 +142,19 @@ def _orient(points, k, frame):
 
 
 @inner
-def _fit_frame(points, begin, segments, frame):
+def _fit_frame(points, begin, segments, stops, frame):
     """Fit a frame around the segments of some leaves: origin, three axes, and lowest and highest value on each axis.
 
-    An arc is its chord, moved by up to its sagitta. Around arcs of more than 168 degrees a frame is unbounded.
+    An arc is its chord, moved by up to its sagitta. Around arcs of more than 168 degrees, and around single records, a
+    frame is unbounded.
     """
     frame[:12] = 0.0
     low = frame[12:15]
     high = frame[15:]
     low[:] = -math.inf
     high[:] = math.inf
-    if segments.shape[0] == 0 or _orient(points, _longest(points, begin, segments), frame) < 0.2:
+    longest = _longest(points, begin, segments, stops)
+    if longest < 0 or _orient(points, longest, frame) < 0.2:
         return
     low[:] = math.inf
     high[:] = -math.inf
@@ -156,7 +162,7 @@ def _fit_frame(points, begin, segments, frame):
         for j in range(WIDTH):
             k = begin + segments[leaf, j]
             ax, ay, az = read(points, k)
-            bx, by, bz = read(points, k + 1)
+            bx, by, bz = read(points, k if stops[k] else k + 1)
             rise = 0.0
             if points.shape[1] == 3:
                 half = 0.5 * math.sqrt((ax + bx) ** 2 + (ay + by) ** 2 + (az + bz) ** 2)
@@ -171,7 +177,7 @@ def _fit_frame(points, begin, segments, frame):
 
 
 @loop
-def _fit_frames(points, begin, segments, groups, levels, height):
+def _fit_frames(points, begin, segments, stops, groups, levels, height):
     """Return frames for all boxes of a trace, shape (groups, 8, 18)."""
     frames = np.empty((groups, WIDTH, 18))
     size = 1
@@ -180,7 +186,7 @@ def _fit_frames(points, begin, segments, groups, levels, height):
         for group in range(levels[level], end):
             for j in range(WIDTH):
                 first = ((group - levels[level]) * WIDTH + j) * size
-                _fit_frame(points, begin, segments[first : first + size], frames[group, j])
+                _fit_frame(points, begin, segments[first : first + size], stops, frames[group, j])
         size *= WIDTH
     return frames
 
@@ -234,8 +240,10 @@ def _start_levels(leaves, levels):
 
 
 @loop
-def _search_one(points, begin, end, curvature, lines, segments, tree, view, slack, queries, first, last, metres, feet):
-    """Search query points first … last − 1 on the polyline of records begin … end − 1; see `search`."""
+def _search_one(
+    points, begin, stops, curvature, lines, segments, tree, view, slack, queries, first, last, metres, feet
+):
+    """Search query points first … last − 1 on the polyline of the records from `begin` on; see `search`."""
     stack = np.empty((128, 2), np.int64)  # level and number of each box
     bounds = np.empty(128)
     squares = np.empty(WIDTH)
@@ -251,10 +259,10 @@ def _search_one(points, begin, end, curvature, lines, segments, tree, view, slac
         px, py, pz = read(queries, query)
         x = px * east_x + py * east_y + pz * east_z
         y = px * north_x + py * north_y + pz * north_z
-        square, qx, qy, qz = _foot(px, py, pz, points, begin + best, end, curvature)
+        square, qx, qy, qz = _foot(px, py, pz, points, begin + best, stops, curvature)
         limit = _limit(square, slack, least)
         if frames.shape[0] == 0 and visits > many * (query - first) + lines.shape[0]:
-            frames = _fit_frames(points, begin, segments, tree.shape[0], levels, height)
+            frames = _fit_frames(points, begin, segments, stops, tree.shape[0], levels, height)
         top = 0
         stack[0, 0] = height
         stack[0, 1] = 0
@@ -288,7 +296,7 @@ def _search_one(points, begin, end, curvature, lines, segments, tree, view, slac
             _to_lines(lines, node, x, y, squares)
             for j in range(WIDTH):
                 if squares[j] <= limit and segments[node, j] != best:
-                    nearer, fx, fy, fz = _foot(px, py, pz, points, begin + segments[node, j], end, curvature)
+                    nearer, fx, fy, fz = _foot(px, py, pz, points, begin + segments[node, j], stops, curvature)
                     if nearer < square:
                         square = nearer
                         qx, qy, qz = fx, fy, fz
@@ -315,7 +323,7 @@ def search(points, offsets, curvature, index, queries, ranges, traces, first, la
     curvature : float
         1 on the sphere, 0 in the plane.
     index : tuple of arrays
-        leaves, groups, lines, segments, tree, views and slacks of `polyline_index`.
+        leaves, groups, lines, segments, tree, views, slacks and stops of `polyline_index`.
     queries : float64, shape (queries, 3) or (queries, 2)
         The query points, as `points`.
     ranges, traces : int64, shapes (n + 1,) and (n,)
@@ -327,7 +335,7 @@ def search(points, offsets, curvature, index, queries, ranges, traces, first, la
     feet : float64, shape (queries, 3) or (queries, 2), or empty
         Written, unless it is empty: the nearest points.
     """
-    leaves, groups, lines, segments, tree, views, slacks = index
+    leaves, groups, lines, segments, tree, views, slacks, stops = index
     group = np.searchsorted(ranges, first, side="right") - 1
     while first < last:
         trace = traces[group]
@@ -335,7 +343,7 @@ def search(points, offsets, curvature, index, queries, ranges, traces, first, la
         _search_one(
             points,
             offsets[trace],
-            offsets[trace + 1],
+            stops,
             curvature,
             lines[rows],
             segments[rows],

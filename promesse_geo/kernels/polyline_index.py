@@ -61,12 +61,13 @@ def _spread(cell):
 
 
 @inner
-def _target(points, first, last, curvature, view):
+def _target(points, first, last, stops, curvature, view):
     """Return the largest length of an arc: the mean of the segments, down to an eighth of it where they cross densely.
 
     Arcs of length s cover N s² = L s with their boxes, so that a point lies in few leaves where L s ≤ 8 A.
     """
     total = 0.0
+    segments = 0
     low_x, low_y, high_x, high_y = math.inf, math.inf, -math.inf, -math.inf
     for k in range(first, last):
         ax, ay, az = read(points, k)
@@ -76,12 +77,13 @@ def _target(points, first, last, curvature, view):
         high_x = max(high_x, x)
         low_y = min(low_y, y)
         high_y = max(high_y, y)
-        if k + 1 < last:
+        if not stops[k]:
+            segments += 1
             bx, by, bz = read(points, k + 1)
             total += arc_between(ax, ay, az, bx, by, bz, curvature)
     if total == 0.0:
         return 0.0
-    mean = total / (last - 1 - first)
+    mean = total / segments
     return min(mean, max(8.0 * (high_x - low_x) * (high_y - low_y) / total, mean / _FINEST))
 
 
@@ -104,13 +106,17 @@ def groups_of(things):
 
 
 @loop
-def count(points, offsets, curvature, first, last, leaves, groups, targets, views):
-    """Count the leaves and groups of boxes of traces first … last − 1. Repeated points have no arc; a trace has one.
+def count(points, offsets, curvature, stops, first, last, leaves, groups, targets, views):
+    """Count the leaves and groups of boxes of traces first … last − 1.
+
+    Repeated points have no arc, but between two stops there is at least one.
 
     Parameters
     ----------
     points, offsets, curvature, first, last
         As for `polyline.search`, for the traces to count.
+    stops : bool, shape (records,)
+        Whether no segment leads from a record to the next: the last record of a trace, or before a break.
     leaves, groups : int64, shape (traces,)
         Written: how many leaves and groups of boxes each trace has.
     targets : float64, shape (traces,)
@@ -122,15 +128,20 @@ def count(points, offsets, curvature, first, last, leaves, groups, targets, view
         begin = offsets[trace]
         end = offsets[trace + 1]
         _look(points, begin, end, views[trace])
-        target = _target(points, begin, end, curvature, views[trace])
+        target = _target(points, begin, end, stops, curvature, views[trace])
         arcs = 0
-        for k in range(begin, end - 1):
+        before = 0  # arcs up to the last stop
+        for k in range(begin, end):
+            if stops[k]:
+                arcs += arcs == before
+                before = arcs
+                continue
             ax, ay, az = read(points, k)
             bx, by, bz = read(points, k + 1)
             length = arc_between(ax, ay, az, bx, by, bz, curvature)
             if length > 0.0:
                 arcs += _pieces(length, target)
-        size = groups_of(max(arcs, 1))
+        size = groups_of(arcs)
         leaves[trace] = size
         groups[trace] = 0
         while True:
@@ -142,15 +153,29 @@ def count(points, offsets, curvature, first, last, leaves, groups, targets, view
 
 
 @inner
-def _cut(points, begin, end, curvature, target, view, ends, owners):
+def _cut(points, begin, end, stops, curvature, target, view, ends, owners):
     """Write the arcs' ends in the view and their segments; return their number and sagitta."""
     placed = 0
+    before = 0  # arcs up to the last stop
     sagitta = 0.0
     largest = curvature
     ax, ay, az = read(points, begin)
     x = ax * view[0] + ay * view[1] + az * view[2]
     y = ax * view[3] + ay * view[4] + az * view[5]
-    for k in range(begin, end - 1):
+    for k in range(begin, end):
+        if stops[k]:
+            if placed == before:
+                ends[placed, 0] = ends[placed, 2] = x
+                ends[placed, 1] = ends[placed, 3] = y
+                owners[placed] = k - begin
+                placed += 1
+                largest = max(largest, abs(x), abs(y))
+            before = placed
+            if k + 1 < end:
+                ax, ay, az = read(points, k + 1)
+                x = ax * view[0] + ay * view[1] + az * view[2]
+                y = ax * view[3] + ay * view[4] + az * view[5]
+            continue
         ax, ay, az = read(points, k)
         bx, by, bz = read(points, k + 1)
         length = arc_between(ax, ay, az, bx, by, bz, curvature)
@@ -180,12 +205,6 @@ def _cut(points, begin, end, curvature, target, view, ends, owners):
             placed += 1
         half = 0.5 * length / pieces
         sagitta = max(sagitta, 0.5 * curvature * half * half)  # at least 1 − cos
-        largest = max(largest, abs(x), abs(y))
-    if placed == 0:
-        ends[0, 0] = ends[0, 2] = x
-        ends[0, 1] = ends[0, 3] = y
-        owners[0] = 0
-        placed = 1
         largest = max(largest, abs(x), abs(y))
     return placed, sagitta + 4e-15 * largest  # and rounding
 
@@ -253,12 +272,14 @@ def _grow(tree, leaves):
 
 
 @loop
-def build(points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks):
+def build(
+    points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks, stops
+):
     """Fill the index of traces first … last − 1.
 
     Parameters
     ----------
-    points, offsets, curvature, targets, views
+    points, offsets, curvature, targets, views, stops
         As for `count`.
     first, last : int
         The traces to index.
@@ -281,6 +302,6 @@ def build(points, offsets, curvature, targets, first, last, leaves, groups, line
         most = (leaves[trace + 1] - leaves[trace]) * WIDTH
         ends = np.empty((most, 4))
         owners = np.empty(most, np.int32)
-        arcs, slacks[trace] = _cut(points, begin, end, curvature, targets[trace], views[trace], ends, owners)
+        arcs, slacks[trace] = _cut(points, begin, end, stops, curvature, targets[trace], views[trace], ends, owners)
         _plant(ends, owners, _in_order(ends[:arcs]), lines[rows], segments[rows], boxes)
         _grow(boxes, leaves[trace + 1] - leaves[trace])

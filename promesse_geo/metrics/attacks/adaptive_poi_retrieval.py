@@ -144,8 +144,8 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     def _noise(self, protected: Traces) -> float:
         if self.kind != "geo-indistinguishability" or protected.records < _AT_REST + 2:
             return 0.0
-        points, numbers, scale = protected.points, protected.trace_numbers, protected.space.scale
-        steps = np.linalg.norm(np.diff(points, axis=0), axis=1)[np.diff(numbers) == 0]
+        points, scale = protected.points, protected.space.scale
+        steps = np.linalg.norm(np.diff(points, axis=0), axis=1)[~_begins_segment(protected)[1:]]
         medians = _medians_of_bends(protected, short=self._stay()[1] // 8)
         if len(medians) < _FEWEST:
             return 0.0
@@ -155,13 +155,20 @@ class AdaptivePoiRetrieval(PoiRetrieval):
 
 def _medians_of_bends(traces: Traces, *, short: int) -> np.ndarray:
     """Return medians of the lengths of consecutive second differences, in kernel units, of records close in time."""
-    points, times, numbers = traces.points, traces.times, traces.trace_numbers
+    points = traces.points
     lengths = np.linalg.norm(points[:-2] - 2 * points[1:-1] + points[2:], axis=1)
-    quick = np.diff(times) <= short
-    lengths[~(quick[:-1] & quick[1:] & (numbers[2:] == numbers[:-2]))] = np.nan
+    quick = (np.diff(traces.times) <= short) & ~_begins_segment(traces)[1:]
+    lengths[~(quick[:-1] & quick[1:])] = np.nan
     firsts = np.arange(0, len(lengths) - _AT_REST + 1, max(1, len(lengths) // _MOST))
     rows = lengths[firsts[:, None] + np.arange(_AT_REST)]
     return np.median(rows[~np.isnan(rows).any(axis=1)], axis=1)
+
+
+def _begins_segment(traces: Traces) -> np.ndarray:
+    """Return whether each record is the first of a trace or follows a break: bool, shape (records,)."""
+    begins = np.zeros(traces.records, bool)
+    begins[traces.segments[:-1]] = True
+    return begins
 
 
 def _average(traces: Traces, *, half: int, short: int) -> tuple[np.ndarray, float]:

@@ -22,7 +22,7 @@ _START, _END, _TURN = "start", "end", "turn"
 
 
 class _Residues(NamedTuple):
-    """Residues in the order of traces: number of the trace, location and kind of each."""
+    """Residues in the order of traces: number of the trace or segment, location and kind of each."""
 
     traces: np.ndarray
     points: np.ndarray
@@ -36,8 +36,8 @@ class Residue(PoiRetrieval):
     Promesse hides how long a user stayed, not the path there and back. The attacker sees the protected data alone and
     takes the median distance between consecutive points for ε (one step). The residues are
 
-    - ends: the points one step before the first and one step after the last published point of a trace, straight on,
-      where Promesse removed the true start and end. A single point is its own residue.
+    - ends: the points one step before the first and one step after the last published point of a trace, or of a
+      segment of a trace with breaks, straight on, where Promesse removed the true start and end. A single point is its own residue.
     - turns: stretches of path that return within `closeness` steps of where they began after two or three steps: a path
       there and back, a small loop, or jitter above ε. Overlapping turns are one turn, located at the mean of its points
       and a quarter of a step farther out.
@@ -132,18 +132,18 @@ class Residue(PoiRetrieval):
         points = together.points[order]
         if traces.space.curvature:
             points /= np.linalg.norm(points, axis=1, keepdims=True)
-        return _Residues(together.traces[order], points, together.kinds[order])
+        return _Residues(traces.segment_owners[together.traces[order]], points, together.kinds[order])
 
     def _turns(self, traces: Traces) -> _Residues:
-        points, step = traces.points, _step(traces)
+        points, segments, step = traces.points, traces.segments, _step(traces)
         marks = np.empty(traces.records, bool)
         limit = traces.space.chord(self.closeness * step) ** 2
         threads.run(
-            lambda first, last: poi_inference.mark_returns(points, traces.offsets, limit, _STEPS, first, last, marks),
-            threads.fair(traces.counts),
+            lambda first, last: poi_inference.mark_returns(points, segments, limit, _STEPS, first, last, marks),
+            threads.fair(np.diff(segments)),
         )
         inside = np.flatnonzero(marks)
-        numbers = np.searchsorted(traces.offsets, inside, side="right") - 1
+        numbers = np.searchsorted(segments, inside, side="right") - 1
         begins = np.flatnonzero(np.diff(inside, prepend=-2) > 1)  # the ends of a trace are never in a turn
         counts = np.diff(begins, append=len(inside))
         if not len(begins):
@@ -162,7 +162,7 @@ def _step(traces: Traces) -> float:
     """Return the median distance in metres between consecutive points of the data set; 0 without any."""
     points = traces.points
     within = np.ones(max(traces.records - 1, 0), bool)
-    within[traces.offsets[1:-1] - 1] = False
+    within[traces.segments[1:-1] - 1] = False
     pairs = np.flatnonzero(within)
     pairs = pairs[:: max(1, len(pairs) // 1_000_000)]
     if not len(pairs):
@@ -172,8 +172,9 @@ def _step(traces: Traces) -> float:
 
 def _ends(traces: Traces, *, first: bool) -> _Residues:
     """Return the points one step beyond the first or the last points; of a single point, itself as a start."""
-    numbers = np.flatnonzero(traces.counts >= (1 if first else 2))
-    starts, lasts = traces.offsets[:-1][numbers], traces.offsets[1:][numbers] - 1
+    segments = traces.segments
+    numbers = np.flatnonzero(np.diff(segments) >= (1 if first else 2))
+    starts, lasts = segments[:-1][numbers], segments[1:][numbers] - 1
     ends = starts if first else lasts
     inner = np.minimum(starts + 1, lasts) if first else lasts - 1
     points = 2 * traces.points[ends] - traces.points[inner]

@@ -28,14 +28,15 @@ class PolylineIndex(NamedTuple):
     tree: np.ndarray
     views: np.ndarray
     slacks: np.ndarray
+    stops: np.ndarray
 
 
 @dataclass(frozen=True)
 class SpatialError(Metric):
     """Distance from each protected record to the nearest point of its user's original path (paper, section V-C).
 
-    The path is the polyline of the trace, all segments regardless of time. The detail is the distance of each
-    protected record in metres. The value is their mean, as in Table III.
+    The path is the polyline of the trace, regardless of time, without lines across breaks. The detail is the distance
+    of each protected record in metres. The value is their mean, as in Table III.
 
     The search takes quadratic time in one case: many segments that leave the same location in all directions, for
     points nearest to that location.
@@ -104,16 +105,18 @@ class SpatialError(Metric):
 
     def _index(self, original: Traces) -> PolylineIndex:
         path = original.points, original.offsets, original.space.curvature
+        stops = np.zeros(original.records, bool)
+        stops[original.segments[1:] - 1] = True
         traces, shares = len(original), threads.fair(original.counts)
         leaves, groups = np.empty((2, traces), np.int64)
         targets, slacks, views = np.empty(traces), np.empty(traces), np.empty((traces, 6))
         threads.run(
-            lambda first, last: polyline_index.count(*path, first, last, leaves, groups, targets, views), shares
+            lambda first, last: polyline_index.count(*path, stops, first, last, leaves, groups, targets, views), shares
         )
         leaves, groups = as_offsets(leaves), as_offsets(groups)
         lines, tree = np.empty((leaves[-1], 5, 8)), np.empty((groups[-1], 4, 8))
         segments = np.empty((leaves[-1], 8), np.int32)
-        index = PolylineIndex(leaves, groups, lines, segments, tree, views, slacks)
+        index = PolylineIndex(leaves, groups, lines, segments, tree, views, slacks, stops)
         threads.run(lambda first, last: polyline_index.build(*path, targets, first, last, *index), shares)
         return index
 
