@@ -17,6 +17,8 @@ from naive_metrics import spatial_error
 from strategies import gathered, walks
 
 import promesse_geo as pg
+from promesse_geo.plot import overview, space_time, speeds
+from promesse_geo.plot.layers import Projection, record_layer
 
 from_frame = pg.Traces.from_frame
 MANY = 300 if numba.config.DISABLE_JIT else 30_000
@@ -398,3 +400,30 @@ class TestGpx:
         (tmp_path / "a.gpx").write_text(gpx_of([[(0, *point), (1, *point)], [(2, 4.8, 100), (3, *point), (4, *point)]]))
         with pytest.warns(UserWarning, match="dropped 1 record"):
             assert pg.read_gpx(tmp_path / "a.gpx", as_traces=True).breaks.tolist() == [2]
+
+
+def line_lengths(axes) -> list[float]:
+    """Kilometres of the pieces that the lines of axes draw between finite points."""
+    lines = [line.get_xydata() for line in axes.lines if line.get_linestyle() == "-"]
+    return [length for line in lines for length in np.linalg.norm(np.diff(line, axis=0), axis=1) if np.isfinite(length)]
+
+
+class TestFigures:
+    def test_no_line_crosses_a_break(self):
+        traces = from_frame(make_tracks([10, 10, 2]), segment="trip")
+        panels = overview(traces, epsilon=100).axes
+        assert [len(line_lengths(axes)) for axes in panels] == [19, 12, 8]
+        assert max(map(max, map(line_lengths, panels))) < 0.11
+        assert [len(line.get_xydata()) for line in panels[2].lines] == [11, 10, 2, 2]
+        with pytest.warns(UserWarning, match="2 breaks"):
+            safe = pg.Promesse(100).protect(traces)
+        axes = space_time(traces, safe)
+        assert [int(np.isnan(line.get_xydata()).any(axis=1).sum()) for line in axes.lines] == [2, 1]
+        assert max(line_lengths(axes)) < 0.2
+        assert speeds(traces, safe).get_xlim()[1] < 10 * 3.6
+
+    def test_maps_draw_no_line_across_a_break(self):
+        traces = from_frame(make_tracks([10, 10, 2], users=["b", "a", "a"]), segment="trip")
+        layer = record_layer(traces, Projection.of(traces, None, {"a": 0, "b": 1}, most=100), most=100, kind="Original")
+        assert layer.data["breaks"] == [10]
+        assert layer.data["counts"] == [12, 10]

@@ -369,6 +369,24 @@ def test_data_across_the_antimeridian_fills_the_view(look):
     assert browser.run(f"{MAP}.getBounds().contains([-17, 180.099]) && {MAP}.getBounds().contains([-17, 179.9])")
 
 
+def test_no_line_and_no_dot_is_between_segments(look):
+    frame = walk(4.8 + np.arange(20) * 0.001, np.repeat([45.7, 45.8], 10)).assign(trip=np.repeat([0, 1], 10))
+    browser = look(frame.promesse(segment="trip").map(slider=True))
+    drawn = browser.run(
+        f"(() => {{ const all = []; {MAP}.eachLayer(each => each instanceof L.Polyline && each.options.interactive === "
+        "false && all.push(each.getLatLngs().map(piece => piece.length))); return all; })()"
+    )
+    assert drawn == [[10, 10]]
+    dots = browser.run(
+        "(() => { const range = document.querySelector('.promesse-slider input'), all = [];"
+        "const first = Number(range.min), step = (Number(range.max) - first) / 19;"
+        "for (const number of [9, 9.5, 10]) { range.value = Math.round(first + number * step);"
+        "range.dispatchEvent(new Event('input')); all.push(document.querySelectorAll('.promesse-moving').length); }"
+        "return all; })()"
+    )
+    assert dots == [1, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("x", "moved", "crs", "pieces", "step"),
     [

@@ -249,7 +249,7 @@ def name_in_words(name: str) -> str:
 
 
 def _is_same_data(first: Traces, second: Traces) -> bool:
-    """Whether two Traces have the same records and breaks. The same object does, without comparison: Traces cannot change."""
+    """Whether two Traces have the same records and breaks. The same object has, without comparison."""
     arrays = ((traces.offsets, traces.breaks, traces.times, traces.points) for traces in (first, second))
     return first is second or (first.space == second.space and all(map(np.array_equal, *arrays)))
 

@@ -20,6 +20,7 @@ from promesse_geo.plot import colours
 from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, next_colour
 from promesse_geo.plot.tables import shortened, steps
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer
 
@@ -79,7 +80,7 @@ def overview(
     """
     traces = as_traces(data, user=user, time=time)
     _check_places(places)
-    number, points = _choose_samples(traces, Promesse(epsilon), trace=trace)
+    number, points, stretches = _choose_samples(traces, Promesse(epsilon), trace=trace)
     chosen = traces.select(traces.trace_numbers == number)
     recorded, samples = _kilometres(chosen.points, chosen), _kilometres(points, chosen)
     lower, upper = _limits(recorded)
@@ -87,7 +88,7 @@ def overview(
     figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1.4), layout="constrained")
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
     title = f"Original{f', trace {number}' if len(traces) > 1 else ''}: {len(recorded):,} records"
-    _draw_overview(panels, recorded, samples, title=title, epsilon=epsilon)
+    _draw_overview(panels, recorded, samples, chosen.breaks, stretches, title=title, epsilon=epsilon)
     if places is not None:
         projected = places.to_crs(traces.space.crs)
         middles = _kilometres(traces.space.points(projected.x.to_numpy(), projected.y.to_numpy()), chosen)
@@ -119,22 +120,22 @@ def _check_trace(trace: Any, traces: Traces, *, owner: str) -> None:
         raise ValueError(f"trace={trace} does not exist: the data has {count}, numbered from 0.")
 
 
-def _choose_samples(traces: Traces, mechanism: Promesse, *, trace: int | None) -> tuple[int, np.ndarray]:
-    """Return the number and the samples of the trace, or of the first one that is long enough."""
+def _choose_samples(traces: Traces, mechanism: Promesse, *, trace: int | None) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the number of the trace, or of the first one that is long enough, its samples and offsets of stretches."""
     _check_trace(trace, traces, owner="overview")
     number = next(_long_enough(traces, mechanism), None) if trace is None else trace
     if number is None:
         raise ValueError(
             f"No trace is long enough to be protected with epsilon = {mechanism.epsilon:g} m. Use a smaller epsilon."
         )
-    points, _ = mechanism.samples(traces.select(traces.trace_numbers == number))
+    points, counts = mechanism.samples(traces.select(traces.trace_numbers == number))
     if len(points) == 0:
         drawable = sum(1 for _ in _long_enough(traces, mechanism))
         raise ValueError(
             f"trace={number} is too short to be protected with epsilon = {mechanism.epsilon:g} m. "
             f"{drawable:,} of {counted(len(traces), 'trace')} can be drawn: omit trace= to draw the first of them."
         )
-    return number, points
+    return number, points, as_offsets(counts[counts > 0])
 
 
 def _long_enough(traces: Traces, mechanism: Promesse) -> Iterator[int]:
@@ -145,7 +146,7 @@ def _long_enough(traces: Traces, mechanism: Promesse) -> Iterator[int]:
         records = np.arange(traces.records)
         chunk = traces.select((traces.offsets[first] <= records) & (records < traces.offsets[last]))
         _, counts = mechanism.samples(chunk)
-        yield from (first + np.flatnonzero(counts)).tolist()
+        yield from (first + np.unique(chunk.segment_owners[counts > 0])).tolist()
         first, size = last, 2 * size
 
 
@@ -164,26 +165,42 @@ def _kilometres(points: np.ndarray, reference: Traces) -> np.ndarray:
 
 
 def _draw_overview(
-    panels: np.ndarray, recorded: np.ndarray, samples: np.ndarray, *, title: str, epsilon: float
+    panels: np.ndarray,
+    recorded: np.ndarray,
+    samples: np.ndarray,
+    breaks: np.ndarray,
+    stretches: np.ndarray,
+    *,
+    title: str,
+    epsilon: float,
 ) -> None:
-    """Draw the records, the samples, and the samples without both ends."""
+    """Draw the records, the samples, and the samples without both ends; `stretches` are the offsets of their lines."""
     left, middle, right = panels
-    published = samples[1:-1]
+    firsts, lasts = stretches[:-1], stretches[1:] - 1
+    published = np.delete(samples, np.append(firsts, lasts), axis=0)
+    inner = (stretches - 2 * np.arange(len(stretches)))[1:-1]
     label = "record (opaque: many in one place)"
-    _draw(left, recorded, colour=colours.ORIGINAL, opacity=0.3, title=title, label=label)
-    _draw(middle, samples, colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
+    _draw(left, recorded, breaks, colour=colours.ORIGINAL, opacity=0.3, title=title, label=label)
+    _draw(middle, samples, firsts[1:], colour=colours.PROTECTED, title=f"Constant speed: one point every {epsilon:g} m")
     title = f"Ends removed: {len(published):,} points published"
-    _draw(right, published, colour=colours.PROTECTED, title=title, label="published point")
-    _mark(right, samples[:1], "x", size=6, label="first point, removed")
-    _mark(right, samples[-1:], "s", size=7, label="last point, removed")
+    _draw(right, published, inner, colour=colours.PROTECTED, title=title, label="published point")
+    _mark(right, samples[firsts], "x", size=6, label="first point, removed")
+    _mark(right, samples[lasts], "s", size=7, label="last point, removed")
     left.set_ylabel("north (km)", fontsize=12)
 
 
 def _draw(
-    axes: Axes, places: np.ndarray, *, colour: str, title: str, opacity: float = 1.0, label: str | None = None
+    axes: Axes,
+    places: np.ndarray,
+    breaks: np.ndarray,
+    *,
+    colour: str,
+    title: str,
+    opacity: float = 1.0,
+    label: str | None = None,
 ) -> None:
-    """Draw a path and its points; translucent points show a stop as a dark spot."""
-    axes.plot(*places.T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
+    """Draw a path, interrupted before `breaks`, and its points; translucent points show a stop as a dark spot."""
+    axes.plot(*np.insert(places, breaks, np.nan, axis=0).T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
     points: dict[str, Any] = {"color": colour, "alpha": opacity, "label": label}
     axes.plot(*places.T, "o", markersize=4, markeredgewidth=0, zorder=2, **points)
     axes.set_aspect("equal", adjustable="box")
@@ -408,6 +425,7 @@ def _draw_distances(versions: dict[str, Traces], axes: Axes) -> None:
         hours = (traces.times - first) / 3.6e12
         kilometres = traces.space.metres(np.linalg.norm(traces.points - origin, axis=1)) / 1000
         style: dict[str, Any] = {"color": next_colour(name, axes), "marker": "os^Dv"[len(axes.get_lines()) % 5]}
+        hours, kilometres = (np.insert(each, traces.breaks, np.nan) for each in (hours, kilometres))
         lines += axes.plot(hours, kilometres, label=name, markersize=3, linewidth=1.2, **style)
     add_legend(axes, lines, list(versions))
     finish(axes)

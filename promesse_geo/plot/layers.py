@@ -235,6 +235,7 @@ def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str
         "shade": 0.3 if original else 0.7,
         "opacity": 0.45 if original and len(chosen) > 100 else 0.9,
         "lines": len(chosen) == traces.records,
+        "breaks": (np.flatnonzero(np.diff(np.searchsorted(traces.breaks, chosen, side="right"))) + 1).tolist(),
         "period": 0 if projection.flat else 360,
     }
     name = f"{kind}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"

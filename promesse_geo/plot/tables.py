@@ -140,8 +140,9 @@ def _cells(traces: Traces) -> tuple[str, str, str, str]:
 
 
 def steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
-    """Return distance (m) and time (ns) between consecutive records of the same trace, each of shape (steps,)."""
-    inside = np.diff(traces.trace_numbers) == 0
+    """Return distance (m) and time (ns) between consecutive records of a segment, each of shape (steps,)."""
+    inside = np.ones(max(traces.records - 1, 0), bool)
+    inside[traces.segments[1:-1] - 1] = False
     chords = np.linalg.norm(np.diff(traces.points, axis=0)[inside], axis=1)
     return traces.space.metres(chords), np.diff(traces.times)[inside]
 

@@ -37,7 +37,8 @@ class Residue(PoiRetrieval):
     takes the median distance between consecutive points for ε (one step). The residues are
 
     - ends: the points one step before the first and one step after the last published point of a trace, or of a
-      segment of a trace with breaks, straight on, where Promesse removed the true start and end. A single point is its own residue.
+      segment of a trace with breaks, straight on, where Promesse removed the true start and end. A single point is its
+      own residue.
     - turns: stretches of path that return within `closeness` steps of where they began after two or three steps: a path
       there and back, a small loop, or jitter above ε. Overlapping turns are one turn, located at the mean of its points
       and a quarter of a step farther out.

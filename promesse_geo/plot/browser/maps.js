@@ -7,8 +7,10 @@ const promesse = (() => {
     return steps.map((step) => (sum += step) / scale);
   };
 
-  /* Unpack one track per user: places, seconds since 1970 if known, and for stays the seconds of departure. */
+  /* Unpack one track per user: places, seconds since 1970 if known, for stays the seconds of departure, and whether
+     nothing was recorded before a place. */
   const tracks = (data) => {
+    const breaks = new Set(data.breaks);
     const [x, y] = [sums(data.x, data.scale), sums(data.y, data.scale)];
     const [times, ends] = [sums(data.times, 1), sums(data.ends, 1)];
     let next = 0;
@@ -20,6 +22,7 @@ const promesse = (() => {
         places: y.slice(first, next).map((height, i) => [height, x[first + i]]),
         times: times.slice(first, next),
         ends: ends.slice(first, next),
+        isBreak: (i) => breaks.has(first + i),
       };
     });
   };
@@ -54,11 +57,11 @@ const promesse = (() => {
     return [height, period ? x + period * Math.sign(away) * Math.ceil(Math.abs(away) / period - 0.5) : x];
   };
 
-  /* Split a track into pieces, none of which crosses the whole map. */
-  const pieces = (places, period) => {
+  /* Split a track into pieces at breaks, and so that none crosses the whole map. */
+  const pieces = ({ places, isBreak }, period) => {
     const all = [];
     places.forEach((place, i) => {
-      if (i && nearest(places[i - 1], place, period)[1] === place[1]) all[all.length - 1].push(place);
+      if (i && !isBreak(i) && nearest(places[i - 1], place, period)[1] === place[1]) all[all.length - 1].push(place);
       else all.push([place]);
     });
     return all;
@@ -68,9 +71,9 @@ const promesse = (() => {
     const time = clock(data.zone);
     group.promesse = { colour: data.colour, period: data.period, tracks: tracks(data) };
     if (data.lines) {
-      for (const { places } of group.promesse.tracks) {
+      for (const track of group.promesse.tracks) {
         const style = { color: data.colour, weight: data.width, opacity: data.shade, interactive: false };
-        L.polyline(pieces(places, data.period), style).addTo(group);
+        L.polyline(pieces(track, data.period), style).addTo(group);
       }
     }
     for (const { user, places, times } of group.promesse.tracks) {
@@ -140,8 +143,8 @@ const promesse = (() => {
     }
   };
 
-  /* The place of a track at a time, interpolated between records; null before the first and after the last. */
-  const placeAt = ({ places, times, period }, moment) => {
+  /* The place of a track at a time, interpolated between records; null before the first, after the last, in breaks. */
+  const placeAt = ({ places, times, isBreak, period }, moment) => {
     const last = times.length - 1;
     if (last < 0 || moment < times[0] || moment > times[last]) return null;
     let [low, high] = [0, last];
@@ -150,6 +153,7 @@ const promesse = (() => {
       if (times[middle] <= moment) low = middle;
       else high = middle;
     }
+    if (isBreak(high) && moment > times[low] && moment < times[high]) return null;
     const passed = times[high] > times[low] ? (moment - times[low]) / (times[high] - times[low]) : 0;
     const to = nearest(places[low], places[high], period);
     return places[low].map((from, axis) => from + passed * (to[axis] - from));
