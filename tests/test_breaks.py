@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_breaks import breaks_of
@@ -17,6 +18,7 @@ from naive_metrics import spatial_error
 from strategies import gathered, walks
 
 import promesse_geo as pg
+from promesse_geo.cli import main
 from promesse_geo.plot import overview, space_time, speeds
 from promesse_geo.plot.layers import Projection, record_layer
 
@@ -427,3 +429,71 @@ class TestFigures:
         layer = record_layer(traces, Projection.of(traces, None, {"a": 0, "b": 1}, most=100), most=100, kind="Original")
         assert layer.data["breaks"] == [10]
         assert layer.data["counts"] == [12, 10]
+
+
+class TestTables:
+    @pytest.mark.parametrize("ending", [".parquet", ".gpkg", ".csv", ".geojson"])
+    @pytest.mark.parametrize("name", ["trip", None])
+    def test_written_breaks_are_read_again(self, tmp_path, ending, name):
+        traces = from_frame(make_tracks([3, 4, 2], users=["b", "a", "a"]), segment="trip")
+        traces = replace(traces, names=replace(traces.names, segment=name))
+        file = tmp_path / f"traces{ending}"
+        pg.write(traces, file)
+        options = {} if ending in (".parquet", ".gpkg") else {"segment": name or "segment"}
+        for read in (pg.read_file(file, **options), pg.read_table(file, as_traces=True, **options)):
+            assert read.breaks.tolist() == [4]
+            assert read.names.segment == (name or "segment")
+        assert len(pg.read_table(file, as_traces=True, segment=None).breaks) == 0
+        frame = pg.read_table(file, **options)
+        assert frame[name or "segment"].tolist() == [0] * 4 + [1] * 2 + [0] * 3
+
+    @pytest.mark.parametrize("ending", [".parquet", ".gpkg", ".csv", ".geojson"])
+    def test_files_without_breaks_have_no_segment(self, tmp_path, ending):
+        file = tmp_path / f"traces{ending}"
+        pg.write(pg.split_gaps(make_tracks([3, 4]), keep_user=True, segment="trip"), file)
+        frame = pg.read_table(file)
+        assert list(frame.columns) == ["user", "time", "geometry"]
+        with pytest.raises(KeyError, match="segment column 'segment' does not exist"):
+            pg.read_table(file, segment="segment")
+
+    @pytest.mark.parametrize("ending", [".parquet", ".geojson", ".gpkg"])
+    def test_a_foreign_column_is_read_only_if_specified(self, tmp_path, ending):
+        file = tmp_path / f"trips{ending}"
+        frame = make_tracks([3, 4]).astype({"trip": str}).rename(columns={"trip": "segment"})
+        frame.to_parquet(file) if ending == ".parquet" else frame.to_file(file)
+        assert len(pg.read_table(file, as_traces=True).breaks) == 0
+        assert pg.read_table(file, as_traces=True, segment="segment").breaks.tolist() == [3]
+
+    def test_segments_of_a_csv_are_text(self, tmp_path):
+        file = tmp_path / "trips.csv"
+        legs = ["007", "7", "7", "", ""]
+        rows = [f"a,2024-03-04T08:0{minute}:00Z,4.8,45.7,{leg}" for minute, leg in enumerate(legs)]
+        file.write_text("\n".join(["user,time,lon,lat,leg", *rows, ""]))
+        assert pg.read_table(file, as_traces=True, segment="leg").breaks.tolist() == [1, 3]
+
+    def test_each_file_begins_a_segment_if_a_file_has_segments(self, tmp_path):
+        traces = from_frame(make_tracks([3, 4]), segment="trip")
+        pg.write(traces, tmp_path / "1.parquet")
+        first = traces.select(traces.segment_numbers == 0)
+        pg.write(replace(first, times=first.times + 10**13), tmp_path / "2.parquet")
+        assert pg.read_table(tmp_path, as_traces=True).breaks.tolist() == [3, 7]
+
+    def test_the_command_line_takes_a_segment(self, tmp_path):
+        file, out = tmp_path / "trips.csv", tmp_path / "safe.parquet"
+        pg.write(from_frame(make_tracks([10, 12]), segment="trip"), file)
+        command = ["smooth", str(file), str(out), "--epsilon", "100", "--segment", "trip"]
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 0
+        assert "2 segments" in result.stderr
+        safe = pg.read_table(out)
+        assert safe["user"].value_counts().tolist() == [7, 5]
+        assert list(safe.columns) == ["user", "time", "geometry"]
+
+    def test_a_file_that_keeps_users_may_have_segments(self, tmp_path):
+        before, after = tmp_path / "before.parquet", tmp_path / "after.parquet"
+        pg.write(from_frame(make_tracks([10, 12]), segment="trip"), before)
+        command = ["smooth", str(before), str(after), "--epsilon", "100", "--keep-users"]
+        assert CliRunner().invoke(main, command).exit_code == 0
+        assert pg.read_file(after).breaks.tolist() == [5]
+        table = CliRunner().invoke(main, ["check", str(before), str(after), "--epsilon", "100"])
+        assert "other columns" not in "".join(line for line in table.output.splitlines() if "failed" in line)

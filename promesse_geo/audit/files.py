@@ -20,9 +20,9 @@ from promesse_geo.io.gdal import GDAL_ERRORS
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
-from promesse_geo.io.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES
+from promesse_geo.io.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES, parse_segment
 from promesse_geo.io.text_table import read_layout
-from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe_mechanism, has_custom_text
+from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe, has_custom_text
 from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
@@ -124,7 +124,8 @@ def _read_mechanism(text: str | None) -> Mechanism | None:
 def _is_ours(text: str | None) -> bool:
     """Whether a text under our metadata key is what write() stores, to the letter."""
     try:
-        return text == describe_mechanism(_read_mechanism(text))
+        mechanism = _read_mechanism(text)
+        return text == describe(None if mechanism is None else mechanism.description(), segment=parse_segment(text))
     except (KeyError, TypeError, ValueError):
         return False
 
@@ -162,8 +163,9 @@ def _inspect(path: Path, traces: Traces, *, located: set[str | None]) -> _Conten
 
 
 def _expected(traces: Traces) -> list[str]:
-    """Names of the columns of user and time, as far as there are any."""
-    return [str(name) for name in (traces.names.user, traces.names.time) if name is not None]
+    """Names of the columns of user, time and segment, as far as there are any."""
+    names = (traces.names.user, traces.names.time, traces.names.segment)
+    return [str(name) for name in names if name is not None]
 
 
 def _others(columns: Sequence[str], expected: Sequence[str], located: set[str | None]) -> list[str]:

@@ -67,6 +67,7 @@ _INPUT = (
     shared_option("--lat", "Column of the latitude or y.", metavar="NAME"),
     shared_option("--time", "Column of the time.", metavar="NAME"),
     shared_option("--layer", "Layer of INPUT, if it is a GeoPackage with several layers.", metavar="NAME"),
+    shared_option("--segment", "Column whose value changes where nothing was recorded in between.", metavar="NAME"),
     shared_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631."),
 )
 
@@ -130,7 +131,7 @@ def check_not_input(output: str, inputs: Mapping[str, str | None], *, name: str 
 
 
 def read(context: click.Context, *, source: str | None = None) -> Traces:
-    """Read INPUT, or another source, with the shared options; --format, --layer and --skip apply to INPUT only."""
+    """Read INPUT, or another source, with the shared options, some of which apply to INPUT only."""
     options = context.ensure_object(dict)
     _check_options_apply(context)
     click.echo("reading …", err=True)
@@ -138,6 +139,7 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
         source or options["source"],
         format=None if source else options["format"],
         layer=None if source else options["layer"],
+        segment=... if source or options["segment"] is None else options["segment"],
         errors="skip" if options["skip"] and not source else "raise",
         **reading_options(context),
     )

@@ -202,14 +202,21 @@ def join(parts: Sequence[Part]) -> Traces:
     np.add.at(counts, [number[part.user] for part in ordered], [len(part.times) for part in ordered])
     empty = Part("", np.empty(0, np.int64), np.empty(0), np.empty(0))
     times, x, y = (np.concatenate(arrays) for arrays in list(zip(empty, *ordered, strict=True))[1:4])
-    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts, segments=_join_segments(ordered))
+    segments = join_segments([(len(part.times), part.segments) for part in ordered])
+    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts, segments=segments)
 
 
-def _join_segments(parts: Sequence[Part]) -> np.ndarray | None:
-    """Return the codes of all parts, each above those of the parts before; None if no part has codes."""
-    if all(part.segments is None for part in parts):
+def join_segments(parts: Sequence[tuple[int, np.ndarray | None]]) -> np.ndarray | None:
+    """Return the codes of all parts, each above those of the parts before; None if no part has codes.
+
+    Parameters
+    ----------
+    parts : sequence of (int, numpy.ndarray of int64, shape (records,), or None)
+        The number of records of each part, and their codes from −1.
+    """
+    if all(segments is None for _, segments in parts):
         return None
-    codes = [np.zeros(len(part.times), np.int64) if part.segments is None else part.segments for part in parts]
+    codes = [np.zeros(count, np.int64) if segments is None else segments + 1 for count, segments in parts]
     bases = np.cumsum([0, *(each.max(initial=0) + 1 for each in codes)])
     return np.concatenate([each + base for each, base in zip(codes, bases[:-1], strict=True)])
 

@@ -22,6 +22,7 @@ from promesse_geo.io.table_columns import (
     ReadOptions,
     find_user_and_time,
     parse_protection,
+    parse_segment,
 )
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
@@ -147,14 +148,16 @@ def _read(driver: str, path: Path, options: ReadOptions) -> tuple[Columns, str]:
         info = pyogrio.read_info(source, layer=layer)
         if driver == "GeoJSON" and not info["features"] and not len(info["fields"]):
             return _no_records(info["crs"], options), layer
-        names = find_user_and_time(list(info["fields"]), options, geometry=info["geometry_name"] or "geometry")
-        columns = [name for name in (names.user, names.time) if name is not None]
+        text = (info["layer_metadata"] or {}).get(METADATA_KEY)
+        names = find_user_and_time(
+            list(info["fields"]), options, geometry=info["geometry_name"] or "geometry", segment=parse_segment(text)
+        )
+        columns = [name for name in (names.user, names.time, names.segment) if name is not None]
         dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
         _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **dates)
     points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
     content = as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options))
-    protection = parse_protection((info["layer_metadata"] or {}).get(METADATA_KEY))
-    return content._replace(protection=protection), layer
+    return content._replace(protection=parse_protection(text)), layer
 
 
 def _no_records(crs: Any, options: ReadOptions) -> Columns:

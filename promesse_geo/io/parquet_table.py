@@ -12,7 +12,7 @@ import shapely
 from pyproj import CRS
 
 from promesse_geo.io import table_columns
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection, parse_segment
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names
 
@@ -24,7 +24,7 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
     file = pq.ParquetFile(source, page_checksum_verification=True)  # where pages have checksums
     names, places, crs = _find_columns(file.schema_arrow, options)
-    table = file.read(columns=[name for name in (names.user, names.time, *places) if name is not None])
+    table = file.read(columns=[name for name in (names.user, names.time, names.segment, *places) if name is not None])
     points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
     columns = as_columns(table, points, names=names, crs=crs)
     text = (file.schema_arrow.metadata or {}).get(METADATA_KEY.encode())
@@ -33,13 +33,14 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
 
 def _find_columns(schema: pa.Schema, options: ReadOptions) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
+    segment = parse_segment((schema.metadata or {}).get(METADATA_KEY.encode()))
     located = None if options.lon or options.lat else _geometry_column(schema, options)
     if located is None:
         across, along, crs = _coordinate_columns(schema, options)
-        return table_columns.find_user_and_time(schema.names, options), [across, along], crs
+        return table_columns.find_user_and_time(schema.names, options, segment=segment), [across, along], crs
     geometry, crs = located
     others = [name for name in schema.names if name != geometry]
-    return table_columns.find_user_and_time(others, options, geometry=geometry), [geometry], crs
+    return table_columns.find_user_and_time(others, options, geometry=geometry, segment=segment), [geometry], crs
 
 
 def _coordinate_columns(schema: pa.Schema, options: ReadOptions) -> tuple[str, str, Any]:
@@ -154,11 +155,12 @@ def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray
 
 
 def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
-    """Parse users and times of a table, beside its points."""
+    """Parse users, times and segments of a table, beside its points."""
     x, y, has_z = points
     times, notes = table_columns.parse_times(table.column(names.time), names.time)
     users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
-    return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z)
+    segments = table_columns.as_segments(table, names)
+    return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z, segments=segments)
 
 
 def encode_points(x: np.ndarray, y: np.ndarray) -> pa.BinaryArray:

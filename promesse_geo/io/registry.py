@@ -40,6 +40,7 @@ def read_file(
     lat: str | None = None,
     crs: Any = None,
     layer: str | None = None,
+    segment: Name = ...,
     users: Iterable[Any] | None = None,
     errors: str = "raise",
 ) -> Traces:
@@ -51,7 +52,7 @@ def read_file(
         The file or folder.
     format : {"cabspotting", "geolife", "mdc", "gpx", "table"}, optional
         Detected from the content by default.
-    user, time, lon, lat, crs, layer
+    user, time, lon, lat, crs, layer, segment
         As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
     users : iterable of text or integers, optional
         The users to read; all by default.
@@ -87,7 +88,7 @@ def read_file(
     allowed = chosen.options(NO_HEAD)
     if crs is not None and "crs" not in allowed and read_crs(crs) != CRS.from_epsg(4326):
         raise ValueError(f"Format '{name}' is in EPSG:4326, but 'crs' (--crs) specifies another CRS. Omit it.")
-    given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer}
+    given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer, "segment": segment}
     options = {name: value for name, value in given.items() if name in allowed and value is not ...}
     return chosen.read(path, users=users, as_traces=True, errors=errors, **options)
 

@@ -88,6 +88,7 @@ def read_table(
     lat: str | None = None,
     crs: Any = None,
     layer: str | None = None,
+    segment: Name = ...,
     users: Iterable[Any] | None = None,
     as_traces: bool = False,
     errors: str = "raise",
@@ -119,6 +120,9 @@ def read_table(
         CRS of the coordinates if the file does not specify it; EPSG:4326 by default for longitude and latitude.
     layer : str, optional
         The layer to read from a GeoPackage with several layers.
+    segment : column name, None or ...
+        A column whose value changes where nothing was recorded between two records; see `Traces.from_frame`. By
+        default only the one that the metadata of a file of `write` names.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
@@ -150,8 +154,8 @@ def read_table(
     """
     errors = check_errors(errors, owner="read_table")
     requested = check_users(users, owner="read_table")
-    check_names({"user": user, "time": time, "lon": lon, "lat": lat})
-    options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop")
+    check_names({"user": user, "time": time, "lon": lon, "lat": lat, "segment": segment})
+    options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop", segment=segment)
     paths = sources.find_files(source, endings=ENDINGS, owner="read_table")
     by_name = sources.name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if requested is not None and by_name:
@@ -254,6 +258,7 @@ def _join(files: Sequence[Columns]) -> records.Records:
         users=_join_users(files),
         crs=first.crs,
         names=first.names if first.file_user is None else replace(first.names, user="user"),
+        segments=batch.join_segments([(len(file.x), file.segments) for file in files]),
         protection=first.protection if all(file.protection == first.protection for file in files) else None,
     )
 
@@ -278,7 +283,7 @@ def _join_users(files: Sequence[Columns]) -> pd.Series | None:
 
 def _options(head: Head) -> list[str]:
     """Return the options that apply to a kind of table."""
-    options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer"]
+    options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer", "segment"]
     needless = {"geopackage": {"lon", "lat"}, "geojson": {"lon", "lat", "layer"}}
     without = set() if head == sources.NO_HEAD else needless.get(kind_of(head), {"layer"})
     return [name for name in options if name not in without]

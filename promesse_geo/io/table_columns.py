@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import KNOWN_TIMES, KNOWN_USERS, Name, Names, find_column, read_protection
+from promesse_geo.traces.columns import (
+    KNOWN_TIMES,
+    KNOWN_USERS,
+    Name,
+    Names,
+    find_column,
+    read_protection,
+    read_segments,
+)
 
 KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
 KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
@@ -51,6 +59,7 @@ class ReadOptions(NamedTuple):
     layer: str | None
     lenient: bool
     may_lack_header: bool = False
+    segment: Name = ...
 
 
 class Columns(NamedTuple):
@@ -75,10 +84,12 @@ class Columns(NamedTuple):
     name: str = ""
     file_user: str | None = None
     protection: dict[str, Any] | None = None
+    segments: np.ndarray | None = None
 
 
 METADATA_KEY = "promesse_geo"
-"""Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, as JSON."""
+"""Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, and the column of
+segments if there is one, as JSON."""
 
 
 def parse_protection(text: str | bytes | None) -> dict[str, Any] | None:
@@ -89,8 +100,20 @@ def parse_protection(text: str | bytes | None) -> dict[str, Any] | None:
         return None
 
 
-def find_user_and_time(columns: Sequence[str], options: ReadOptions, *, geometry: str = "geometry") -> Names:
-    """Return the names of the columns of user and time, and of the geometry."""
+def parse_segment(text: str | bytes | None) -> str | None:
+    """Return the column of segments that the text under `METADATA_KEY` of a file names; None if it names none."""
+    try:
+        about = json.loads(text or "null")
+    except ValueError:
+        return None
+    segment = about.get("segment") if isinstance(about, dict) else None
+    return segment if isinstance(segment, str) else None
+
+
+def find_user_and_time(
+    columns: Sequence[str], options: ReadOptions, *, geometry: str = "geometry", segment: str | None = None
+) -> Names:
+    """Return the names of the columns of user, time and segment (named by the file, if at all), and of the geometry."""
     if options.user in BY_NAME and options.user in columns:
         raise ValueError(
             f"user={options.user!r} takes the user from the name of the {options.user}, but there is a column of that "
@@ -101,7 +124,20 @@ def find_user_and_time(columns: Sequence[str], options: ReadOptions, *, geometry
         user=None if by_name else _find(columns, options.user, options, role="user", known=KNOWN_USERS),
         time=_find(columns, options.time, options, role="time", known=KNOWN_TIMES),
         geometry=geometry,
+        segment=_find_segment(columns, options, segment),
     )
+
+
+def _find_segment(columns: Sequence[str], options: ReadOptions, named: str | None) -> Any:
+    """Return the column of segments that is specified, or that the file names."""
+    if options.segment is ...:
+        return named if named in columns else None
+    return None if options.segment is None else _find(columns, options.segment, options, role="segment", known=())
+
+
+def as_segments(table: pa.Table, names: Names) -> np.ndarray | None:
+    """Return codes of the column of segments; None if there is no such column."""
+    return None if names.segment is None else read_segments(table.column(names.segment).to_pandas())
 
 
 def find_coordinates(columns: Sequence[str], options: ReadOptions) -> tuple[str, str, Any]:

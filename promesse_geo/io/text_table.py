@@ -4,7 +4,7 @@ import csv as lines
 import io
 import itertools
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -72,6 +72,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         table.column(y_name).to_numpy(),
         times=times,
         users=users,
+        segments=table_columns.as_segments(table, names),
         crs=crs,
         names=names,
         notes=notes,
@@ -109,7 +110,7 @@ def _read(
     """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
     parse = partial(_parse, text, time=str(names.time))
-    fit = partial(_fit, numbers=numbers, user=names.user, crs=crs, lenient=lenient)
+    fit = partial(_fit, numbers=numbers, names=names, crs=crs, lenient=lenient)
     try:
         return fit(parse), ragged
     except pa.ArrowInvalid as error:
@@ -118,11 +119,10 @@ def _read(
     return fit(partial(parse, ragged=ragged if lenient else None, threads=False)), ragged
 
 
-def _fit(
-    parse: Callable[..., pa.Table], *, numbers: Sequence[str], user: Hashable, crs: Any, lenient: bool
-) -> pa.Table:
+def _fit(parse: Callable[..., pa.Table], *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool) -> pa.Table:
     """Try the notations of numbers until one fits all lines."""
-    text = {} if user is None else {user: pa.string()}
+    user = names.user
+    text = {name: pa.string() for name in (user, names.segment) if name is not None}
     for missing, point in itertools.product(([""], ["", *MISSING]), ".,"):
         try:
             table = parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)

@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
@@ -98,7 +98,7 @@ def write(
     user: Name = ...,
     time: Name = ...,
 ) -> None:
-    """Write traces to a file in the format of its extension: user, time and location only.
+    """Write traces to a file in the format of its extension: user, time and location, and segments if there are breaks.
 
     The file is written in a temporary folder beside it and renamed when it is complete. A new file is for its owner
     only (mode 0600), unless a mechanism is named. A replaced file keeps its permissions; of a link, the file that it
@@ -147,7 +147,7 @@ def write(
     check_output(path, force=check_flag(force, name="force", owner="write"))
     traces = as_traces(data, user=user, time=time, warns=True)
     protection = traces.protection if mechanism is None else mechanism.description()
-    metadata = {METADATA_KEY: json.dumps(protection or {"mechanism": None})}
+    metadata = {METADATA_KEY: describe(protection, segment=traces.output_names().segment)}
     table = _PointTable(
         _trace_blocks(traces), str(traces.names.geometry), traces.space.crs, "traces", traces.users, metadata
     )
@@ -173,9 +173,10 @@ def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: b
     _write(table, Path(path), force=force, private=True)
 
 
-def describe_mechanism(mechanism: Mechanism | None) -> str:
-    """Return the mechanism's name and public parameters as JSON; null where there is no mechanism."""
-    return json.dumps({"mechanism": None} if mechanism is None else mechanism.description())
+def describe(protection: dict[str, Any] | None, *, segment: Hashable | None = None) -> str:
+    """Return a mechanism's description, null if there is none, and the name of the column of segments, as JSON."""
+    about = protection or {"mechanism": None}
+    return json.dumps(about if segment is None else {**about, "segment": str(segment)})
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
@@ -212,7 +213,8 @@ def _write(table: _PointTable, path: Path, *, force: bool, private: bool) -> Non
 
 def _trace_blocks(traces: Traces) -> Iterator[_Block]:
     """Yield the records in blocks; at least one, so that an empty file has its columns."""
-    names = traces.names
+    names = traces.output_names()
+    numbers = None if names.segment is None else traces.segment_numbers
     users, step = _as_keys(traces.users.tolist())
     kind = pa.string() if pa.types.is_large_string(users.type) else users.type
     times = replace(
@@ -222,8 +224,10 @@ def _trace_blocks(traces: Traces) -> Iterator[_Block]:
         rows = slice(start, start + step)
         columns = [("time" if names.time is None else str(names.time), pa.array(times[rows]))]
         if names.user is not None:
-            numbers = np.searchsorted(traces.offsets, np.arange(*rows.indices(traces.records)), side="right") - 1
-            columns.insert(0, (str(names.user), users.take(pa.array(numbers)).cast(kind)))
+            owners = np.searchsorted(traces.offsets, np.arange(*rows.indices(traces.records)), side="right") - 1
+            columns.insert(0, (str(names.user), users.take(pa.array(owners)).cast(kind)))
+        if numbers is not None:
+            columns.append((str(names.segment), pa.array(numbers[rows])))
         yield _Block(columns, *traces.space.coordinates(traces.points[rows]))
 
 

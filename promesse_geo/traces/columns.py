@@ -133,7 +133,9 @@ def read_protection(attributes: Any) -> dict[str, Any] | None:
     protection = attributes.get("mechanism") if isinstance(attributes, dict) else None
     if not isinstance(protection, dict) or not isinstance(protection.get("mechanism"), str):
         return None
-    return protection if isinstance(protection.get("parameters"), dict) else None
+    if not isinstance(protection.get("parameters"), dict):
+        return None
+    return {name: protection[name] for name in ("mechanism", "parameters")}
 
 
 def known_attributes(frame: pd.DataFrame) -> dict[str, Any]:

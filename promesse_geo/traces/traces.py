@@ -322,7 +322,7 @@ class Traces:
         >>> list(pg.make_city(users=2, days=2, as_traces=True).to_frame().columns)
         ['user', 'time', 'geometry']
         """
-        names = self._output_names()
+        names = self.output_names()
         index = self.time_index()
         columns: dict[Hashable, Any] = {}
         if names.user is not None:
@@ -338,8 +338,8 @@ class Traces:
         frame.attrs[ROLES] = names.roles() | ({"mechanism": copy.deepcopy(self.protection)} if self.protection else {})
         return frame.set_index(index.rename(names.time)) if names.time_is_index else frame
 
-    def _output_names(self) -> Names:
-        """Column names of the output: with a segment if there are breaks."""
+    def output_names(self) -> Names:
+        """Return the column names of `to_frame`: with a segment if there are breaks."""
         names = self.names
         if not len(self.breaks):
             return replace(names, segment=None)
