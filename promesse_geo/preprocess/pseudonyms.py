@@ -101,9 +101,9 @@ def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
         labels = replace(labels, user=next(name for name in KNOWN_USERS[1:] if name not in taken))
     return replace(
         traces,
-        points=freeze(traces.points[rows]),
-        times=freeze(traces.times[rows]),
-        positions=freeze(traces.positions[rows]),
+        points=freeze(traces.points.take(rows, axis=0)),
+        times=freeze(traces.times.take(rows)),
+        positions=freeze(traces.positions.take(rows)),
         offsets=target,
         users=pd.Index([names[i] for i in order], dtype=str),
         names=labels,

@@ -363,17 +363,18 @@ class Traces:
 
         A segment begins with its first record that is kept.
         """
-        kept = np.add.reduceat(keep, self.offsets[:-1], dtype=np.int64) if len(self) else np.empty(0, np.int64)
+        rows = np.flatnonzero(keep)  # take() is three times as fast with rows as indexing with a mask
+        kept = np.diff(np.searchsorted(rows, self.offsets))
         remain = kept > 0
         offsets = as_offsets(kept[remain])
         breaks = self.breaks
         if len(breaks):
-            breaks = within_traces(np.append(0, np.cumsum(keep))[breaks], offsets)
+            breaks = within_traces(np.searchsorted(rows, breaks), offsets)
         return replace(
             self,
-            points=freeze(self.points[keep]),
-            times=freeze(self.times[keep]),
-            positions=freeze(self.positions[keep]),
+            points=freeze(self.points.take(rows, axis=0)),
+            times=freeze(self.times.take(rows)),
+            positions=freeze(self.positions.take(rows)),
             offsets=offsets,
             users=self.users[remain],
             breaks=freeze(breaks),
