@@ -29,6 +29,7 @@ from promesse_geo import (
     SpatialError,
     Traces,
 )
+from promesse_geo.metrics.utility import range_queries
 from promesse_geo.traces.space import EARTH_RADIUS
 
 GRID = "EPSG:32610"
@@ -59,7 +60,7 @@ def on_grid(*walks):
         rows[:, 0],
         rows[:, 1],
         times=(rows[:, 2] * SECOND).astype(np.int64),
-        users=list("abcdefgh"[: len(walks)]),
+        users=[chr(ord("a") + user) for user in range(len(walks))],
         counts=np.array([len(walk) for walk in walks], int),
         crs=GRID,
         space="plane",
@@ -609,6 +610,62 @@ def test_answers_in_the_plane_are_exact_with_integers(data):
     index = RangeQueryDistortion(own([(x, y, half, start * SECOND, (start + length) * SECOND)])).index(on_grid(*walks))
     expected = twin.answer(walks, centre=(x, y), half_side=half, window=(start, start + length), space="plane")
     assert index.content.table.original.tolist() == [expected]
+
+
+def both_searches(traces, boxes, windows):
+    """Return the answers if queries search traces, and if records search queries."""
+    begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
+    order = np.argsort(begins, kind="stable")
+    spans = order, begins[order], np.maximum.accumulate(ends[order])
+    by_query = range_queries._search_traces(traces, spans, boxes, windows)
+    return by_query.tolist(), range_queries._search_queries(traces, boxes, windows).tolist()
+
+
+@given(case=asked())
+def test_it_makes_no_difference_whether_queries_search_traces_or_records_search_queries(case):
+    before, _, rows = case
+    traces = gathered(before)
+    content = RangeQueryDistortion(own(rows, crs=before[0].crs)).index(traces).content
+    by_query, by_record = both_searches(traces, content.boxes, content.windows)
+    assert by_record == by_query == content.table.original.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_queries_at_poles_and_the_antimeridian_have_the_answers_of_either_search(seed):
+    random = np.random.default_rng(seed)
+    count, queries = 60, 200  # more queries than bits in a word
+    x, y = random.uniform(-180, 180, count), 90 - random.exponential(10, count)
+    x[::3], y[::3] = random.choice([-180, 180, 179.99, -179.99], count // 3), random.uniform(-1, 1, count // 3)
+    y *= random.choice([-1, 1])
+    times = np.sort(random.integers(0, 50, (count // 3, 3))).ravel() * SECOND
+    traces = Traces.from_arrays(x, y, times=times, users=list(range(count // 3)), counts=np.full(count // 3, 3))
+    picked = random.integers(0, count, queries)
+    half_sides = 10 ** random.uniform(3, 7.3, queries)
+    starts = times[picked] - random.integers(0, 3, queries) * SECOND
+    boxes = range_queries._to_boxes(traces.space, traces.points[picked], half_sides)
+    windows = np.column_stack((starts, starts + random.integers(2, 20, queries) * SECOND))
+    by_query, by_record = both_searches(traces, boxes, windows)
+    assert by_record == by_query
+    assert min(by_query) > 0
+
+
+def test_records_search_queries_where_many_traces_exist_at_once(monkeypatch):
+    used = []
+    for name in ("_search_traces", "_search_queries"):
+        search = getattr(range_queries, name)
+        monkeypatch.setattr(range_queries, name, lambda *a, name=name, search=search: used.append(name) or search(*a))
+    monkeypatch.setattr(range_queries, "_BLOCKS", 0)
+    monkeypatch.setattr(range_queries, "_BLOCK", 70)
+    crowd = on_grid(*([(user % 7, user % 11, 0), (user % 5, 0, 9)] for user in range(100)))
+    alone = on_grid([(second % 7, second % 11, second) for second in range(200)])
+    places = [(x, y) for x in range(5) for y in range(5)]
+    rows = [(x, y, 2, second * SECOND, (second + 1) * SECOND) for x, y in places for second in range(8)]
+    for traces, expected in ((crowd, {"_search_queries"}), (alone, {"_search_traces"})):
+        used.clear()
+        index = RangeQueryDistortion(own(rows)).index(traces)
+        assert set(used) == expected
+        content = index.content
+        assert content.table.original.tolist() == both_searches(traces, content.boxes, content.windows)[0]
 
 
 def test_own_queries_come_back_on_their_own_index_and_in_their_own_words(city):

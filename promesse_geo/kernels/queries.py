@@ -88,3 +88,74 @@ def count_traces(points, times, offsets, spans, boxes, windows, first, last, cou
                     traces += 1
                     break
         counts[query] = traces
+
+
+EDGES = 255
+"""Number of edges between the slabs of an axis; one less than a power of two, for the search of a slab."""
+
+BITS = 62
+"""Number of queries in a word of the masks, so that each bit is a positive int64 and an exact float64."""
+
+
+@inner
+def _slab_of(edges, value):
+    """Return the number of sorted edges that are not greater than a value."""
+    slab = 0
+    step = (EDGES + 1) // 2
+    while step:
+        if edges[slab + step - 1] <= value:
+            slab += step
+        step //= 2
+    return slab
+
+
+@loop
+def count_traces_by_record(points, times, offsets, edges, masks, boxes, windows, first, last):
+    """Count for each query the traces with a record in its box during its window; borders are included.
+
+    The same answers as of `count_traces`, but each record searches its queries: those whose bits are set in the mask of
+    its slab along each axis. That takes about the same time for all traces, however many are in a window.
+
+    Parameters
+    ----------
+    points, times, offsets, boxes, windows
+        As of `count_traces`.
+    edges : float64, shape (axes + 1, EDGES)
+        Ascending edges of slabs along the axes of `points`, and of times. A slab holds its lower edge.
+    masks : int64, shape (axes + 1, EDGES + 1, words)
+        Queries that overlap each slab: query q is bit q % BITS of word q // BITS.
+    first, last : int
+        Reads the traces first … last − 1.
+
+    Returns
+    -------
+    int64, shape (queries,)
+        Number of these traces.
+    """
+    axes = points.shape[1]
+    words = masks.shape[2]
+    counts = np.zeros(len(boxes), np.int64)
+    found = np.zeros(words, np.int64)
+    slabs = np.zeros(3, np.int64)
+    for trace in range(first, last):
+        found[:] = 0
+        for i in range(offsets[trace], offsets[trace + 1]):
+            during = _slab_of(edges[axes], float(times[i]))
+            for axis in range(axes):
+                slabs[axis] = _slab_of(edges[axis], points[i, axis])
+            for word in range(words):
+                bits = masks[axes, during, word] & ~found[word]
+                if bits == 0:
+                    continue
+                for axis in range(axes):
+                    bits &= masks[axis, slabs[axis], word]
+                while bits:
+                    bit = bits & -bits
+                    bits ^= bit
+                    query = word * BITS + math.frexp(float(bit))[1] - 1
+                    if windows[query, 0] <= times[i] <= windows[query, 1] and (
+                        _on_sphere(points, i, boxes[query]) if axes == 3 else _in_plane(points, i, boxes[query])
+                    ):
+                        found[word] |= bit
+                        counts[query] += 1
+    return counts

@@ -34,6 +34,14 @@ MOST_QUERIES = 10_000_000
 _COLUMNS = ("half_side", "start", "end")
 _OWNER = "RangeQueryDistortion"
 
+_PAIR = 25.0  # nanoseconds for a trace during a query, if each query searches its traces
+_RECORD, _BLOCKS = 100.0, 2e7  # nanoseconds for a record and for all, if each record searches a block of queries
+_BLOCK = 16 * kernels.BITS  # queries whose masks stay in the cache
+_SAMPLE = 10_000  # records
+_SLACK = 1e-9  # of the radius: more than the rounding of a box
+Spans = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""What `kernels.count_traces` documents as spans."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameQueries:
@@ -248,16 +256,89 @@ def _to_boxes(space: Space, centres: np.ndarray, half_sides: np.ndarray) -> np.n
 
 
 def _answer(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return the number of traces with a record inside each query."""
-    counts = np.zeros(len(boxes), np.int64)
+    """Return the number of traces with a record inside each query.
+
+    Each query searches the traces that exist during its window, or each record its queries, whichever takes less time.
+    """
     if len(traces) == 0:
-        return counts
+        return np.zeros(len(boxes), np.int64)
     begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
     order = np.argsort(begins, kind="stable")
     spans = order, begins[order], np.maximum.accumulate(ends[order])
+    blocks = math.ceil(len(boxes) / _BLOCK)
+    if _time_of_search(traces, spans, windows) < (_BLOCKS + _RECORD * traces.records) * blocks:
+        return _search_traces(traces, spans, boxes, windows)
+    counts = np.empty(len(boxes), np.int64)
+    for queries in np.array_split(np.argsort(windows[:, 0], kind="stable"), blocks):
+        counts[queries] = _search_queries(traces, boxes[queries], windows[queries])
+    return counts
+
+
+def _time_of_search(traces: Traces, spans: Spans, windows: np.ndarray) -> float:
+    """Estimate how long `_search_traces` takes, in nanoseconds."""
+    _, begins, latest = spans
+    starts, ends = np.ascontiguousarray(windows.T)
+    pairs = np.searchsorted(begins, ends, side="right") - np.searchsorted(latest, starts)
+    step = math.ceil(traces.records / _SAMPLE)
+    sample = np.sort(traces.times[::step])
+    records = np.searchsorted(sample, ends, side="right") - np.searchsorted(sample, starts)
+    return _PAIR * float(np.maximum(pairs, 0).sum()) + step * float(records.sum())
+
+
+def _search_traces(traces: Traces, spans: Spans, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    counts = np.zeros(len(boxes), np.int64)
     records = traces.points, traces.times, traces.offsets
     threads.run_interruptible(
         lambda first, last: kernels.count_traces(*records, spans, boxes, windows, first, last, counts),
         threads.fair(np.full(len(boxes), traces.records), most=threads.MANY),
     )
     return counts
+
+
+def _search_queries(traces: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    slabs = [_slabs(*borders) for borders in (*_borders(traces.space, boxes), tuple(windows.T.astype(np.float64)))]
+    edges, masks = (np.stack(arrays) for arrays in zip(*slabs, strict=True))
+    records = traces.points, traces.times, traces.offsets
+    counts: list[np.ndarray] = []
+    threads.run_interruptible(
+        lambda first, last: counts.append(
+            kernels.count_traces_by_record(*records, edges, masks, boxes, windows, first, last)
+        ),
+        threads.fair(traces.counts, most=threads.MANY),
+    )
+    return np.sum(counts, axis=0)
+
+
+def _borders(space: Space, boxes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the least and the greatest coordinate of each box along each axis of the space, a little beyond it."""
+    if not space.curvature:
+        slack = 1e-9 * (1 + np.abs(boxes[:, :2]).max(axis=1) + boxes[:, 2])
+        return [(boxes[:, axis] - boxes[:, 2] - slack, boxes[:, axis] + boxes[:, 2] + slack) for axis in (0, 1)]
+    longitude, width, south, north = (np.arctan2(boxes[:, i + 1], boxes[:, i]) for i in (0, 2, 4, 6))
+    widest = np.where(south * north < 0, 1.0, np.maximum(boxes[:, 4], boxes[:, 6]))
+    narrowest = np.minimum(boxes[:, 4], boxes[:, 6])
+    sides = []
+    for turn in (0.0, math.pi / 2):  # x = cos φ cos λ and y = cos φ cos(λ − 90°)
+        middle = np.abs((longitude - turn + math.pi) % (2 * math.pi) - math.pi)
+        low = np.where(middle + width >= math.pi, -1.0, np.cos(middle + width))
+        high = np.where(middle <= width, 1.0, np.cos(middle - width))
+        sides.append((np.minimum(low * widest, low * narrowest), np.maximum(high * widest, high * narrowest)))
+    return [(low - _SLACK, high + _SLACK) for low, high in (*sides, (boxes[:, 5], boxes[:, 7]))]
+
+
+def _slabs(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of slabs along an axis and the masks of intervals that overlap them, as the kernel takes them.
+
+    The edges are quantiles of the ends of the intervals, so that few intervals overlap a slab in part only.
+    """
+    ends = np.unique(np.concatenate((low, high)))
+    edges = np.full(kernels.EDGES, np.inf)
+    chosen = ends[np.linspace(0, len(ends) - 1, min(len(ends), kernels.EDGES)).astype(np.int64)]
+    edges[: len(chosen)] = chosen
+    words = math.ceil(len(low) / kernels.BITS)
+    overlaps = np.zeros((kernels.EDGES + 1, words * kernels.BITS), np.int64)
+    slabs = np.arange(kernels.EDGES + 1)[:, np.newaxis]
+    first, last = (np.searchsorted(edges, border, side="right") for border in (low, high))
+    overlaps[:, : len(low)] = (first <= slabs) & (slabs <= last)
+    bits = np.left_shift(1, np.arange(kernels.BITS))
+    return edges, overlaps.reshape(len(slabs), words, kernels.BITS) @ bits
