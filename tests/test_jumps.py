@@ -88,6 +88,49 @@ class TestTwin:
         speed = 2 if unit < SECOND else 2 / (unit // SECOND)
         assert records_of(quietly(pg.drop_jumps, frame_of(records), speed)) == naive.drop_jumps(records, speed)
 
+    @given(
+        steps=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 60), st.booleans()), min_size=1, max_size=30),
+        unit=st.sampled_from(UNITS),
+    )
+    def test_with_breaks(self, steps, unit):
+        """Everything can be reached across a break, and a dropped record hands its break on."""
+        times = np.cumsum([step[0] for step in steps]) * unit
+        x = np.array([step[1] for step in steps], float)
+        traces = pg.Traces.from_arrays(
+            *(x, np.zeros(len(x))),
+            times=times,
+            users=["a"],
+            counts=np.array([len(x)]),
+            crs='LOCAL_CS["site",UNIT["metre",1]]',
+            segments=np.cumsum([step[2] for step in steps]),
+        )
+        records = [("a", time, (metre, 0.0)) for time, metre in zip(times.tolist(), x.tolist(), strict=True)]
+        breaks = {("a", number) for number in traces.breaks.tolist()}
+        kept = quietly(pg.drop_jumps, traces, 2)
+        expected = naive.drop_jumps(records, 2, breaks=breaks)
+        assert list(zip(kept.times.tolist(), kept.points[:, 0].tolist(), strict=True)) == [
+            (time, place[0]) for _, time, place in expected
+        ]
+        assert len(kept.breaks) == len(traces.breaks)  # each segment keeps a record
+
+    def test_an_interrupt_ends_the_search(self):
+        """The search returns between parts of the work, so that Ctrl-C is noticed."""
+        records = [("a", 0, (500_000.0 + 1000 * i, 5e6)) for i in range(50)]
+        rounds = []
+
+        def interrupted(work, bounds):
+            rounds.append(bounds)
+            if len(rounds) == 3:
+                raise KeyboardInterrupt
+            work(0, 1)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(jumps, "_BUDGET", 1)
+            patch.setattr(threads, "run_interruptible", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                pg.drop_jumps(frame_of(records), 5)
+        assert len(rounds) == 3
+
     @given(data=st.data(), budget=st.sampled_from([1, 7]))
     def test_work_in_parts_gives_the_same(self, data, budget):
         records = [(user, time * SECOND, place) for user, time, place in data.draw(st.lists(STEPS, max_size=20))]

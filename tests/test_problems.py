@@ -65,6 +65,20 @@ def test_equal_times_gaps_and_single_records_are_counted():
     assert (found.equal_times, found.gaps, found.long_traces, found.single_record_users) == (1, 2, 1, 1)
 
 
+def test_breaks_are_counted_and_nothing_is_compared_across_them():
+    x = np.array([4.8, 4.801, 9.0, 9.001])
+    traces = pg.Traces.from_arrays(
+        *(x, np.full(4, 45.7)),
+        times=START + np.array([0, 1, 300, 301]) * MINUTE,
+        users=["a"],
+        counts=np.array([4]),
+        segments=np.array([0, 0, 1, 1]),
+    )
+    found = find_problems(traces)
+    assert (found.breaks, found.jumps, found.fast_steps, found.gaps) == (1, 0, 0, 0)
+    assert pg.describe(traces)["median_interval"].total_seconds() == 60
+
+
 def test_nothing_has_none():
     found = problems_of([])
     assert (found.jumps, found.gaps, found.single_record_users) == (0, 0, 0)
