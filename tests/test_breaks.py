@@ -194,6 +194,15 @@ class TestRoles:
         with pytest.raises(KeyError, match="segment column 'tour' does not exist"):
             frame.promesse(segment="tour")
 
+    def test_points_of_movingpandas_trajectories_are_read(self):
+        frame = make_frame(["a"] * 4, ["a_0", "a_0", "a_1", "a_1"]).rename(
+            columns={"user": "person", "trip": "traj_id"}
+        )
+        points = frame.set_index(frame.pop("time").dt.tz_localize(None).rename("t"))
+        points = points.promesse(user="person", segment="traj_id").traces()
+        assert points.breaks.tolist() == [2]
+        assert points.to_frame()["traj_id"].tolist() == [0, 0, 1, 1]
+
     def test_an_audit_takes_roles_for_no_other_column(self):
         frame = pg.make_city(users=2, days=2).assign(trip=0)
         frame.loc[len(frame) // 4 :, "trip"] = 1
@@ -314,7 +323,63 @@ class TestMechanisms:
         assert len(pg.WaitForMe(2, 20_000, max_trash=0, seed=1).protect(split)) > 0
 
 
+MECHANISMS = {
+    "Promesse": (pg.Promesse(100), 1e-5),
+    "GeoIndistinguishability": (pg.GeoIndistinguishability(0.01), 2_000.0),
+    "WaitForMe": (pg.WaitForMe(), None),
+}
+"""Each mechanism, and the metres that it may move a point off the segments; None if it refuses breaks."""
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have")
+@pytest.mark.parametrize("kind", [each for each in pg.Mechanism.__subclasses__() if hasattr(pg, each.__name__)])
+def test_no_mechanism_publishes_points_between_segments(kind):
+    mechanism, most = MECHANISMS[kind.__name__]
+    traces = from_frame(make_tracks([10, 30, 1, 20, 15], users=list("aaabb"), shift=0.1), segment="trip")
+    if most is None:
+        with pytest.raises(ValueError, match="Got 3 breaks"):
+            mechanism.protect(traces)
+        return
+    safe = mechanism.protect(traces)
+    assert len(safe.breaks) > 0
+    latitudes = safe.coordinates()[1]
+    off = np.abs(latitudes[:, None] - [45.7, 45.8, 45.9, 46.0, 46.1]).min(axis=1)
+    assert off.max() * 111_195 < most + 20  # an arc of 2 km bends by less
+    assert pg.SpatialError().detail(traces, safe).max() < most
+
+
 class TestMetrics:
+    def test_a_stay_does_not_end_at_a_break(self):
+        frame = make_tracks([20]).assign(geometry=gpd.points_from_xy([4.8] * 20, [45.7] * 20, crs=4326))
+        frame["trip"] = [0] * 10 + [1] * 10
+        (stay,) = from_frame(frame, segment="trip").to_frame().promesse.pois().itertuples()
+        assert stay.records == 20
+
+    def test_residues_are_those_of_the_segments(self):
+        frame = make_tracks([10, 12, 1])
+        traces = from_frame(frame, segment="trip")
+        found = pg.Residue().find(traces)
+        alone = pg.Residue().find(frame.drop(columns="user").rename(columns={"trip": "user"}))
+        assert found["user"].tolist() == ["a"] * 5
+        assert found["kind"].tolist() == ["start", "end", "start", "end", "start"]
+        assert found.geometry.geom_equals_exact(alone.geometry, 1e-9).all()
+
+    def test_noise_is_not_estimated_across_breaks(self):
+        city = pg.make_city(users=3, days=2, as_traces=True)
+        noisy = pg.GeoIndistinguishability(0.01, seed=1).protect(city)
+        attack = pg.AdaptivePoiRetrieval(kind="geo-indistinguishability")
+        pairs = np.arange(1, city.records, 2)
+        broken = replace(noisy, breaks=np.setdiff1d(pairs, noisy.offsets))
+        assert attack.noise(noisy) == pytest.approx(200, rel=0.3)
+        assert attack.noise(broken) == 0  # no three records in a row
+
+    def test_data_with_other_breaks_is_other_data(self):
+        traces = from_frame(make_tracks([3, 4]), segment="trip")
+        joined = replace(traces, breaks=traces.breaks[:0])
+        index = pg.SpatialError().index(joined)
+        with pytest.raises(ValueError, match="index"):
+            pg.SpatialError().detail(traces, traces, index=index)
+
     @pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have")
     @given(broken(), st.integers(0, 2**32 - 1))
     def test_spatial_error_is_the_least_over_the_segments(self, walk, seed):
