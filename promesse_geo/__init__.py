@@ -20,7 +20,8 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
   tables (`paper` has them one by one); metrics are `PoiRetrieval` (with `match_pois`), `SpatialError`,
   `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks `AdaptivePoiRetrieval`, `Residue` and
   `Reidentification`; `Metric` is the base class
-- publish: `check_published`, `pseudonymize`, `write`
+- publish: `publish` does all steps and returns a `Publication`; its last ones are `check_published`, `pseudonymize` and
+  `write`
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
 
 Only the names of this package, of `promesse_geo.plot` and of `promesse_geo.paper` are stable; other modules may change.
@@ -46,6 +47,7 @@ from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDi
 from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, drop_zero, first_days, split_gaps
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.pseudonyms import pseudonymize
+from promesse_geo.publication import Publication, publish
 from promesse_geo.stays import pois
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.space import Plane, Sphere
@@ -86,5 +88,5 @@ __all__ += ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "Wa
 __all__ += ["AdaptivePoiRetrieval", "PoiExtractor", "PoiRetrieval", "Reidentification", "Residue", "match_pois", "pois"]
 __all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "SpatialError"]
 __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_demo", "save_results"]
-__all__ += ["check_published", "draw_map", "draw_map_pair", "plot", "write"]
+__all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "write"]
 __all__ += ["Plane", "Sphere", "Traces"]

@@ -1,6 +1,7 @@
 """The accessor `gdf.promesse`: the functions of the package as methods of a GeoDataFrame."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -15,6 +16,8 @@ from promesse_geo.evaluation import PAPER, measure
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import shown
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
+from promesse_geo.preprocess.problems import FASTEST
+from promesse_geo.publication import Publication, publish
 from promesse_geo.stays import pois as find_pois
 from promesse_geo.traces.columns import Name, with_segment
 from promesse_geo.traces.space import Space
@@ -346,6 +349,34 @@ class PromesseAccessor:
         ['user', 'arrival', 'departure', 'records', 'geometry', 'diameter']
         """
         return find_pois(self._frame, diameter, duration, **self._names)
+
+    @documented_as(publish)
+    def publish(
+        self,
+        path: str | os.PathLike[str] | None,
+        mechanism: Mechanism,
+        *,
+        tz: Any = None,
+        calendar: str = "common",
+        gap: Any = "4h",
+        min_days: int | None = None,
+        max_speed: float | None = FASTEST,
+        keep_zero: bool = False,
+        dry_run: bool = False,
+        force: bool = False,
+    ) -> Publication:
+        """Make a file to publish: clean, prepare, protect, check, rename and write.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=5, days=3)
+        >>> city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True).passed
+        True
+        """
+        choices: dict[str, Any] = {"tz": tz, "calendar": calendar, "gap": gap, "min_days": min_days}
+        choices |= {"max_speed": max_speed, "keep_zero": keep_zero, "dry_run": dry_run, "force": force}
+        return publish(self._frame, path, mechanism, **{**choices, **self._names})
 
     @documented_as(check_published)
     def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:

@@ -24,6 +24,7 @@ LAYERS = (
     ("plot",),
     ("audit",),
     ("paper", "demo"),
+    ("publication",),
     ("accessor",),
     ("__init__",),
     ("cli",),

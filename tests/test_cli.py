@@ -334,7 +334,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
         (["prepare", "in", "out.csv", "--min-days", "0"], "0 is not in the range x>=1"),
         (["info"], "Missing argument 'INPUT'"),
         (["demo", "--epsilon", "0"], "must be a finite number of metres above zero"),
-        (["publish"], "No such command 'publish'"),
+        (["anonymize"], "No such command 'anonymize'"),
     ],
 )
 def test_wrong_usage_is_explained_and_exits_with_2(words, reason):

@@ -30,6 +30,7 @@ from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import options
 from promesse_geo.cli import protect as cli_protect
+from promesse_geo.cli import publish as cli_publish
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
@@ -43,7 +44,11 @@ OUTPUT is a file, whose extension sets the format: {", ".join(WRITERS)}.
 """
 _EPILOG = """
 \b
-To publish, compare with the users kept, then rename them:
+To publish:
+  promesse-geo publish raw.csv public.parquet --epsilon 200 --tz Europe/Paris
+
+\b
+The same step by step: compare with the users kept, then rename them:
   promesse-geo prepare raw.csv parts.parquet --tz Europe/Paris
   promesse-geo smooth parts.parquet safe.parquet --epsilon 200 --keep-users
   promesse-geo check parts.parquet safe.parquet
@@ -52,7 +57,7 @@ To publish, compare with the users kept, then rename them:
 
 \b
 Exit status: 0 success; 1 error, the reason is on stderr; 2 wrong usage;
-3 a test of `check` failed or is not comparable.
+3 a test of `publish` or `check` failed.
 """
 
 
@@ -222,7 +227,7 @@ _SECTIONS = {
     "Explore and prepare": (info, *cli_maps.COMMANDS, prepare, demo),
     "Protect": cli_protect.COMMANDS,
     "Measure": cli_measures.COMMANDS,
-    "Publish": (check, pseudonymize),
+    "Publish": (*cli_publish.COMMANDS, check, pseudonymize),
 }
 main.sections = {title: [str(command.name) for command in commands] for title, commands in _SECTIONS.items()}
 for command in chain(*_SECTIONS.values()):

@@ -1,6 +1,7 @@
 """The command that draws: map."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -62,10 +63,10 @@ def draw_map(
         check_target(output, force=force)
         data = options.read(context)
         after = None if protected is None else options.read(context, source=protected)
-        chosen = {"users": list(users) or None, "period": period, "tiles": tiles, "points": points}
+        chosen: dict[str, Any] = {"users": list(users) or None, "period": period, "tiles": tiles, "points": points}
         chosen |= {"attack": None} if no_pois else {}
         if after is not None and pair:
-            page = pg.draw_map_pair(data, after, **chosen)
+            page: Any = pg.draw_map_pair(data, after, **chosen)
         else:
             page = pg.draw_map(data, after, slider=slider, kind=kind, **chosen).get_root()
         kind = kind or ("original" if after is not None or data.protection is None else "protected")

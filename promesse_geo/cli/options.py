@@ -40,11 +40,15 @@ def as_zone(context: click.Context, parameter: click.Parameter, value: str | Non
 
 def as_duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
     """Convert a duration such as 15min; a number alone is seconds."""
-    number = re.fullmatch(r"\d+(\.\d+)?", value)  # pandas would take it for nanoseconds
     with usage_errors():
-        name, owner = str(parameter.name), str(context.command.name)
-        nanoseconds = check_duration(float(value) if number else value, name=name, owner=owner)
+        nanoseconds = as_nanoseconds(value, name=str(parameter.name), owner=str(context.command.name))
     return pd.Timedelta(nanoseconds, unit="ns")
+
+
+def as_nanoseconds(value: str, *, name: str, owner: str) -> int:
+    """Convert a duration to nanoseconds; pandas would take a number alone for them."""
+    number = re.fullmatch(r"\d+(\.\d+)?", value)
+    return check_duration(float(value) if number else value, name=name, owner=owner)
 
 
 def shared_option(

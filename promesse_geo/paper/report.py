@@ -16,6 +16,7 @@ from promesse_geo.evaluation import save_results
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.paper.tables import ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
+from promesse_geo.plot.page import page
 
 PAPER_TABLES = {
     "Table I": "The prepared data sets",
@@ -45,23 +46,6 @@ DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "disto
 """Labels of the tables that have figures."""
 
 _FILES = ("report.md", "report.html", "results.parquet", "results.csv")
-
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --faint: #595959; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181c; --line: #444; --faint: #a8a8a8; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
-  max-width: 72rem; padding: 0 1rem; }
-h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-tbody th { text-align: left; font-weight: normal; }
-thead th { border-bottom: 2px solid var(--line); }
-.faint { color: var(--faint); font-size: .9rem; }
-figure { margin: 1rem 0; background: #fff; border-radius: 4px; padding: .5rem; display: inline-block; max-width: 100%; }
-figure svg { max-width: 100%; height: auto; }
-"""
 
 _ABOUT = (
     "Ours is the mean over seeds ± the standard deviation; where the paper has a value, the ratio is ours to it. "
@@ -150,13 +134,7 @@ def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
         for utility in ("RangeQueryDistortion", "SpatialError"):
             parts.append(_figure(trade_off(rows, utility=utility), title=dataset))
     parts.append(f'<p class="faint">{html.escape(_provenance(results.attrs))}</p>')
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>The paper's experiment, repeated</title><style>{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(parts)
-        + "\n</body></html>\n"
-    )
+    return page("The paper's experiment, repeated", "\n".join(parts))
 
 
 def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -1,0 +1,194 @@
+"""The command publish."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+from click.core import ParameterSource
+
+import promesse_geo as pg
+from promesse_geo.cli import options
+from promesse_geo.io.atomic import check_target, write_text
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.preprocess.problems import FASTEST
+from promesse_geo.publication import CALENDARS
+from promesse_geo.validation import check_zone
+
+_OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
+
+
+def _kinds(base: type[Mechanism] = Mechanism) -> Iterator[type[Mechanism]]:
+    """Yield the mechanisms."""
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+def _option_name(kind: type[Mechanism]) -> str:
+    """Return the name of a mechanism on the command line: GeoIndistinguishability is geo-indistinguishability."""
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("-")
+
+
+_MECHANISMS = {_option_name(kind): kind for kind in _kinds()}
+
+
+def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Take the choices of a file as defaults of the options."""
+    if value is None:
+        return
+    known = {option.name for option in context.command.params} - _OF_ONE_RUN
+    try:
+        choices = json.loads(Path(value).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(f"{click.format_filename(value)} cannot be read as JSON: {error}") from None
+    unknown = sorted(set(choices) - known) if isinstance(choices, dict) else ["no object"]
+    if unknown:
+        raise click.BadParameter(f"{click.format_filename(value)} holds unknown choices: {', '.join(unknown)}.")
+    context.default_map = choices
+
+
+def _save_config(context: click.Context, path: str, *, force: bool) -> None:
+    """Write the choices that differ from the defaults as JSON."""
+    values = {**context.params, **context.obj}
+    chosen = {
+        option.name: values[option.name]
+        for option in context.command.params
+        if option.name not in _OF_ONE_RUN
+        and context.get_parameter_source(str(option.name)) is not ParameterSource.DEFAULT
+    }
+    text = json.dumps(chosen, indent=2, ensure_ascii=False) + "\n"
+    write_text(Path(path), text, force=force, private=False)
+
+
+def _make_mechanism(name: str, epsilon: float | None, parameters: tuple[str, ...]) -> Mechanism:
+    """Return the mechanism of this name with the parameters NAME=VALUE."""
+    kind = _MECHANISMS[name]
+    known = {field.name: field for field in fields(kind) if field.init and field.name != "seed"}
+    values: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+    for text in parameters:
+        parameter, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--parameter must be NAME=VALUE, such as epsilon=200. Got {text!r} instead.")
+        values[parameter] = _parse(value)
+    unknown = ", ".join(sorted(set(values) - set(known)))
+    if unknown:
+        raise ValueError(f"{name} has no parameter {unknown} to publish with. Its parameters are {', '.join(known)}.")
+    try:
+        return kind(**values)
+    except TypeError as error:
+        if "required" in str(error):
+            raise ValueError(f"{name} needs --epsilon or --parameter: {', '.join(known)}.") from None
+        raise
+
+
+def _parse(text: str) -> Any:
+    """Return a number, a bool or null of JSON, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+_FILE = "FILE"
+_OPTIONS = (
+    options.shared_option("--epsilon", "Parameter of the mechanism; metres for Promesse, as 200.", kind=float),
+    options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(_MECHANISMS)), default="promesse"),
+    click.option(
+        "--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter of the mechanism; may be repeated."
+    ),
+    options.shared_option("--tz", "Time zone of the days, such as Europe/Paris; by default that of the times."),
+    options.shared_option(
+        "--calendar",
+        "; ".join(f"{name}: {text}" for name, text in CALENDARS.items()) + ".",
+        kind=click.Choice(list(CALENDARS)),
+        default="common",
+    ),
+    options.shared_option("--gap", "Shortest gap at which a trace is split, such as 90min.", default="4h"),
+    options.shared_option("--min-days", "Drop users with fewer days of data.", kind=click.IntRange(min=1)),
+    options.shared_option(
+        "--max-speed", "Drop records that cannot be reached at this speed in m/s.", kind=float, default=FASTEST
+    ),
+    options.shared_option("--keep-zero", "Keep fixes at exactly longitude 0 and latitude 0.", kind=bool),
+    options.shared_option("--dry-run", "Do all but write OUTPUT, which may be omitted.", kind=bool),
+    options.shared_option("--report", "Write what is printed to FILE as an HTML page.", metavar=_FILE),
+    options.shared_option("--json", "Print counts, measures and audit as JSON.", kind=bool),
+    options.shared_option("--save-config", "Write the choices to FILE as JSON.", metavar=_FILE),
+    click.option(
+        "--config",
+        metavar=_FILE,
+        is_eager=True,
+        expose_value=False,
+        callback=_load_config,
+        help="Take choices from FILE.",
+    ),
+)
+
+
+def _publish_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of publishing to a command."""
+    return options.with_options(command, _OPTIONS)
+
+
+@click.command(short_help="Do all steps: clean, prepare, protect, check, rename, write.")
+@options.input_options
+@click.argument("output", metavar="OUTPUT", required=False)
+@_publish_options
+@options.force_option
+def publish(context: click.Context, output: str | None, parameter: tuple[str, ...], force: bool) -> None:
+    """Make OUTPUT, a file to publish, from the raw trajectories of INPUT.
+
+    Drop fixes at (0, 0) and impossible jumps, move days to a common calendar, split traces at gaps, protect them, check
+    the result against the original, rename users, and write OUTPUT, unless a test fails. What was odd, what was
+    dropped and what attacks still find is printed.
+
+    Publish the same people only once: two publications can be joined.
+    """
+    choices = context.obj
+    if output is None and not choices["dry_run"]:
+        raise click.UsageError("Missing argument 'OUTPUT'. Name a file, or pass --dry-run.")
+    with options.usage_errors():
+        mechanism = _make_mechanism(choices["mechanism"], choices["epsilon"], parameter)
+        zone = None if choices["tz"] is None else check_zone(choices["tz"], name="tz", owner="publish")
+        gap = options.as_nanoseconds(choices["gap"], name="gap", owner="publish")
+    with options.expected_errors():
+        _check_targets(context, output, force=force)
+        if choices["save_config"]:
+            _save_config(context, choices["save_config"], force=force)
+        result = pg.publish(
+            options.read(context),
+            output,
+            mechanism,
+            tz=zone,
+            calendar=choices["calendar"],
+            gap=pd.Timedelta(gap, unit="ns"),
+            min_days=choices["min_days"],
+            max_speed=choices["max_speed"],
+            keep_zero=choices["keep_zero"],
+            dry_run=choices["dry_run"],
+            force=force,
+        )
+        if choices["report"]:
+            write_text(Path(choices["report"]), result.to_html(), force=force, private=False)
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        click.echo(result.to_json() if choices["json"] else result.to_text(width=width))
+    if not result.passed:
+        sys.exit(3)
+
+
+def _check_targets(context: click.Context, output: str | None, *, force: bool) -> None:
+    """Raise before long work if a file cannot be written, or is INPUT."""
+    if output is not None and not context.obj["dry_run"]:
+        options.check_target(context, output, force=force)
+    for name in ("report", "save_config"):
+        if path := context.obj[name]:
+            options.check_not_input(path, {"INPUT": context.obj["source"]}, name=f"--{name.replace('_', '-')}")
+            check_target(Path(path), force=force)
+
+
+COMMANDS = (publish,)

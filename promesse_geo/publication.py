@@ -1,0 +1,385 @@
+"""Publish trajectories in one step: clean, prepare, protect, check, rename and write."""
+
+import json
+import os
+import textwrap
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from promesse_geo.audit import FAILED, check_published
+from promesse_geo.evaluation import measure
+from promesse_geo.io.writers import check_output, write
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import counted, invalid, warn
+from promesse_geo.metrics import AdaptivePoiRetrieval, Compression, PoiRetrieval, Residue, SpatialError
+from promesse_geo.plot.page import page, paragraphs, preformatted
+from promesse_geo.plot.tables import findings, measures, span
+from promesse_geo.preprocess.calendar import collapse, keep_first_days
+from promesse_geo.preprocess.gaps import split
+from promesse_geo.preprocess.jumps import Steps, is_zero
+from promesse_geo.preprocess.problems import FAST, FASTEST, are_axes_swapped, find_problems
+from promesse_geo.preprocess.pseudonyms import pseudonymize
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.validation import check_choice, check_duration, check_flag, check_integer, check_number, check_zone
+
+CALENDARS = {
+    "common": "all days, moved to a common calendar",
+    "paper": "the first 20 days of each user, moved to a common calendar",
+    "keep-dates": "true dates, split at gaps only",
+}
+"""What happens to days, by the name of the choice."""
+
+_PAPER_DAYS = 20
+_METRICS = (
+    PoiRetrieval(),
+    AdaptivePoiRetrieval(kind="geo-indistinguishability"),
+    Residue(),
+    SpatialError(),
+    Compression(),
+)
+_DATES = (
+    "The published times are true dates: holidays, events and other data of the same days can be linked with them. "
+    "calendar='common' (--calendar common) hides them."
+)
+_ONCE = (
+    "Publish the same people only once. A second publication, with another ε or of other days, can be joined with "
+    "this one: traces at ε = 100 m and ε = 200 m were matched in 149 of 150 cases, whatever their names."
+)
+_NO_PROOF = "Passing all tests does not prove anonymity."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Publication:
+    """What `publish` did.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        The published data, under new names; of the type of the input.
+    audit : pandas.DataFrame
+        The checks before publication: test, verdict and reason.
+    counts : pandas.Series
+        Numbers of records, traces, and of what was odd and what was dropped.
+    measures : pandas.DataFrame
+        What attacks still find, and the utility: metric, value and unit.
+    path : pathlib.Path or None
+        The file; None if nothing was written: with `dry_run`, or if a test failed.
+    notes : tuple of str
+        Choices with their consequences.
+    summary : tuple of str
+        The counts in words, a line each.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=5, days=3)
+    >>> result = city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)
+    >>> int(result.counts["users"]), result.path
+    (5, None)
+    """
+
+    data: Any
+    audit: pd.DataFrame
+    counts: pd.Series
+    measures: pd.DataFrame
+    path: Path | None
+    notes: tuple[str, ...]
+    summary: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no test failed."""
+        return not (self.audit["verdict"] == FAILED).any()
+
+    def __repr__(self) -> str:
+        """Return counts, measures, audit and notes as lines of text."""
+        return self.to_text()
+
+    def to_text(self, *, width: int | None = 100) -> str:
+        """Return counts, audit, measures and notes as lines of text.
+
+        Parameters
+        ----------
+        width : int or None
+            Characters to which reasons are wrapped; None does not wrap.
+        """
+        texts = [f"{title}\n{text}" for title, text in self._sections(width).items()]
+        notes = [note if width is None else textwrap.fill(note, width) for note in self.notes]
+        return "\n\n".join([*texts, *notes, self._outcome])
+
+    def to_html(self) -> str:
+        """Return the text as one self-contained HTML page."""
+        return page("Report of a publication", f"<h1>Report of a publication</h1>{self._repr_html_()}")
+
+    def to_json(self) -> str:
+        """Return path, outcome, counts, measures, audit and notes as JSON."""
+        content = {
+            "path": None if self.path is None else str(self.path),
+            "passed": self.passed,
+            "counts": self.counts.to_dict(),
+            "measures": json.loads(self.measures.to_json(orient="records")),  # NaN becomes null
+            "audit": self.audit.to_dict(orient="records"),
+            "notes": list(self.notes),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False)
+
+    def _sections(self, width: int | None) -> dict[str, str]:
+        return {
+            "Data": "\n".join(self.summary),
+            "Audit": findings(self.audit, width=width),
+            "What attacks still find, and utility": measures(self.measures),
+        }
+
+    def _repr_html_(self) -> str:
+        return preformatted(self._sections(100)) + paragraphs([*self.notes, self._outcome])
+
+    @property
+    def _outcome(self) -> str:
+        failed = int((self.audit["verdict"] == FAILED).sum())
+        if failed:
+            return f"NOT written: {counted(failed, 'test')} failed."
+        records, traces = self.counts["published_records"], self.counts["published_traces"]
+        size = f"{counted(records, 'record')} of {counted(traces, 'trace')}"
+        return f"Not written (dry run): {size}." if self.path is None else f"Written: {self.path}, {size}."
+
+
+def publish(
+    data: gpd.GeoDataFrame | Traces,
+    path: str | os.PathLike[str] | None,
+    mechanism: Mechanism,
+    *,
+    tz: Any = None,
+    calendar: str = "common",
+    gap: Any = "4h",
+    min_days: int | None = None,
+    max_speed: float | None = FASTEST,
+    keep_zero: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+    user: Name = ...,
+    time: Name = ...,
+) -> Publication:
+    """Make a file to publish from raw trajectories: clean, prepare, protect, check, rename and write.
+
+    Fixes at exactly (0, 0) and jumps are dropped and counted. Days are moved to a common calendar, traces are split at
+    gaps, and the mechanism is applied. The protected data is checked against the original under the names of its parts,
+    and renamed afterwards. It is written only if no test fails.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        The raw data, with one trace for each person; it is not changed.
+    path : path or None
+        The file to write; the extension sets the format, see `write`. None is possible with `dry_run`.
+    mechanism : Mechanism
+        The protection, such as `pg.Promesse(200)`, without a seed.
+    tz : str or tzinfo, optional
+        Time zone in which days begin; by default that of the times. Naive times are local times already.
+    calendar : {"common", "paper", "keep-dates"}
+        "common" moves all days to a common calendar (see `collapse_empty_days`), "paper" keeps the first 20 days of
+        each user as well, "keep-dates" keeps true dates and splits traces at gaps only.
+    gap : str, timedelta or number of seconds
+        Shortest time between records at which a trace is split.
+    min_days : int, optional
+        Drop users with fewer days of data.
+    max_speed : float or None
+        Greatest speed in metres per second; records that cannot be reached at it are dropped (see `drop_jumps`). None
+        keeps all. Steps over 50 m/s are counted, since trains and planes are as fast.
+    keep_zero : bool
+        Keep fixes at exactly longitude 0 and latitude 0.
+    dry_run : bool
+        Do all but write.
+    force : bool
+        Whether to overwrite an existing file.
+    user, time : column name, None or ...
+        Columns of the frame; see `Traces.from_frame`.
+
+    Returns
+    -------
+    Publication
+        With `data`, `audit`, `counts`, `measures` and `path`; it prints as a report.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If a parameter is invalid, the mechanism has a seed, the data cannot be read, or nothing of it is left.
+    OSError
+        If the file cannot be written, or exists and `force` is False.
+
+    Notes
+    -----
+    Publish the same people only once: two publications can be joined, even with different ε and new names.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=5, days=3)
+    >>> result = pg.publish(city, None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)
+    >>> result.passed
+    True
+    """
+    choices = _Choices.check(tz, calendar, gap, min_days, max_speed, keep_zero)
+    _check_mechanism(mechanism)
+    dry_run = check_flag(dry_run, name="dry_run", owner="publish")
+    target = _check_path(path, dry_run=dry_run, force=force)
+    raw = as_traces(data, user=user, time=time, warns=True)
+    cleaned, counts = _clean(raw, choices)
+    parts, of_parts = _split(cleaned, choices)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        protected = mechanism.protect(parts)
+    if not protected.records:
+        remedy = f" {mechanism.remedy}" if mechanism.remedy else ""
+        raise ValueError(f"Nothing is left to publish: no trace could be protected.{remedy}")
+    audit = check_published(parts, protected, epsilon=getattr(mechanism, "epsilon", None))
+    table = measure(parts, protected, _METRICS)
+    published = pseudonymize(protected)
+    counts |= of_parts | {
+        "dropped_traces": len(parts) - len(protected),
+        "published_traces": len(published),
+        "published_records": published.records,
+    }
+    written = None if (audit["verdict"] == FAILED).any() else target
+    if written is not None:
+        write(published, written, mechanism=mechanism, force=force)
+    messages = [*_dropped(counts), *(str(warning.message) for warning in caught)]
+    if written is not target:
+        messages.append("Nothing was written, because a test failed: see the audit.")
+    if messages:
+        warn(" ".join(messages))
+    notes = (*((_DATES,) if calendar == "keep-dates" else ()), _ONCE, _NO_PROOF)
+    result = published if isinstance(data, Traces) else published.to_frame()
+    series = pd.Series(counts, name="count", dtype=np.int64)
+    return Publication(result, audit, series, table, written, notes, tuple(_describe(counts, choices)))
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """The checked parameters of cleaning and preparation."""
+
+    zone: tzinfo | None
+    calendar: str
+    gap: int
+    min_days: int | None
+    max_speed: float | None
+    keep_zero: bool
+
+    @classmethod
+    def check(cls, tz: Any, calendar: Any, gap: Any, min_days: Any, max_speed: Any, keep_zero: Any) -> "_Choices":
+        """Check the parameters; raise TypeError or ValueError."""
+        owner, speed = "publish", None
+        if max_speed is not None:
+            speed = check_number(max_speed, name="max_speed", owner=owner, unit="metres per second")
+        return cls(
+            None if tz is None else check_zone(tz, name="tz", owner=owner),
+            check_choice(calendar, name="calendar", owner=owner, options=list(CALENDARS)),
+            check_duration(gap, name="gap", owner=owner),
+            None if min_days is None else check_integer(min_days, name="min_days", owner=owner),
+            speed,
+            check_flag(keep_zero, name="keep_zero", owner=owner),
+        )
+
+
+def _check_mechanism(mechanism: Any) -> None:
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(invalid("mechanism", "publish", "a mechanism such as pg.Promesse(200)", mechanism))
+    if getattr(mechanism, "seed", None) is not None:
+        raise ValueError("The mechanism has a seed. Anyone who guesses it can undo the protection. Omit it to publish.")
+
+
+def _check_path(path: Any, *, dry_run: bool, force: Any) -> Path | None:
+    if path is None:
+        if not dry_run:
+            raise TypeError(invalid("path", "publish", "a path, or None with dry_run=True", path))
+        return None
+    check_output(path, force=check_flag(force, name="force", owner="publish") or dry_run)
+    return None if dry_run else Path(path)
+
+
+def _clean(raw: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
+    """Drop fixes at (0, 0) and jumps; return the rest, and counts of what was found and dropped."""
+    odd = find_problems(raw)
+    located = raw if choices.keep_zero or not odd.zero_fixes else raw.select(~is_zero(raw))
+    found, speed = find_problems(located), choices.max_speed
+    reached = located
+    if speed is not None:
+        reached = located.select(Steps.survey(located, speed).longest_chains(speed))
+    rest = find_problems(reached)
+    return reached, {
+        "records": raw.records,
+        "users": len(raw),
+        "single_record_users": odd.single_record_users,
+        "zero_fixes": odd.zero_fixes,
+        "dropped_zero_fixes": raw.records - located.records,
+        "jumps": found.jumps or 0,
+        "dropped_jumps": located.records - reached.records,
+        "fast_steps": rest.fast_steps or 0,
+        "equal_times": rest.equal_times,
+        "breaks": rest.breaks,
+        "swapped_axes": are_axes_swapped(raw),
+    }
+
+
+def _split(traces: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
+    """Choose days and split Traces at gaps; return the parts, and counts of what was dropped and split."""
+    zone = choices.zone if traces.time_format.zone is not None else None  # naive times are local times
+    days = _PAPER_DAYS if choices.calendar == "paper" else max(traces.records, 1)
+    dated = traces
+    if choices.calendar != "keep-dates":
+        dated, zone = collapse(traces, zone), None
+    kept, _ = keep_first_days(dated, days, choices.min_days or 1, zone)
+    parts = split(kept, choices.gap, seed=None, keep_user=False)
+    return parts, {
+        "dropped_other_days": traces.records - kept.records,
+        "gaps": int((np.diff(kept.times) >= choices.gap)[np.diff(kept.trace_numbers) == 0].sum()),
+        "traces": len(parts),
+    }
+
+
+def _dropped(counts: Mapping[str, int]) -> list[str]:
+    """Return a sentence about the records that were dropped before the mechanism, if there are any."""
+    words = {
+        "dropped_zero_fixes": ("fix at exactly (0, 0)", "fixes at exactly (0, 0)"),
+        "dropped_jumps": ("record that implies too high a speed", "records that imply too high a speed"),
+        "dropped_other_days": ("record of other days", "records of other days"),
+    }
+    dropped = [counted(counts[name], *nouns) for name, nouns in words.items() if counts[name]]
+    return [f"publish dropped {', '.join(dropped)}."] if dropped else []
+
+
+def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
+    """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
+    zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
+    jumps = "dropped" if speed is not None and speed <= FASTEST else "kept: --max-speed 350 drops them"
+    others = counts["dropped_jumps"] if speed not in (None, FASTEST) else 0
+    slower = f"kept; if nobody travelled as fast, pass max_speed={FAST:g} (--max-speed {FAST:g})"
+    rows = [
+        (counts["records"], f"records of {counted(counts['users'], 'user')}", ""),
+        (counts["zero_fixes"], "fixes at exactly (0, 0)", zeros),
+        (counts["jumps"], f"records that imply a speed over {FASTEST:g} m/s", jumps),
+        (others, f"records that imply a speed over {speed or 0:g} m/s", "dropped"),
+        (counts["fast_steps"], f"other steps over {FAST:g} m/s", slower),
+        (counts["equal_times"], "records at the time of the record before", "kept"),
+        (counts["single_record_users"], "users with a single record", ""),
+        (counts["breaks"], "breaks of the recorder", "traces are split there"),
+        (counts["gaps"], f"gaps of {span(pd.Timedelta(choices.gap, unit='ns'))} or more", "traces are split there"),
+        (counts["dropped_other_days"], "records of other days", "dropped"),
+        (counts["traces"], "traces after splitting", ""),
+        (counts["dropped_traces"], "traces that cannot be protected", "dropped"),
+        (counts["published_traces"], "traces to publish", ""),
+        (counts["published_records"], "records to publish", ""),
+    ]
+    width = max(len(f"{number:,}") for number, _, _ in rows)
+    lines = [f"{number:>{width},}  {what}{f' ({done})' if done else ''}" for number, what, done in rows if number]
+    if counts["swapped_axes"]:
+        lines.append("x and y may be swapped: the data lie outside the area of their CRS, and inside it if swapped.")
+    return lines

@@ -1,0 +1,249 @@
+"""The one road from raw data to a published file: `publish` in Python and on the command line."""
+
+import json
+import os
+from dataclasses import dataclass, replace
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.cli import main
+
+ROWS_PER_DAY = 240  # one record every two minutes for eight hours
+
+
+def volunteers(users=6, days=3, *, zeros=4, jumps=5, seed=1):
+    """Raw data as volunteers send it: local times, fixes at (0, 0), jumps, a user who stays, one with one record."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for number in range(users):
+        home, work = np.array([[7.62, 51.96]]) + rng.normal(0, 0.02, (2, 2))
+        if number == users - 2:
+            work = home  # never moves
+        share = np.clip(np.interp(np.arange(ROWS_PER_DAY), [0, 30, 60, 180, 210, 240], [0, 0, 1, 1, 0, 0]), 0, 1)[
+            :, None
+        ]
+        for day in range(days):
+            begin = pd.Timestamp("2025-10-20 07:00", tz="Europe/Berlin") + pd.Timedelta(days=day)
+            times = begin + pd.to_timedelta(np.arange(ROWS_PER_DAY) * 120 + 7, unit="s")
+            places = home + (work - home) * share + rng.normal(0, 2e-5, (ROWS_PER_DAY, 2))
+            frames.append(pd.DataFrame({"user": f"p{number}", "time": times, "lon": places[:, 0], "lat": places[:, 1]}))
+        if number == users - 1:
+            frames = [*frames[:-days], frames[-days].iloc[:1]]
+    table = pd.concat(frames, ignore_index=True)
+    odd = np.flatnonzero(table.user.isin([f"p{number}" for number in range(users - 2)]))[20:-20:40]
+    odd = rng.permutation(odd)[: zeros + jumps]
+    table.loc[odd[:zeros], ["lon", "lat"]] = 0.0
+    table.loc[odd[zeros:], "lon"] += 1.5  # about 100 km in two minutes
+    return gpd.GeoDataFrame(table[["user", "time"]], geometry=gpd.points_from_xy(table.lon, table.lat), crs=4326)
+
+
+@pytest.fixture(scope="module")
+def raw():
+    return volunteers()
+
+
+@pytest.fixture(scope="module")
+def csv(raw, tmp_path_factory):
+    file = tmp_path_factory.mktemp("raw") / "raw.csv"
+    pg.write(raw, file)
+    return file
+
+
+def publish(*arguments):
+    return CliRunner().invoke(main, ["publish", *map(str, arguments)])
+
+
+def test_every_oddity_is_counted_and_the_rest_published(raw, tmp_path):
+    with pytest.warns(UserWarning, match="4 fixes"):
+        result = raw.promesse.publish(tmp_path / "public.parquet", pg.Promesse(200))
+    expected = {"records": len(raw), "users": 6, "single_record_users": 1, "zero_fixes": 4, "jumps": 5}
+    expected |= {"dropped_zero_fixes": 4, "dropped_jumps": 5, "fast_steps": 0, "swapped_axes": 0}
+    assert {name: int(result.counts[name]) for name in expected} == expected
+    assert result.counts["gaps"] == 5 * 2  # two nights of each user with more than a record
+    assert result.passed
+    assert result.path == tmp_path / "public.parquet"
+    published = pg.read_table(result.path)
+    assert len(published) == len(result.data) == result.counts["published_records"]
+    assert not set(published.user) & set(raw.user)
+
+
+def test_no_published_point_is_off_the_paths(raw, tmp_path):
+    with pytest.warns(UserWarning, match="dropped"):
+        result = raw.promesse.publish(None, pg.Promesse(200), dry_run=True)
+    clean = volunteers(zeros=0, jumps=0).to_crs(25832)
+    paths = [shapely.LineString(points.tolist()) for _, points in clean.groupby("user").geometry if len(points) > 1]
+    published = result.data.to_crs(25832).geometry.to_numpy()
+    _, distances = shapely.STRtree(paths).query_nearest(published, return_distance=True, all_matches=False)
+    assert len(published) > 100
+    assert distances.max() < 20  # metres: the records that were odd left their path to the next ones
+
+
+def test_nothing_is_written_if_a_test_fails(raw, tmp_path):
+    @dataclass(frozen=True)
+    class Nothing(pg.Mechanism):
+        def _protect(self, traces):
+            return replace(traces)
+
+    with pytest.warns(UserWarning, match="[Nn]othing was written"):
+        result = raw.promesse.publish(tmp_path / "public.csv", Nothing())
+    assert not result.passed
+    assert result.path is None
+    assert os.listdir(tmp_path) == []
+    assert "NOT written" in repr(result)
+
+
+def test_a_dry_run_writes_nothing_and_says_the_same(raw, tmp_path):
+    with pytest.warns(UserWarning, match="dropped"):
+        dry = raw.promesse.publish(tmp_path / "public.csv", pg.Promesse(200), dry_run=True)
+    assert os.listdir(tmp_path) == []
+    assert dry.path is None
+    with pytest.warns(UserWarning, match="dropped"):
+        wet = raw.promesse.publish(tmp_path / "public.csv", pg.Promesse(200))
+    pd.testing.assert_series_equal(dry.counts, wet.counts)
+
+
+@pytest.mark.parametrize("calendar", ["common", "paper", "keep-dates"])
+def test_calendars(raw, calendar):
+    with pytest.warns(UserWarning, match="dropped"):
+        result = raw.promesse.publish(None, pg.Promesse(200), calendar=calendar, dry_run=True)
+    year = result.data.time.dt.year.unique().tolist()
+    assert year == ([2025] if calendar == "keep-dates" else [2000])
+    assert any("true dates" in note for note in result.notes) == (calendar == "keep-dates")
+
+
+def test_the_paper_keeps_twenty_days():
+    long = volunteers(users=3, days=25, zeros=0, jumps=0)
+    with pytest.warns(UserWarning, match="other days"):
+        paper = long.promesse.publish(None, pg.Promesse(200), calendar="paper", dry_run=True)
+    assert paper.counts["dropped_other_days"] == 5 * ROWS_PER_DAY * 2
+    with pytest.warns(UserWarning, match="dropped"):
+        common = long.promesse.publish(None, pg.Promesse(200), dry_run=True)
+    assert common.counts["dropped_other_days"] == 0
+
+
+def test_zero_fixes_and_jumps_can_be_kept(raw):
+    with pytest.warns(UserWarning, match="dropped"):
+        kept = raw.promesse.publish(None, pg.Promesse(20_000), keep_zero=True, max_speed=None, dry_run=True)
+    assert (kept.counts["dropped_zero_fixes"], kept.counts["dropped_jumps"]) == (0, 0)
+    assert kept.counts["zero_fixes"] == 4
+
+
+def test_steps_that_may_be_true_are_kept_and_counted():
+    slow = volunteers(zeros=0, jumps=0)
+    rows = slow.user == "p0"
+    x = slow[rows].geometry.x + np.where(np.arange(rows.sum()) % ROWS_PER_DAY > 100, 0.15, 0)
+    slow.loc[rows, "geometry"] = gpd.points_from_xy(x, slow[rows].geometry.y)
+    with pytest.warns(UserWarning, match="dropped"):
+        result = slow.promesse.publish(None, pg.Promesse(200), dry_run=True)
+    assert result.counts["fast_steps"] == 3  # 10 km in two minutes, once a day
+    assert result.counts["dropped_jumps"] == 0
+    assert "--max-speed 50" in repr(result)
+
+
+def test_traces_give_traces(raw):
+    with pytest.warns(UserWarning, match="dropped"):
+        result = pg.publish(raw.promesse.traces(), None, pg.Promesse(200), dry_run=True)
+    assert isinstance(result.data, pg.Traces)
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"calendar": "common days"}, "calendar"),
+        ({"max_speed": -1}, "max_speed"),
+        ({"gap": "often"}, "gap"),
+        ({"keep_zero": "no"}, "keep_zero"),
+        ({"min_days": 0}, "min_days"),
+        ({"tz": "Mars"}, "tz"),
+    ],
+)
+def test_parameters_are_checked_first(raw, choices, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        raw.promesse.publish(None, pg.Promesse(200), dry_run=True, **choices)
+
+
+def test_a_seed_is_refused(raw):
+    with pytest.raises(ValueError, match="seed"):
+        raw.promesse.publish(None, pg.GeoIndistinguishability(0.01, seed=1), dry_run=True)
+    with pytest.raises(TypeError, match="mechanism"):
+        raw.promesse.publish(None, 200, dry_run=True)
+    with pytest.raises(TypeError, match="path"):
+        raw.promesse.publish(None, pg.Promesse(200))
+
+
+def test_the_command_writes_file_report_and_choices(csv, tmp_path):
+    target, report, config = (tmp_path / name for name in ("public.gpkg", "report.html", "choices.json"))
+    chosen = ("--epsilon", 200, "--tz", "Europe/Berlin", "--max-speed", 60)
+    run = publish(csv, target, *chosen, "--report", report, "--save-config", config)
+    assert run.exit_code == 0, run.output
+    assert target.stat().st_size
+    assert "fixes at exactly (0, 0)" in report.read_text(encoding="utf-8")
+    assert json.loads(config.read_text()) == {"epsilon": 200.0, "tz": "Europe/Berlin", "max_speed": 60.0}
+    again = publish(csv, tmp_path / "again.csv", "--config", config, "--json")
+    assert again.exit_code == 0, again.output
+    content = json.loads(again.stdout)
+    assert content["passed"]
+    assert content["counts"]["zero_fixes"] == 4
+    assert content["path"] == str(tmp_path / "again.csv")
+    assert {row["verdict"] for row in content["audit"]} <= {"passed", "review"}
+
+
+def test_an_option_overrides_the_file_of_choices(csv, tmp_path):
+    config = tmp_path / "choices.json"
+    config.write_text('{"epsilon": 100, "keep_zero": true}')
+    run = publish(csv, "--dry-run", "--config", config, "--json", "--max-speed", 1000, "--epsilon", 20_000)
+    assert run.exit_code in (0, 1), run.output
+    config.write_text('{"seed": 1}')
+    assert publish(csv, "--dry-run", "--config", config).exit_code == 2
+    config.write_text("no json")
+    assert publish(csv, "--dry-run", "--config", config).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "epsilon"),
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "200", "--parameter", "seed=1"], "seed"),
+        (["--epsilon", "200", "--parameter", "k"], "NAME=VALUE"),
+        (["--epsilon", "200", "--tz", "Mars"], "tz"),
+        (["--epsilon", "200", "--gap", "often"], "gap"),
+    ],
+)
+def test_wrong_use_is_status_2(csv, tmp_path, arguments, words):
+    run = publish(csv, tmp_path / "public.csv", *arguments)
+    assert run.exit_code == 2
+    assert words in run.output
+
+
+def test_a_file_is_needed_but_in_a_dry_run(csv):
+    assert publish(csv, "--epsilon", 200).exit_code == 2
+    assert publish(csv, "--epsilon", 200, "--dry-run").exit_code == 0
+
+
+def test_other_mechanisms_take_their_parameters(csv, tmp_path):
+    run = publish(
+        csv, tmp_path / "a.csv", "--mechanism", "geo-indistinguishability", "--epsilon", 0.01, "--parameter", "grid=1"
+    )
+    assert run.exit_code == 0, run.output
+
+
+def test_an_existing_file_stays(csv, tmp_path):
+    target = tmp_path / "public.csv"
+    target.write_text("mine")
+    assert publish(csv, target, "--epsilon", 200).exit_code == 1
+    assert target.read_text() == "mine"
+    assert publish(csv, csv, "--epsilon", 200, "--force").exit_code == 2
+
+
+def test_a_report_shows_no_markup_of_the_data(raw, tmp_path):
+    hostile = raw.replace({"user": {"p0": "<script>alert(1)</script>"}})
+    with pytest.warns(UserWarning, match="dropped"):
+        page = hostile.promesse.publish(None, pg.Promesse(200), dry_run=True).to_html()
+    assert "<script" not in page
