@@ -125,6 +125,7 @@ class TestOneFixAtZero:
             parts = pg.prepare(self.frame)
         assert len(said) == 1
         assert said[0].filename == __file__
+        assert "prepare()" not in str(said[0].message)
         assert parts.attrs["promesse"]["jumps"] == parts.attrs["promesse"]["zero_fixes"] == 1
 
     def test_what_prepare_drops_is_in_the_same_warning(self):

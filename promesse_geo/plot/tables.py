@@ -12,7 +12,7 @@ from promesse_geo.traces.traces import Traces
 
 _LONGEST_NAME = 60
 _ODD = {
-    "jumps": ("jumps", "over 350 m/s; prepare --max-speed 350 drops them"),
+    "jumps": ("jumps", "over 350 m/s, fixes at (0, 0) included; prepare --max-speed 350 drops them"),
     "fast_steps": ("fast steps", "over 50 m/s: planes and fast trains, or errors"),
     "zero_fixes": ("fixes at (0, 0)", "prepare drops them"),
     "breaks": ("breaks", "of the recorder; prepare splits there"),

@@ -90,7 +90,7 @@ def _count_jumps(steps: Steps) -> tuple[int, int]:
 def jump_warning(found: Problems) -> str:
     """Return a warning of what `drop_zero` and `drop_jumps` drop, "" if that is nothing."""
     words = _jumps_in_words(found)
-    return f"The data have {' and '.join(words)}. {_remedy(found)}" if words else ""
+    return f"The data have {' and '.join(words)}. {_remedy(replace(found, gaps=0, breaks=0))}" if words else ""
 
 
 def path_warning(traces: Traces, *, breaks: bool) -> str:
@@ -147,7 +147,7 @@ def _remedy(found: Problems) -> str:
     verbs = ["drop_zero()"] * bool(found.zero_fixes) + ["drop_jumps()"] * bool(found.jumps)
     verbs += ["prepare()"] * bool(found.gaps or found.breaks)
     option = f" --max-speed {FASTEST:g}" if found.jumps else ""
-    return f"Apply {' and '.join(verbs)} first (promesse-geo prepare{option})."
+    return f"Apply {', then '.join(verbs)} first (promesse-geo prepare{option})."
 
 
 def are_axes_swapped(traces: Traces) -> bool:
