@@ -317,5 +317,5 @@ def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, s
         numbers, unit, size = np.round(numbers * (10**6 / size)), "us", 10**6
     good = (numbers >= _FIRST * size) & (numbers < _LAST * size)
     times = np.where(good, numbers, 0).astype(np.int64).view(f"M8[{unit}]")
-    times[~good] = np.datetime64("NaT")
+    times[~good] = np.datetime64("NaT", unit)
     return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), unit_name
