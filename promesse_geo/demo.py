@@ -86,14 +86,9 @@ What would be published:  {published}
 What happened to a trace: {picture}
 
 Next, on your own data:
-  promesse-geo info traces.csv
-  promesse-geo prepare traces.csv parts.parquet --tz Europe/Paris
-  promesse-geo smooth  parts.parquet protected.parquet --epsilon 200 --keep-users
-  promesse-geo check   parts.parquet protected.parquet
-  promesse-geo pseudonymize protected.parquet published.parquet
-  promesse-geo check   parts.parquet published.parquet
+  promesse-geo info    traces.csv
+  promesse-geo publish traces.csv public.parquet --epsilon 200 --tz Europe/Paris
 or in Python:
   import promesse_geo as pg
-  parts = pg.read_table("traces.csv").promesse.prepare(tz="Europe/Paris")
-  safe = parts.promesse.smooth(200)
-  print(parts.promesse.check(safe, epsilon=200))"""
+  traces = pg.read_table("traces.csv")
+  print(traces.promesse.publish("public.parquet", pg.Promesse(200), tz="Europe/Paris"))"""

@@ -30,7 +30,7 @@ def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
     for before, block in PYTHON.items():
         if "cabspotting" not in block:
             exec(compile("\n" * before + block, str(README), "exec"), names)
-    assert (tmp_path / "safe.parquet").exists()
+    assert (tmp_path / "public.parquet").exists()
 
 
 @pytest.mark.real
