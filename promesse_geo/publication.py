@@ -325,7 +325,7 @@ def _clean(raw: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
         "fast_steps": rest.fast_steps or 0,
         "equal_times": rest.equal_times,
         "breaks": rest.breaks,
-        "swapped_axes": are_axes_swapped(raw),
+        "swapped_axes": are_axes_swapped(raw, zone=choices.zone),
     }
 
 
@@ -381,5 +381,7 @@ def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
     width = max(len(f"{number:,}") for number, _, _ in rows)
     lines = [f"{number:>{width},}  {what}{f' ({done})' if done else ''}" for number, what, done in rows if number]
     if counts["swapped_axes"]:
-        lines.append("x and y may be swapped: the data lie outside the area of their CRS, and inside it if swapped.")
+        lines.append(
+            "x and y may be swapped: the data lie far from their CRS or time zone, and near it if swapped."
+        )
     return lines

@@ -1,6 +1,7 @@
 """What is odd in data is counted right, wherever it is asked for."""
 
 import re
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -89,6 +90,24 @@ def test_on_the_common_calendar_speeds_are_not_judged():
     assert found.jumps is None
     assert found.fast_steps is None
     assert found.zero_fixes == 1
+
+
+@pytest.mark.parametrize(
+    ("zone", "place", "swapped"),
+    [
+        ("Europe/Berlin", (52.0, 7.6), True),
+        ("Europe/Berlin", (7.6, 52.0), False),
+        ("Europe/Madrid", (-8.5, 42.9), False),  # Galicia is far from its meridian
+        ("Asia/Shanghai", (75.9, 39.5), False),  # and Kashgar
+        ("America/Los_Angeles", (37.8, 40.0), False),  # neither is near
+        ("America/Argentina/Ushuaia", (-68.3, -54.8), False),
+        ("Asia/Kolkata", (12.9, 77.6), True),
+    ],
+)
+def test_axes_are_likely_swapped_if_the_time_zone_is_not_for_there(zone, place, swapped):
+    traces = pg.Traces.from_frame(frame_of([("a", START, place), ("a", START + MINUTE, place)], crs=4326))
+    assert are_axes_swapped(traces, zone=ZoneInfo(zone)) is swapped
+    assert not are_axes_swapped(traces)
 
 
 @pytest.mark.parametrize(

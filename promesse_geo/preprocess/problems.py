@@ -1,9 +1,11 @@
 """What is odd in data: jumps, fixes at (0, 0), breaks, gaps, equal times, users with one record, swapped axes."""
 
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pyproj import Transformer
 
 from promesse_geo import threads
@@ -23,6 +25,7 @@ GAP = DAY // 6
 """Nanoseconds without records, 4 hours, at which `prepare` splits traces."""
 
 _SAMPLE = 1_000  # records by which swapped axes are recognized
+_FAR, _NEAR = 30.0, 22.5  # degrees of longitude from the meridian of a time zone
 
 
 @dataclass(frozen=True)
@@ -150,16 +153,34 @@ def _remedy(found: Problems) -> str:
     return f"Apply {', then '.join(verbs)} first (promesse-geo prepare{option})."
 
 
-def are_axes_swapped(traces: Traces) -> bool:
-    """Return whether nearly all data lie outside the CRS's area of use, and would lie inside with x and y swapped."""
+def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
+    """Return whether nearly all data lie where they cannot be, and would not with x and y swapped.
+
+    They cannot be outside the area of use of the CRS, nor in longitudes far from those of the time zone in which days
+    begin, if it is known.
+    """
     crs = traces.space.crs
-    if crs.area_of_use is None or not traces.records:
+    if not traces.records or (crs.area_of_use is None and not crs.is_geographic):
         return False
     rows = np.linspace(0, traces.records - 1, min(_SAMPLE, traces.records)).astype(np.int64)
     x, y = traces.space.coordinates(traces.points[rows])
     to_degrees = Transformer.from_crs(crs, 4326, always_xy=True)
-    given, swapped = (_share_inside(crs.area_of_use, *to_degrees.transform(*axes)) for axes in ((x, y), (y, x)))
+    degrees = [to_degrees.transform(*axes) for axes in ((x, y), (y, x))]
+    if zone is not None and crs.is_geographic:
+        given, swapped = (float(np.mean(_degrees_from(zone, longitudes))) for longitudes, _ in degrees)
+        if given > _FAR and swapped < _NEAR:
+            return True
+    if crs.area_of_use is None:
+        return False
+    given, swapped = (_share_inside(crs.area_of_use, *axes) for axes in degrees)
     return given < 0.1 and swapped > 0.9
+
+
+def _degrees_from(zone: tzinfo, longitudes: np.ndarray) -> np.ndarray:
+    """Degrees between longitudes and the meridian on which the standard time of a zone is the time of the sun."""
+    offsets = [pd.Timestamp(2024, month, 1, tz=zone).utcoffset() for month in (1, 7)]
+    meridian = min(offset.total_seconds() for offset in offsets if offset is not None) / 240
+    return np.abs((longitudes - meridian + 180) % 360 - 180)
 
 
 def _share_inside(area: Any, longitudes: np.ndarray, latitudes: np.ndarray) -> float:
