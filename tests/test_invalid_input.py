@@ -198,7 +198,7 @@ WHAT_COMES = [
         "names for Traces",
         lambda: pg.describe(read(make_frame()), user="user"),
         TypeError,
-        r"'user' and 'time' parameters name columns of a GeoDataFrame; Traces have no columns",
+        r"'user', 'time' and 'segment' .* Traces have no columns",
     ),
     refused(
         "a word for a mechanism",
