@@ -315,7 +315,7 @@ class TestWhatIsWrong:
     def test_a_file_that_cannot_be_opened(self, tmp_path):
         folder = write_challenge(tmp_path)
         (folder / "gps2.csv").mkdir()
-        with pytest.raises(OSError, match=r"gps2\.csv"):
+        with pytest.raises(ValueError, match=r"gps2\.csv"):
             read_mdc(folder)
         with pytest.warns(UserWarning, match=r"dropped 1 file \(first: .*gps2\.csv"):
             check_all(read_mdc(folder, errors="skip"))

@@ -86,7 +86,8 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
         try:
             if target.suffix.lower() == ".parquet":
                 json.dumps(table.attrs)  # pandas would drop what JSON cannot hold
-                table.to_parquet(temporary, index=False, write_page_checksum=True)
+                with temporary.open("wb") as file:  # whose errors have the number of the system's
+                    table.to_parquet(file, index=False, write_page_checksum=True)
             else:
                 quoting: Literal[2] = csv.QUOTE_NONNUMERIC  # else a carriage return in a name would end the row
                 table.to_csv(temporary, index=False, lineterminator="\n", quoting=quoting)
@@ -137,11 +138,7 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
     """
     source = _check_suffix(path, owner="load_results")
     try:
-        table = (
-            pd.read_parquet(source, page_checksum_verification=True)
-            if source.suffix.lower() == ".parquet"
-            else _read_csv(source)
-        )
+        table = _read_parquet(source) if source.suffix.lower() == ".parquet" else _read_csv(source)
         if not set(table) >= _COLUMNS:
             raise ValueError("no results")
     except (pa.ArrowException, csv.Error, ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -149,6 +146,15 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
             f"The file {str(source)!r} holds no results that pg.save_results wrote, or was cut."
         ) from error
     return table
+
+
+def _read_parquet(source: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(source, page_checksum_verification=True)
+    except OSError as error:
+        if error.errno:  # of the system, not of the format
+            raise
+        raise ValueError("damaged pages") from error
 
 
 def _read_csv(source: Path) -> pd.DataFrame:
@@ -176,5 +182,5 @@ def _check_suffix(path: Any, *, owner: str) -> Path:
         raise TypeError(invalid("path", owner, "the path of a file", path))
     place = Path(path)
     if place.suffix.lower() not in (".parquet", ".csv"):
-        raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", os.fspath(path)))
+        raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", place.name or os.fspath(path)))
     return place

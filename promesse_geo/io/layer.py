@@ -121,10 +121,10 @@ def _count_features(file: BinaryIO, *, expected: int) -> int:
 
 def _count(word: bytes, file: BinaryIO) -> int:
     """Count a word, which does not overlap with itself."""
-    count, end = 0, b""
+    count, window = 0, b""
     for piece in _pieces(file):
-        count += (end + piece).count(word)
-        end = piece[1 - len(word) :]
+        window = window[1 - len(word) :] + piece
+        count += window.count(word)
     return count
 
 

@@ -10,7 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import Format, Head, as_paths, check_distinct, check_exists, files_inside, unchanged
+from promesse_geo.io.sources import (
+    Format,
+    Head,
+    as_paths,
+    check_distinct,
+    check_exists,
+    files_inside,
+    read_stored,
+    unchanged,
+)
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users
@@ -94,7 +103,7 @@ def read_mdc(
     chosen = check_users(users, owner="read_mdc")
     files, records = _find_tables(as_paths(source, owner="read_mdc"))
     return batch.read_dataset(
-        [(str(file), file.read_bytes) for file in files],
+        [(str(file), partial(read_stored, file)) for file in files],
         partial(_parse, records=records, chosen=chosen),
         users=chosen,
         errors=errors,
