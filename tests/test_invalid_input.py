@@ -177,10 +177,10 @@ ZONE = r"'tz' parameter of {} must be a time zone such as 'Europe/Paris'\. Got {
 
 WHAT_COMES = [
     # Not a frame of points
-    refused("a DataFrame", lambda: smooth(pd.DataFrame(make_frame())), TypeError, NO_FRAME.format("DataFrame")),
+    refused("a DataFrame", lambda: smooth(pd.DataFrame(make_frame())), TypeError, NO_FRAME.format("pandas.DataFrame")),
     refused("a dict", lambda: pg.describe({"user": []}), TypeError, NO_FRAME.format("dict")),
     refused("None", lambda: pg.prepare(None), TypeError, NO_FRAME.format("NoneType")),
-    refused("a GeoSeries", lambda: smooth(make_frame().geometry), TypeError, NO_FRAME.format("GeoSeries")),
+    refused("a GeoSeries", lambda: smooth(make_frame().geometry), TypeError, NO_FRAME.format(r"geopandas\.GeoSeries")),
     refused("a list", lambda: pg.split_gaps([1, 2]), TypeError, NO_FRAME.format("list")),
     refused(
         "no active geometry",

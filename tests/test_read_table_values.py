@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import re
 import warnings
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
 from tables import HEADER, LINES, ROWS, SECONDS, TEXT, as_frame, assert_rows, csv_of, geojson_of, refused, written
@@ -311,7 +313,7 @@ def test_what_is_no_number_is_told_or_counted(word, way, tmp_path):
     path = written(tmp_path, f"{header}\n{rows}".encode("utf-16" if way == "UTF-16" else "utf-8"))
     with pytest.raises(
         ValueError,
-        match=r"table\.csv': the column 'lat' holds something that is not a number, first in row 3, counted from 0\.$",
+        match=r"table\.csv': the column 'lat' holds something .*not a number, first in row 3, .*errors='skip'",
     ):
         read_table(path)
     with pytest.warns(UserWarning, match="dropped 1 record .*not finite; first at row 3 of"):
@@ -407,3 +409,49 @@ def test_decimal_commas_of_metres_are_read(tmp_path):
     path = written(tmp_path, "user;time;x;y\nana;2024-03-04T08:00:00Z;652123,5;6862456,25\n", "table.csv")
     place = read_table(path, crs="EPSG:2154").geometry[0]
     assert (place.x, place.y) == (652123.5, 6862456.25)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int64()])
+def test_users_may_be_a_dictionary_with_indices_of_any_type(tmp_path, kind):
+    """Polars writes Categorical with unsigned indices."""
+    users = pa.DictionaryArray.from_arrays(pa.array([1, 0], kind), pa.array(["b", "a"]))
+    pq.write_table(two_rows().set_column(0, "user", users), tmp_path / "x.parquet")
+    assert pg.read_table(tmp_path / "x.parquet").user.tolist() == ["a", "b"]
+
+
+def two_rows():
+    times = pd.to_datetime(["2024-01-01T10:00Z", "2024-01-01T10:01Z"])
+    return pa.table({"user": ["a", "a"], "time": times, "lat": [45.7, 45.8], "lon": [4.8, 4.8]})
+
+
+@pytest.mark.parametrize("texts", [["2024-01-01T10:00Z", "2024-01-01T10:01Z"], ["1704103200", "1704103260"]])
+@pytest.mark.filterwarnings("ignore:read_table took the numbers")
+def test_times_may_be_a_view_of_text(tmp_path, texts):
+    times = pa.array(texts).cast(pa.string_view())
+    pq.write_table(two_rows().set_column(1, "time", times), tmp_path / "x.parquet")
+    assert pg.read_table(tmp_path / "x.parquet").time.tolist() == two_rows()["time"].to_pandas().tolist()
+
+
+def test_int96_times_are_utc_with_a_warning(tmp_path):
+    pq.write_table(two_rows(), tmp_path / "x.parquet", use_deprecated_int96_timestamps=True)
+    with pytest.warns(UserWarning, match=r"'time'.* int96.* UTC"):
+        read = pg.read_table(tmp_path / "x.parquet")
+    assert read.time.tolist() == two_rows()["time"].to_pandas().tolist()
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize("text", ["", " ", "None", "-", "#N/A", "NA", "null"])
+def test_a_coordinate_that_is_no_number_is_counted_with_and_without_quotes(tmp_path, quote, text):
+    rows = [["a", "2024-01-01T10:00:00Z", text, text], ["a", "2024-01-01T10:01:00Z", "45.7", "4.8"]]
+    lines = ["user,time,lat,lon", *(",".join(f"{quote}{value}{quote}" for value in row) for row in rows)]
+    (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=r"1 record of 2 cannot be used.*errors='skip'"):
+        pg.read_table(tmp_path / "x.csv")
+    with pytest.warns(UserWarning, match="1 record"):
+        assert len(pg.read_table(tmp_path / "x.csv", errors="skip")) == 1
+
+
+@pytest.mark.parametrize("read", [pg.read_table, pg.read_gpx, pg.read_file, pg.read_mdc])
+def test_an_open_file_is_no_path(read):
+    with pytest.raises(TypeError, match=r"must be a path.*BytesIO.*to a file"):
+        read(io.BytesIO(b"user,time\n"))

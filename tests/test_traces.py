@@ -513,3 +513,21 @@ def test_wait_for_me_notes_itself_with_and_without_report():
     mechanism = pg.WaitForMe(2, 200, max_trash=0, seed=1)
     assert mechanism.protect(city).attrs["promesse"]["mechanism"] == mechanism.description()
     assert mechanism.protect_with_report(city)[0].attrs["promesse"]["mechanism"]["mechanism"] == "WaitForMe"
+
+
+@pytest.mark.parametrize("kind", ["date32[pyarrow]", "date64[pyarrow]"])
+def test_dates_of_arrow_are_no_times(kind):
+    frame = pg.make_city(users=1, days=1).head(3)
+    frame["time"] = frame.time.dt.date.astype(kind)
+    with pytest.raises(TypeError, match=r"'time' must hold datetimes.*'date'"):
+        from_frame(frame)
+
+
+def test_a_frame_of_another_package_is_named_with_its_module():
+    class GeoDataFrame:
+        def compute(self):
+            """As of dask-geopandas."""
+
+    GeoDataFrame.__module__ = "dask_geopandas.core"
+    with pytest.raises(TypeError, match=r"dask_geopandas\.GeoDataFrame.*\.compute\(\)"):
+        from_frame(GeoDataFrame())

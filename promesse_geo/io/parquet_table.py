@@ -1,6 +1,7 @@
 """Read Parquet with or without the metadata of GeoParquet, and convert points from and to well-known binary."""
 
 import json
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,17 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
     table = file.read(columns=[name for name in (names.user, names.time, names.segment, *places) if name is not None])
     points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
     columns = as_columns(table, points, names=names, crs=crs)
+    if _is_int96(file, names.time):
+        note = f"the times of {names.time!r}, which are of the type int96, as UTC"
+        columns = columns._replace(times=columns.times.dt.tz_localize("UTC"), notes=(note,))
     text = (file.schema_arrow.metadata or {}).get(METADATA_KEY.encode())
     return columns._replace(protection=parse_protection(text))
+
+
+def _is_int96(file: pq.ParquetFile, name: Hashable) -> bool:
+    """Whether a column is of the old type of times that Spark writes, which are in UTC but without a zone."""
+    columns = (file.schema.column(i) for i in range(len(file.schema)))
+    return any(column.path == name and column.physical_type == "INT96" for column in columns)
 
 
 def _find_columns(schema: pa.Schema, options: ReadOptions) -> tuple[Names, list[str], Any]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, invalid
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
@@ -72,14 +72,22 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
 
 def as_paths(source: Source, *, owner: str) -> list[Path]:
     """Return the paths of a source; raise ValueError if there is none."""
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if isinstance(source, (str, os.PathLike)) or not isinstance(source, Iterable) or hasattr(source, "read"):
+        return [as_path(source)]
+    paths = list(source)
     if not paths:
         raise ValueError(f"The 'source' parameter of {owner} must be a path or a list of paths. Got an empty list.")
     return [as_path(path) for path in paths]
 
 
-def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return a path; raise NotADirectoryError for a file with a slash after its name, which `Path` would drop."""
+def as_path(path: Any) -> Path:
+    """Return a path; raise NotADirectoryError for a file with a slash after its name, which `Path` would drop.
+
+    An open file is no path: TypeError.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        cure = "Save the content to a file, and pass its path."
+        raise TypeError(invalid("source", "a reader", "a path, as text or pathlib.Path", path, cure=cure))
     if os.path.basename(os.fspath(path)) in ("", ".") and Path(path).is_file():
         raise NotADirectoryError(f"{os.fspath(path)!r} is a file, not a folder. Omit what follows its name.")
     return Path(path)

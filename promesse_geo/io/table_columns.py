@@ -29,7 +29,7 @@ _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or 
 BY_NAME = ("file", "folder")
 """Values of `user` that take the user from the name of the file or its folder instead of a column."""
 
-MISSING = ("NA", "NaN", "nan", "NULL", "null", "\\N")
+MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "-", "\\N")
 """Text for missing numbers and times; a user may have such a name."""
 
 _KEYS = (
@@ -211,7 +211,7 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
     column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
     encoded = column if is_encoded else column.dictionary_encode()
     chunk = encoded.unify_dictionaries().combine_chunks()
-    codes = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)  # may be unsigned
     return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))
 
 
@@ -272,6 +272,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Decode a dictionary; in text, set the words of `MISSING` to missing, and convert to integers if all are."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     column = without_words(column)
@@ -316,6 +318,6 @@ def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, s
     if pa.types.is_floating(column.type) and unit != "ns":  # fractions of a second down to the microsecond
         numbers, unit, size = np.round(numbers * (10**6 / size)), "us", 10**6
     good = (numbers >= _FIRST * size) & (numbers < _LAST * size)
-    times = np.where(good, numbers, 0).astype(np.int64).view(f"M8[{unit}]")
-    times[~good] = np.datetime64("NaT", unit)
+    missing = np.iinfo(np.int64).min  # NaT
+    times = np.where(good, numbers, missing).astype(np.int64).view(f"M8[{unit}]")
     return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), unit_name

@@ -200,13 +200,15 @@ def _parse(
 def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[pa.ChunkedArray, str]:
     """Convert text to numbers; what is no number becomes missing if lenient, else raises. Return the decimal sign."""
     column = table_columns.without_words(pc.utf8_trim_whitespace(column))
+    column = pc.if_else(pc.equal(column, ""), None, column)  # quoted
     matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
     sign = max(matches, key=lambda sign: pc.sum(matches[sign], min_count=0).as_py())
     fits = matches[sign]
     if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
         first = pc.index(fits, False).as_py()
+        cure = " Fix such records, or drop them with errors='skip' (--skip)." if pc.any(fits).as_py() else ""
         raise ValueError(
-            f"the column {name!r} holds something that is not a number, first in row {first:,}, counted from 0."
+            f"the column {name!r} holds something that is not a number, first in row {first:,}, counted from 0.{cure}"
         )
     written = pc.replace_substring(pc.if_else(fits, column, None), sign, ".")
     return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign

@@ -5,7 +5,7 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import date, tzinfo
 from types import EllipsisType
 from typing import Any, Literal
 
@@ -365,7 +365,7 @@ def _out_of_bounds(name: Hashable) -> str:
 
 
 def _as_datetimes(column: pd.Series, name: Hashable) -> pd.DatetimeIndex:
-    is_datetime = pd.api.types.is_datetime64_any_dtype(column.dtype)
+    is_datetime = pd.api.types.is_datetime64_any_dtype(column.dtype) and column.dtype.type is not date  # of Arrow
     kind = "datetime" if is_datetime else _kind(column)
     try:
         if kind in ("datetime64", "datetime"):

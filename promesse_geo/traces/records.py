@@ -25,6 +25,9 @@ from promesse_geo.traces.columns import (
 )
 from promesse_geo.traces.space import Base, Space, choose_space
 
+_COMPUTE = "Pass what its method .compute() returns."
+_MAKE = "Make one with geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
+
 
 @dataclass(frozen=True)
 class DroppedColumns:
@@ -124,9 +127,11 @@ class Records:
     ) -> "Records":
         """Read a GeoDataFrame; see `Traces.from_frame`."""
         if not isinstance(frame, gpd.GeoDataFrame):
+            module = type(frame).__module__.partition(".")[0]
+            kind = type(frame).__name__ if module == "builtins" else f"{module}.{type(frame).__name__}"
             raise TypeError(
-                f"Traces are read from a GeoDataFrame of points. Got a {type(frame).__name__} instead. Make one with "
-                "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
+                f"Traces are read from a GeoDataFrame of points. Got a {kind} instead. "
+                + (_COMPUTE if hasattr(frame, "compute") else _MAKE)
             )
         check_geometry(frame)
         if frame.crs is None:
