@@ -150,7 +150,8 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 def _read_parquet(source: Path) -> pd.DataFrame:
     try:
-        return pd.read_parquet(source, page_checksum_verification=True)
+        with source.open("rb") as file:  # whose errors have the number of the system's
+            return pd.read_parquet(file, page_checksum_verification=True)
     except OSError as error:
         if error.errno:  # of the system, not of the format
             raise
