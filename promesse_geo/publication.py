@@ -381,7 +381,5 @@ def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
     width = max(len(f"{number:,}") for number, _, _ in rows)
     lines = [f"{number:>{width},}  {what}{f' ({done})' if done else ''}" for number, what, done in rows if number]
     if counts["swapped_axes"]:
-        lines.append(
-            "x and y may be swapped: the data lie far from their CRS or time zone, and near it if swapped."
-        )
+        lines.append("x and y may be swapped: the data lie far from their CRS or time zone, and near it if swapped.")
     return lines

@@ -1,8 +1,13 @@
 """Kernels whose thresholds no other test reaches."""
 
+import io
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from promesse_geo import kernels
 from promesse_geo.kernels import clustering, laplace, record_matching
 
 
@@ -46,3 +51,46 @@ def test_of_equally_far_traces_the_left_one_leaves_the_heap_first():
     distances, positions = np.empty(5, np.int64), np.empty(5, np.int64)
     clustering.select_nearest(np.array([9, 7, 7, 5, 3, 0]), np.arange(6), 6, 5, distances, positions)
     assert sorted(positions[1:4].tolist()) == [2, 3, 4]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def compiling(function):
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+def of(module):
+    def function():
+        pass
+
+    function.__module__ = module
+    return function
+
+
+@pytest.mark.parametrize(
+    ("stream", "modules", "lines"),
+    [
+        (Terminal, ["promesse_geo.kernels.jumps"] * 3, 1),
+        (Terminal, ["other.package", "promesse_geo.kernels.jumps"], 1),
+        (Terminal, ["other.package"], 0),
+        (io.StringIO, ["promesse_geo.kernels.jumps"], 0),
+    ],
+)
+def test_the_first_compilation_is_announced_once_in_a_terminal(stream, modules, lines, monkeypatch):
+    written, notice = stream(), kernels.Notice()
+    monkeypatch.setattr("sys.stderr", written)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    for module in modules:
+        notice.on_start(compiling(of(module)))
+    assert written.getvalue().count("Compiling") == written.getvalue().count("\n") == lines
+
+
+def test_worker_processes_do_not_announce_the_compilation(monkeypatch):
+    written = Terminal()
+    monkeypatch.setattr("sys.stderr", written)
+    monkeypatch.setattr("multiprocessing.current_process", lambda: SimpleNamespace(name="LokyProcess-1"))
+    kernels.Notice().on_start(compiling(of("promesse_geo.kernels.jumps")))
+    assert written.getvalue() == ""
