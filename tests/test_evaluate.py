@@ -21,6 +21,7 @@ from promesse_geo import (
 )
 from promesse_geo.evaluation import PAPER
 from promesse_geo.evaluation.results import fingerprint
+from promesse_geo.plot.tables import measures
 
 COLUMNS = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
 COLUMNS += ["mechanism_name", "parameters", "metric_name", "label"]
@@ -472,3 +473,31 @@ def test_one_record_leaves_the_figures_of_other_metrics(city):
         )
     assert table.value.iloc[0] == 100
     assert np.isnan(table.value.iloc[1])
+
+
+def test_an_undefined_value_has_its_reason_in_words(city):
+    metrics = [pg.PoiRetrieval(), Compression(), SpatialError(), RangeQueryDistortion(5, seed=0)]
+    moving = city.groupby("user", observed=True).head(1)  # nobody stays with one record
+    table = pg.measure(moving, moving, metrics)
+    assert table.reason.tolist() == [pg.PoiRetrieval.undefined, "", "", ""]
+    lines = measures(table).splitlines()
+    assert "POI" in lines[0].split(": ")[-1]
+    assert not any("nan" in line for line in lines)
+    nothing = pg.measure(city, city.iloc[:0], metrics)
+    assert nothing.reason.tolist() == ["", "", "the protected data has no records", ""]
+    assert "original data has no records" in pg.measure(city.iloc[:0], city.iloc[:0], metrics).reason[1]
+    assert "reason" not in pg.measure(city, city, metrics)
+
+
+def test_a_metric_of_another_author_has_a_reason_too(city):
+    @dataclass(frozen=True)
+    class Never(pg.Metric):
+        unit = "m"
+
+        def _detail(self, pairs, index):
+            return pd.Series(dtype=float)
+
+        def value(self, detail):
+            return float("nan")
+
+    assert pg.measure(city, city, [Never()]).reason.tolist() == ["nothing to compare"]

@@ -63,7 +63,8 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row per metric: `metric`, `value`, `unit`. `attrs` holds the provenance.
+        One row per metric: `metric`, `value`, `unit`. If any value is undefined (NaN), the column `reason` has the
+        reason in words, and an empty text for the others. `attrs` holds the provenance.
 
     Raises
     ------
@@ -85,12 +86,16 @@ def measure(
                 "is already protected. Use pg.evaluate."
             )
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-    matching, values = _Matching(before, after), []
+    matching, values, reasons = _Matching(before, after), [], []
     for metric in checked:
         with _noting({"metric": metric}):
-            values.append(_value(metric, matching.pairs(metric)))
+            pairs = matching.pairs(metric)
+            values.append(_value(metric, pairs))
+            reasons.append(metric.why_undefined(pairs) if np.isnan(values[-1]) else "")
     labels = list(map(repr, checked))
     table = pd.DataFrame({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
+    if any(reasons):
+        table["reason"] = reasons
     table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": labels}))
     return table
 

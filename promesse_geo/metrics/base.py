@@ -74,6 +74,9 @@ class Metric(ABC):
     label: ClassVar[str]
     """Name of the value in figures and tables."""
 
+    undefined: ClassVar[str] = "nothing to compare"
+    """Why the value can be NaN although both data sets have records, in words for tables."""
+
     per_record: ClassVar[bool] = False
     """Whether the detail has one row per protected record, in the order of `Pairs.protected`."""
 
@@ -218,6 +221,23 @@ class Metric(ABC):
     @abstractmethod
     def value(self, detail: Any) -> float:
         """Aggregate a detail to one number in `unit`; NaN without rows to aggregate."""
+
+    def why_undefined(self, pairs: Pairs) -> str:
+        """Return in words why the value for matched traces is NaN.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            What `pair` returned.
+
+        Returns
+        -------
+        str
+            The data set without records, if any, else `undefined`.
+        """
+        data = {"original": pairs.original, "protected": pairs.protected}
+        empty = [f"the {name} data has no records" for name, traces in data.items() if not traces.records]
+        return empty[0] if empty else self.undefined
 
     def _content(self, original: Traces, index: Any) -> Any:
         """Return what depends on the original alone: from a validated index, or computed."""

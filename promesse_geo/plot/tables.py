@@ -112,8 +112,12 @@ def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
 
 def measures(table: pd.DataFrame) -> str:
     """Return the results of metrics as lines of text."""
-    columns = (table[name].tolist() for name in ("metric", "value", "unit"))
-    rows = [(f"{value:,.2f} {unit}", metric) for metric, value, unit in zip(*columns, strict=True)]
+    table = table if "reason" in table else table.assign(reason="")
+    columns = (table[name].tolist() for name in ("metric", "value", "unit", "reason"))
+    rows = [
+        ("undefined", f"{metric}: {reason}") if reason else (f"{value:,.2f} {unit}", metric)
+        for metric, value, unit, reason in zip(*columns, strict=True)
+    ]
     width = max(len(value) for value, _ in rows)
     return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
 

@@ -71,6 +71,7 @@ class PoiRetrieval(Metric):
     duration: Any = "15min"
     threshold: float = 100.0
     unit: ClassVar[str] = "%"
+    undefined: ClassVar[str] = "no original trace has a POI"
     label: ClassVar[str] = "POI retrieval, F-score"
 
     def __post_init__(self) -> None:

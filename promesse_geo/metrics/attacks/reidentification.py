@@ -76,6 +76,7 @@ class Reidentification(Metric):
     duration: Any = "15min"
     gap: Any = "4h"
     unit: ClassVar[str] = "%"
+    undefined: ClassVar[str] = "no user has a known POI"
     label: ClassVar[str] = "re-identification"
 
     def __post_init__(self) -> None:
