@@ -40,6 +40,13 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def decimal(value: float) -> str:
+    """Return a number with two digits after the point; one that would be 0.00 but is not as < 0.01 or > -0.01."""
+    if 0 < abs(value) < 0.005:
+        return "< 0.01" if value > 0 else "> -0.01"
+    return f"{value:,.2f}"
+
+
 def listed(names: Sequence[object]) -> str:
     """Return names as a list in a sentence: 'a', 'b' and 'c'."""
     texts = [repr(name) for name in names]

@@ -241,7 +241,7 @@ def test_a_file_of_something_else_is_refused(tmp_path, name):
     (tmp_path / name).write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="holds no results"):
         pg.load_results(tmp_path / name)
-    with pytest.raises(ValueError, match=r"\.parquet or \.csv\. Got 'x.txt'"):
+    with pytest.raises(ValueError, match=r"\.parquet or \.csv\. Got '.*x\.txt'"):
         pg.load_results(tmp_path / "x.txt")
     with pytest.raises(FileNotFoundError):
         pg.load_results(tmp_path / f"none{name}")
@@ -501,3 +501,19 @@ def test_a_metric_of_another_author_has_a_reason_too(city):
             return float("nan")
 
     assert pg.measure(city, city, [Never()]).reason.tolist() == ["nothing to compare"]
+
+
+def test_measures_print_the_whole_metric_and_readable_values():
+    city = pg.make_city(users=2, days=1)
+    table = city.promesse.measure(city.promesse.smooth(200))
+    table.loc[1, "value"] = 2.4e-09
+    lines = repr(table).splitlines()
+    assert len(lines) == 4
+    assert repr(pg.PoiRetrieval()) in lines[0]
+    assert lines[1].strip().startswith("< 0.01 m")
+    html = table._repr_html_()
+    assert repr(pg.PoiRetrieval()) in html
+    assert "&lt; 0.01" in html
+    assert "e-09" not in html
+    assert isinstance(table.value.sum(), float)
+    assert "metric" in repr(table[["metric"]])

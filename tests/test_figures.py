@@ -207,7 +207,7 @@ def test_by_default_the_first_trace_that_can_be_drawn_is_drawn(some_short, seed)
         assert axes.get_title() == f"Original, trace {first}: {counts.iloc[first]} records"
     protected = pg.Traces.from_frame(frame)
     protected = protected.select(np.repeat(protected.counts > 4, protected.counts))
-    title = f"Trace {first} of 5, counted from 0: {counts.index[first]}"
+    title = f"Trace {first}: {counts.index[first]}"
     assert space_time(frame, {"a": protected, "b": frame}).get_title() == title
 
 
@@ -445,7 +445,7 @@ def test_long_names_are_cut(draw):
     frame = commute(user="u" * 90)
     axes = draw(frame, {"n" * 90: frame, "short": frame})
     assert [text.get_text() for text in axes.get_legend().get_texts()][-2:] == ["n" * 60 + "…", "short"]
-    assert axes.get_title() == ("" if draw is not space_time else f"Trace 0 of 1, counted from 0: {'u' * 60}…")
+    assert axes.get_title() == ("" if draw is not space_time else f"Trace 0: {'u' * 60}…")
 
 
 @EVERY
@@ -516,9 +516,8 @@ def test_the_title_of_space_and_time_names_trace_and_user():
     frame = pd.concat([commute(user="b"), commute(user="$a_b$")])
     titles = [space_time(frame, frame, trace=number).title for number in (0, 1)]
     assert [title.get_text() for title in titles] == [
-        f"Trace {number} of 2, counted from 0: {user}"
-        for number, user in enumerate(frame.user.drop_duplicates().sort_values())
+        f"Trace {number}: {user}" for number, user in enumerate(frame.user.drop_duplicates().sort_values())
     ]
     assert not any(title.get_parse_math() for title in titles)
     alone = commute().drop(columns="user")
-    assert space_time(alone, alone, user=None).get_title() == "Trace 0 of 1, counted from 0"
+    assert space_time(alone, alone, user=None).get_title() == "Trace 0"

@@ -531,3 +531,19 @@ def test_a_frame_of_another_package_is_named_with_its_module():
     GeoDataFrame.__module__ = "dask_geopandas.core"
     with pytest.raises(TypeError, match=r"dask_geopandas\.GeoDataFrame.*\.compute\(\)"):
         from_frame(GeoDataFrame())
+
+
+@pytest.mark.parametrize("name", ["promesse", "head", "plot", "crs", "columns", "to_parquet"])
+def test_an_attribute_of_frames_names_the_remedy(name):
+    traces = pg.make_city(users=2, days=1, as_traces=True)
+    with pytest.raises(AttributeError, match=rf"to_frame\(\)\.{name}"):
+        getattr(traces, name)
+    assert not hasattr(traces, name)
+
+
+def test_an_unknown_attribute_names_no_remedy():
+    traces = pg.make_city(users=2, days=1, as_traces=True)
+    with pytest.raises(AttributeError) as caught:
+        _ = traces.nonsense
+    assert "to_frame" not in str(caught.value)
+    assert len(copy.deepcopy(traces)) == len(pickle.loads(pickle.dumps(traces))) == 2

@@ -19,13 +19,47 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from promesse_geo import threads
 from promesse_geo.io.atomic import atomic_path, check_target
-from promesse_geo.messages import invalid, listed
+from promesse_geo.messages import decimal, invalid, listed
 from promesse_geo.traces.traces import Traces
 
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
 
 _NUMBERS = ["value", "seconds", "seed"]
 _COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
+
+
+_MEASURES = ["metric", "value", "unit"]
+
+
+class Measures(pd.DataFrame):
+    """A table of metrics, values and units that prints all of each metric, and values with two digits."""
+
+    @property
+    def _constructor(self) -> type["Measures"]:
+        return Measures
+
+    def _is_complete(self) -> bool:
+        return len(self) > 0 and list(self.columns) in (_MEASURES, [*_MEASURES, "reason"])
+
+    def __repr__(self) -> str:
+        """Return one line per metric: value, unit and metric, or the reason why the value is undefined."""
+        if not self._is_complete():
+            return super().__repr__()
+        columns = (self[name].tolist() for name in _MEASURES)
+        reasons = self["reason"].fillna("").tolist() if "reason" in self else [""] * len(self)
+        rows = [
+            ("undefined", f"{metric}: {reason}") if reason else (f"{decimal(value)} {unit}", metric)
+            for metric, value, unit, reason in zip(*columns, reasons, strict=True)
+        ]
+        width = max(len(value) for value, _ in rows)
+        return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            readable = pd.DataFrame(self)
+            if self._is_complete():
+                readable = readable.assign(value=[decimal(value) for value in self["value"]])
+            return str(readable._repr_html_())  # type: ignore[operator]
 
 
 def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,7 +179,7 @@ def load_results(path: str | os.PathLike[str]) -> pd.DataFrame:
         raise ValueError(
             f"The file {str(source)!r} holds no results that pg.save_results wrote, or was cut."
         ) from error
-    return table
+    return Measures(table) if list(table)[:3] == _MEASURES else table
 
 
 def _read_parquet(source: Path) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from promesse_geo.evaluation.results import provenance
+from promesse_geo.evaluation.results import Measures, provenance
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
@@ -93,7 +93,7 @@ def measure(
             values.append(_value(metric, pairs))
             reasons.append(metric.why_undefined(pairs) if np.isnan(values[-1]) else "")
     labels = list(map(repr, checked))
-    table = pd.DataFrame({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
+    table = Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
     if any(reasons):
         table["reason"] = reasons
     table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": labels}))

@@ -87,7 +87,7 @@ def overview(
     width, height = upper - lower
     figure = Figure(figsize=(12, min(3.6 * height / width, 6) + 1.4), layout="constrained")
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
-    title = f"Original{f', trace {number}' if len(traces) > 1 else ''}: {len(recorded):,} records"
+    title = f"Original{f', trace {number:,}' if len(traces) > 1 else ''}: {len(recorded):,} records"
     _draw_overview(panels, recorded, samples, chosen.breaks, stretches, title=title, epsilon=epsilon)
     if places is not None:
         projected = places.to_crs(traces.space.crs)
@@ -269,7 +269,8 @@ def spatial_error(
     }
     axes = axes_for(ax, height=4.5, owner="spatial_error")
     previous = axes.get_xlim()[1] if axes.has_data() else 0.0
-    _draw_distributions(errors, axes, x="distance to the original path (m)", y="protected records within it (%)")
+    x, y = "distance to the original path (m)", "share of protected records up to this distance (%)"
+    _draw_distributions(errors, axes, x=x, y=y)
     widest = max((float(np.quantile(each, _SHOWN)) for each in errors.values() if len(each)), default=0.0)
     right = max(1.0, widest, previous)  # no less than a metre: errors of nanometres are rounding
     axes.set_xlim(-0.02 * right, right)  # a line at 0 is visible
@@ -308,7 +309,7 @@ def speeds(original: Data, protected: Protected, *, ax: Axes | None = None, user
         timed = nanoseconds > 0
         values[name] = np.maximum(lengths[timed] / (nanoseconds[timed] / 1e9), _SLOWEST)
     axes = axes_for(ax, height=4.5, owner="speeds")
-    x, y = "speed between consecutive records (m/s)", "steps at most as fast (%)"
+    x, y = "speed between consecutive records (m/s)", "share of steps up to this speed (%)"
     return _draw_distributions(values, axes, x=x, y=y, logarithmic=True)
 
 
@@ -343,7 +344,7 @@ def intervals(
     versions = _all_steps(original, protected, user=user, time=time, owner="intervals")
     seconds = {name: np.maximum(nanoseconds / 1e9, _SHORTEST) for name, (_, nanoseconds) in versions.items()}
     axes = axes_for(ax, height=4.5, owner="intervals")
-    x, y = "time between consecutive records (s)", "steps at most as long (%)"
+    x, y = "time between consecutive records (s)", "share of steps up to this interval (%)"
     return _draw_distributions(seconds, axes, x=x, y=y, logarithmic=True)
 
 
@@ -432,7 +433,7 @@ def _draw_distances(versions: dict[str, Traces], axes: Axes) -> None:
 
 
 def _title(traces: Traces, trace: int) -> str:
-    number = f"Trace {trace:,} of {len(traces):,}, counted from 0"
+    number = f"Trace {trace:,}"
     return number if traces.names.user is None else f"{number}: {shortened(traces.users[trace])}"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from promesse_geo.evaluation.results import Measures
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
 
@@ -112,14 +113,7 @@ def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
 
 def measures(table: pd.DataFrame) -> str:
     """Return the results of metrics as lines of text."""
-    table = table if "reason" in table else table.assign(reason="")
-    columns = (table[name].tolist() for name in ("metric", "value", "unit", "reason"))
-    rows = [
-        ("undefined", f"{metric}: {reason}") if reason else (f"{value:,.2f} {unit}", metric)
-        for metric, value, unit, reason in zip(*columns, strict=True)
-    ]
-    width = max(len(value) for value, _ in rows)
-    return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
+    return repr(Measures(table))
 
 
 def span(duration: pd.Timedelta) -> str:

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import geopandas as gpd
 import numpy as np
@@ -116,6 +116,14 @@ class Traces:
     def __len__(self) -> int:
         """Return the number of traces."""
         return len(self.users)
+
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError, with the remedy if GeoDataFrames have such an attribute."""
+            known = not name.startswith("_") and (name == "promesse" or hasattr(gpd.GeoDataFrame, name))
+            remedy = f" Make a GeoDataFrame, which has it: traces.to_frame().{name}" if known else ""
+            raise AttributeError(f"Traces have no attribute {name!r}.{remedy}")
 
     def __repr__(self) -> str:
         """Summarize, without users and places."""

@@ -1,5 +1,6 @@
 """POIs of the original data that an attacker finds in the protected data."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -177,7 +178,7 @@ def match_pois(
     alone = ~after.users.isin(pairs.protected.users)
     if alone.any():
         counts = np.zeros(int(alone.sum()), np.int64)
-        users = after.users[alone].rename("user")
+        users = after.users[alone].rename(table.index.name)
         if len(before) and infer_dtype(users) != infer_dtype(table.index):
             users, table = users.astype(str), table.set_axis(table.index.astype(str))
         table = pd.concat((table, _scores(counts, after.counts[alone], counts, users=users))).sort_index()
@@ -194,12 +195,15 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
         raise TypeError(invalid(name, "match_pois", "a GeoDataFrame of points such as pg.pois(gdf) returns", pois))
     check_geometry(pois)
     columns = [column for column in pois.columns if column != pois.active_geometry_name]
-    frame = {"time": np.zeros(len(pois), "M8[ns]")}
+    frame: dict[Hashable, Any] = {}
     if user is not None:
-        frame["user"] = pois[find_column(columns, user, role="user", known=KNOWN_USERS)].array
+        user = find_column(columns, user, role="user", known=KNOWN_USERS)
+        frame[user] = pois[user].array
+    time = next(name for name in ("time", "arrival") if name not in frame)
+    frame[time] = np.zeros(len(pois), "M8[ns]")
     points = gpd.GeoDataFrame(frame, geometry=pois.geometry.array, crs=pois.crs)
     try:
-        return Traces.from_frame(points, user=None if user is None else "user", time="time")
+        return Traces.from_frame(points, user=user, time=time)
     except ValueError as error:  # the remedy in its message is for records
         words = str(error).replace("with pg.Traces.from_frame(gdf, errors='skip')", f"from {name}")
         raise ValueError(words) from None
@@ -214,7 +218,9 @@ def _compare(pairs: Pairs, before: Located, after: Located, *, threshold: float)
     matched = np.diff(np.cumsum(retrieved)[offsets])
     counts = np.zeros(len(offsets) - 1, np.int64)
     counts[pairs.originals] = np.diff(protected_offsets)
-    return _scores(np.diff(offsets), counts, matched, users=pairs.original.users.rename("user"))
+    name = pairs.original.names.user
+    users = pairs.original.users.rename("user" if name is None else name)
+    return _scores(np.diff(offsets), counts, matched, users=users)
 
 
 def _nearest(pairs: Pairs, before: Located, after: Located, threshold: float) -> np.ndarray:
