@@ -27,6 +27,7 @@ _ATTACK = PoiRetrieval()
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _HEADING = re.compile(r"^([A-Z][a-z]+)\n-{3,}\n", re.MULTILINE)
+_OF_TYPE = re.compile(r"Of the type of `data`[:,;] (\w)")
 _ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
 _PROTECTED = """\
 protected : geopandas.GeoDataFrame
@@ -65,6 +66,10 @@ def documented_as(source: object, other: object = None) -> Callable[[_Verb], _Ve
             )
         for section in ("Returns", "Raises", "Notes", "References", "Examples"):
             content = next((doc[section] for doc in docs if section in doc), "")
+            if section == "Returns":  # verbs return frames only
+                content = _OF_TYPE.sub(
+                    lambda match: match[1].upper(), content.replace("GeoDataFrame or Traces", "GeoDataFrame")
+                )
             text += f"\n\n{section}\n{'-' * len(section)}\n{content.rstrip()}" if content else ""
         verb.__doc__ = text + "\n"
         return verb

@@ -186,6 +186,9 @@ def test_a_verb_documents_each_parameter_and_shows_an_example(name):
     documented = [line.partition(" :")[0] for line in section.splitlines() if line[:1].strip()]
     assert documented == parameters
     assert "\nReturns\n-------\n" in rest
+    returned = rest.partition("\nReturns\n-------\n")[2].partition("\nRaises\n")[0]
+    assert "type of `data`" not in returned
+    assert " or Traces" not in returned
     assert f".promesse.{name}(" in rest.partition("\nExamples\n--------\n>>> ")[2]
 
 
