@@ -388,7 +388,7 @@ def make_folders(folder):
     written(folder, gpx(TWO + track([point(2)])), "ana/monday.gpx")
     written(folder, gpx(TWO).replace("T08", "T09"), "ana/tuesday.GPX")
     written(folder, gzip.compress(gpx(TWO).encode()), "ben/sunday.gpx.gz")
-    written(folder, b"not mine", "ben/notes.txt")
+    written(folder, b"not mine", "ben/README.txt")
     written(folder, b"not mine", "ben/.hidden.gpx")
     return folder
 

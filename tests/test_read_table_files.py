@@ -40,7 +40,8 @@ def test_a_packed_file_is_named_without_its_endings(tmp_path):
 
 
 def test_files_are_one_trace_where_there_is_no_user(tmp_path):
-    traces = read_table(make_files(tmp_path), user=None, as_traces=True)
+    with pytest.warns(UserWarning, match="overlap in time"):
+        traces = read_table(make_files(tmp_path), user=None, as_traces=True)
     assert (len(traces), traces.records) == (1, 3)
 
 
@@ -151,6 +152,7 @@ ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+@pytest.mark.filterwarnings("ignore:In 1 trace files overlap")
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_are_names(name, tmp_path):
     for ending in ("geojson", "gpkg"):
@@ -159,6 +161,7 @@ def test_odd_names_are_names(name, tmp_path):
     assert read_table(place, user="folder", as_traces=True).records == 6
 
 
+@pytest.mark.filterwarnings("ignore:In 1 trace files overlap")
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_names_that_are_not_utf_8_are_names_too(tmp_path):
     for ending in ("gpkg", "parquet"):
@@ -231,3 +234,52 @@ def test_a_file_without_any_user_or_time_does_not_spoil_the_others(tmp_path):
         traces = read_table(tmp_path, errors="skip", as_traces=True)
     assert traces.users.tolist() == [1, 2]
     assert traces.time_format.zone is None
+
+
+def two_people(folder, *, user="", later=0):
+    """Write the files of two people at the same time, or `later` minutes apart, without a user column by default."""
+    for number in (0, 1):
+        times = [f"2024-03-04T08:{minute + number * later:02}:00Z" for minute in (0, 9)]
+        names, key = (",user", f",{user}") if user else ("", "")
+        rows = "".join(f"{time},45.7,4.8{number}{key}\n" for time in times)
+        (folder / f"{number}.csv").write_text(f"time,lat,lon{names}\n{rows}")
+    return folder
+
+
+@pytest.mark.parametrize("key", ["", "ana"])
+def test_files_of_one_user_that_overlap_in_time_are_counted(tmp_path, key):
+    user = ... if key else None
+    with pytest.warns(UserWarning, match=r"^In 1 trace files overlap in time, .*0\.csv'.*user='file'"):
+        traces = pg.read_table(two_people(tmp_path, user=key), user=user, as_traces=True)
+    assert (len(traces), traces.records) == (1, 4)
+
+
+@pytest.mark.parametrize("later", [9, 20])
+def test_files_of_one_user_one_after_the_other_are_fine(tmp_path, later):
+    assert len(pg.read_table(two_people(tmp_path, later=later), user=None, as_traces=True)) == 1
+
+
+def test_files_as_users_may_overlap(tmp_path):
+    assert len(pg.read_table(two_people(tmp_path), user="file", as_traces=True)) == 2
+
+
+@pytest.mark.parametrize("files", [1, 2])
+def test_of_several_files_without_users_each_file_is_the_first_guess(tmp_path, files):
+    two_people(tmp_path)
+    source = tmp_path if files > 1 else tmp_path / "0.csv"
+    with pytest.raises(ValueError, match="user='file'.*user=None" if files > 1 else "user=None.*user='file'"):
+        pg.read_table(source)
+
+
+def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path):
+    two_people(tmp_path, later=20)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("a.fit", "b.FIT", "deep/c.fit", "deep/d.tcx", ".hidden/e.fit", "labels.txt", ".DS_Store", "Thumbs.db"):
+        (tmp_path / name).touch()
+    for name in ("README", "LICENSE.md", "_SUCCESS", "a.gpkg-wal"):
+        (tmp_path / name).touch()
+    with pytest.warns(UserWarning, match=r"^4 files were not read.*\(\.fit, \.tcx\)"):
+        pg.read_table(tmp_path, user=None)
+    with pytest.warns(UserWarning, match=r"^4 files were not read"):
+        pg.read_file(tmp_path, user=None)

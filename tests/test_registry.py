@@ -132,6 +132,7 @@ def test_if_nothing_fits_the_error_names_the_file_and_the_formats(kind, tmp_path
     assert message.endswith(f"format= (--format): {', '.join(FORMATS)}.")
 
 
+@pytest.mark.filterwarnings("ignore:1 file was not read")
 def test_a_format_given_is_used(tmp_path):
     folder = made(tmp_path, {"a.gpx": GPX, "b.csv": CSV})
     assert pg.read_file(folder, format="gpx").users.tolist() == ["a"]

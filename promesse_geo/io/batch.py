@@ -59,6 +59,15 @@ class Skipped(NamedTuple):
     reason: str
 
 
+class Span(NamedTuple):
+    """First and last time, in nanoseconds, of the records of a user in one file or track, and its place in messages."""
+
+    user: Any
+    first: int
+    last: int
+    place: str
+
+
 def read_dataset(
     contents: Iterable[Content],
     parse: Callable[[str, bytes], Iterable[Part]],
@@ -244,6 +253,24 @@ def warn_unended(names: Sequence[str]) -> None:
     if names:
         others = f" and {counted(len(names) - 1, 'other file')}" if len(names) > 1 else ""
         warn(f"No newline at end of file: the last record of {names[0]!r}{others} may be cut.")
+
+
+def warn_overlaps(spans: Iterable[Span], *, noun: str, cure: str) -> None:
+    """Warn once of users with files or tracks that overlap in time, as those of several people do."""
+    by_user: dict[Any, list[Span]] = {}
+    for span in spans:
+        by_user.setdefault(span.user, []).append(span)
+    mixed = [ordered for ordered in by_user.values() if _overlap(sorted(ordered, key=lambda span: span.first))]
+    if mixed:
+        warn(
+            f"In {counted(len(mixed), 'trace')} {noun} overlap in time, as those of several people or devices do "
+            f"(first: {mixed[0][0].place!r}). {cure}"
+        )
+
+
+def _overlap(spans: Sequence[Span]) -> bool:
+    ends = itertools.accumulate((span.last for span in spans), max)
+    return any(span.first < end for span, end in zip(spans[1:], ends, strict=False))
 
 
 def check_some_read(parts: Sequence[Any], skipped: Sequence[Skipped]) -> None:

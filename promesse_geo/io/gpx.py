@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
 from promesse_geo.io.sources import Format, Head, Source, find_files, name_users, read_bytes
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_users, check_users_exist
 
@@ -171,21 +171,12 @@ def _place(name: str, first: int, number: int) -> str:
 
 def _warn_overlaps(parts: Sequence[Part], *, places: Mapping[str, Path]) -> None:
     """Warn once of users in `places` whose tracks overlap in time, as those of several people do."""
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for part in parts:
-        if len(part.times) and part.user in places:
-            spans.setdefault(part.user, []).append((part.times.min(), part.times.max()))
-    mixed = [user for user, times in spans.items() if _overlap(sorted(times))]
-    if mixed:
-        warn(
-            f"In {counted(len(mixed), 'trace')} tracks overlap in time, as those of several people or devices do "
-            f"(first: {str(places[mixed[0]])!r}). If each track is a user, pass user='track' (--user track)."
-        )
-
-
-def _overlap(spans: Sequence[tuple[int, int]]) -> bool:
-    ends = itertools.accumulate((last for _, last in spans), max)
-    return any(first < end for (first, _), end in zip(spans[1:], ends, strict=False))
+    spans = [
+        batch.Span(part.user, part.times.min(), part.times.max(), str(places[part.user]))
+        for part in parts
+        if len(part.times) and part.user in places
+    ]
+    batch.warn_overlaps(spans, noun="tracks", cure="If each track is a user, pass user='track' (--user track).")
 
 
 def _read_points(name: str, content: bytes) -> _Points:

@@ -6,7 +6,9 @@ import gzip
 import io
 import lzma
 import os
+import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.messages import counted, invalid
+from promesse_geo.messages import counted, invalid, warn
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
@@ -37,6 +39,8 @@ _NO_TEXT = {
     b"PK\x03\x04": "is a zip archive; extract it, or save a workbook as CSV",
     b"\xd0\xcf\x11\xe0": "is an Excel workbook; save it as CSV",
 }
+_COMPANION = re.compile(r"[._]|thumbs\.db|desktop\.ini|(readme|licen[cs]e|labels)\b|.*-(journal|wal|shm)$")
+_LISTED = 3  # endings in a warning
 _HEAD = 4096  # bytes
 _GROWTH, _SMALL, _LARGEST = 200, 1 << 30, 100 << 30  # a factor, and bytes: trajectories shrink to about a tenth
 
@@ -65,9 +69,30 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     FileNotFoundError, ValueError
         If a path does not exist, a folder or a pattern has no file, or a file is given twice.
     """
-    files = [file for path in as_paths(source, owner=owner) for file in _files_of(os.fspath(path), endings)]
+    paths = as_paths(source, owner=owner)
+    files = [file for path in paths for file in _files_of(os.fspath(path), endings)]
     check_distinct(files)
+    _warn_unread(paths, endings)
     return sorted(files)
+
+
+def _warn_unread(source: Sequence[Path], endings: Sequence[str]) -> None:
+    """Warn once of the files in folders that have other endings, but for hidden files and known companions."""
+    unread: Counter[str] = Counter()
+    for path in filter(Path.is_dir, source):
+        for _, folders, files in os.walk(path):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            names = [name.lower() for name in files]
+            unread.update(
+                os.path.splitext(name)[1] or "none"
+                for name in names
+                if not name.endswith(tuple(endings)) and not _COMPANION.match(name)
+            )
+    if unread:
+        of_endings = ", ".join(ending for ending, _ in unread.most_common(_LISTED))
+        more = ", …" if len(unread) > _LISTED else ""
+        files_were = counted(unread.total(), "file was", "files were")
+        warn(f"{files_were} not read, because the ending is another one ({of_endings}{more}).")
 
 
 def as_paths(source: Source, *, owner: str) -> list[Path]:

@@ -102,6 +102,9 @@ def read_table(
     part of a quoted value, and a quote that is never closed are invalid records. In GeoJSON, `true` among integer
     users is 1.
 
+    Warnings count the files of a folder that have other endings, and the users whose files overlap in time, as those of
+    several people do.
+
     Times in text are ISO 8601. If all have an offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column raise. Numeric times are seconds, milliseconds, microseconds or
     nanoseconds since 1970, whichever falls between 1990 and 2100, and a warning names the unit.
@@ -161,6 +164,7 @@ def read_table(
     if requested is not None and by_name:
         check_users_exist(requested, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in requested]
+    options = options._replace(several_files=len(paths) > 1)
     contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
@@ -169,10 +173,25 @@ def read_table(
     invalid: dict[str, np.ndarray] = {}
     traces = Traces.from_records(_join(files), report=invalid.update)
     _raise_or_warn(files, skipped, invalid, errors=errors)
+    if len(files) > 1 and user != "file":
+        cure = "If each file is a user, pass user='file' (--user file)."
+        batch.warn_overlaps(_spans(files, requested), noun="files", cure=cure)
     if requested is not None:
         check_users_exist(requested, traces.users, owner="read_table")
         traces = traces.select(np.repeat([str(key) in requested for key in traces.users], traces.counts))
     return traces if as_traces else traces.to_frame()
+
+
+def _spans(files: Sequence[Columns], users: set[str] | None) -> Iterator[batch.Span]:
+    """Yield when the users of each file begin and end."""
+    for file in files:
+        valid = file.times.notna().to_numpy()
+        times = pd.Series(pd.DatetimeIndex(file.times).as_unit("ns").asi8[valid])
+        keys: Sequence[Any] = [file.file_user] if file.users is None else file.users.categories.tolist()
+        codes = np.zeros(len(valid), np.int8) if file.users is None else file.users.codes
+        for code, first, last in times.groupby(codes[valid]).agg(["min", "max"]).itertuples():
+            if code >= 0 and (users is None or str(keys[code]) in users):
+                yield batch.Span(None if keys[code] is None else str(keys[code]), first, last, file.name)
 
 
 def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:

@@ -60,6 +60,7 @@ class ReadOptions(NamedTuple):
     lenient: bool
     may_lack_header: bool = False
     segment: Name = ...
+    several_files: bool = False
 
 
 class Columns(NamedTuple):
@@ -165,8 +166,10 @@ def _find(columns: Sequence[str], name: Name, options: ReadOptions, *, role: str
     try:
         column = find_column(spelled, name, role=role, known=known)
     except (ValueError, KeyError) as error:
-        remedy = " If each file is a user, pass user='file' (--user file)." if "user=None" in error.args[0] else ""
-        raise type(error)(error.args[0] + remedy) from None
+        before, single, after = error.args[0].partition(" If all is a single trace")
+        by_file = " If each file is a user, pass user='file' (--user file)." if single else ""
+        remedies = [by_file, single + after] if options.several_files else [single + after, by_file]
+        raise type(error)(before + "".join(remedies)) from None
     return columns[spelled.index(column)]
 
 
