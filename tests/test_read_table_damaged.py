@@ -305,7 +305,7 @@ def test_texts_without_a_newline_at_their_end_are_counted_in_one_warning(tmp_pat
     written(tmp_path, csv_lines()[:-1], "b.csv")
     written(tmp_path, csv_lines() + "\n", "c.csv")
     with pytest.warns(UserWarning, match=r"a\.csv' and 1 other file may be cut") as warned:
-        assert read_table(tmp_path, as_traces=True).records == 360
+        assert read_table(tmp_path, user="file", as_traces=True).records == 360
     assert len(warned) == 1
 
 
