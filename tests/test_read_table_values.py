@@ -455,3 +455,13 @@ def test_a_coordinate_that_is_no_number_is_counted_with_and_without_quotes(tmp_p
 def test_an_open_file_is_no_path(read):
     with pytest.raises(TypeError, match=r"must be a path.*BytesIO.*to a file"):
         read(io.BytesIO(b"user,time\n"))
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float64()])
+def test_numbers_of_any_type_are_times_and_others_are_missing(tmp_path, kind):
+    times = pa.array([1_704_103_200, 0, 1_704_103_260], kind)
+    rows = pa.table({"user": ["a"] * 3, "time": times, "lat": [45.7] * 3, "lon": [4.8] * 3})
+    pq.write_table(rows, tmp_path / "x.parquet")
+    with pytest.warns(UserWarning, match="1 record |seconds"):
+        read = pg.read_table(tmp_path / "x.parquet", errors="skip")
+    assert read.time.dt.strftime("%H:%M").tolist() == ["10:00", "10:01"]

@@ -321,6 +321,7 @@ def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, s
     if pa.types.is_floating(column.type) and unit != "ns":  # fractions of a second down to the microsecond
         numbers, unit, size = np.round(numbers * (10**6 / size)), "us", 10**6
     good = (numbers >= _FIRST * size) & (numbers < _LAST * size)
-    missing = np.iinfo(np.int64).min  # NaT
-    times = np.where(good, numbers, missing).astype(np.int64).view(f"M8[{unit}]")
+    times = np.where(good, numbers, 0).astype(np.int64)
+    times[~good] = np.iinfo(np.int64).min  # NaT
+    times = times.view(f"M8[{unit}]")
     return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), unit_name
