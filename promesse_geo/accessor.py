@@ -384,7 +384,9 @@ class PromesseAccessor:
         return publish(self._frame, path, mechanism, **{**choices, **self._names})
 
     @documented_as(check_published)
-    def check(self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None) -> pd.DataFrame:
+    def check(
+        self, protected: gpd.GeoDataFrame, *, epsilon: float | None = None, mechanism: Mechanism | None = None
+    ) -> pd.DataFrame:
         """Run the checks before publication on protected data.
 
         Examples
@@ -395,7 +397,7 @@ class PromesseAccessor:
         >>> city.promesse.check(safe, epsilon=200).set_index("test").verdict["first points are hidden"]
         'passed'
         """
-        return check_published(self._frame, protected, epsilon=epsilon, **self._names)
+        return check_published(self._frame, protected, epsilon=epsilon, mechanism=mechanism, **self._names)
 
     @documented_as(PoiRetrieval, Metric.detail)
     def poi_retrieval(

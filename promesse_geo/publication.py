@@ -240,7 +240,7 @@ def publish(
     if not protected.records:
         remedy = f" {mechanism.remedy}" if mechanism.remedy else ""
         raise ValueError(f"Nothing is left to publish: no trace could be protected.{remedy}")
-    audit = check_published(parts, protected, epsilon=getattr(mechanism, "epsilon", None))
+    audit = check_published(parts, protected, mechanism=mechanism)
     table = measure(parts, protected, _METRICS)
     published = pseudonymize(protected)
     counts |= of_parts | {

@@ -42,8 +42,8 @@ def reason(table: pd.DataFrame, test: str) -> str:
     return table.set_index("test").loc[test, "reason"]
 
 
-def test_smoothed_parts_pass_all_but_the_count_of_stays(parts, safe):
-    table = parts.promesse.check(safe, epsilon=200)
+def test_smoothed_parts_pass_every_test(parts, safe):
+    table = parts.promesse.check(safe)
     assert list(table.columns) == ["test", "verdict", "reason"]
     assert verdicts(table) == {
         "user keys are pseudonyms": "passed",
@@ -53,14 +53,17 @@ def test_smoothed_parts_pass_all_but_the_count_of_stays(parts, safe):
         "no unused categories": "passed",
         "no attributes": "passed",
         "data are prepared": "passed",
-        "traces are compared by user": "passed",
+        "no impossible jumps in the original": "passed",
+        "users are matched or renamed": "passed",
         "first points are hidden": "passed",
         "last points are hidden": "passed",
         "no original timestamps": "passed",
         "no original locations": "passed",
-        "stays are hidden": "review",
+        "stays are hidden": "passed",
         "no record equals an original one": "passed",
+        "noise has no guessable seed": "passed",
         "no needless digits": "passed",
+        "the mechanism is known": "passed",
     }
 
 
@@ -87,14 +90,14 @@ def test_a_last_point_near_the_end_passes_if_the_trace_turned_back():
     assert found["verdict"] == "passed"
 
 
-def test_a_last_point_less_than_epsilon_of_path_before_the_end_is_reviewed():
+def test_a_last_point_less_than_epsilon_of_path_before_the_end_fails():
     before = there_and_back()
     late = line([200, 400, 600, 150], times=np.array([4, 8, 12, 37]) * 10**9)
     found = compared(before, late, "last points are hidden", epsilon=200)
-    assert found["verdict"] == "review"
+    assert found["verdict"] == "failed"
     assert found["reason"].startswith("1 of 1 trace ends less than 200 m before")
     assert compared(before, late, "last points are hidden", epsilon=150)["verdict"] == "passed"
-    assert compared(before, before, "last points are hidden", epsilon=1)["verdict"] == "review"
+    assert compared(before, before, "last points are hidden", epsilon=1)["verdict"] == "failed"
 
 
 def make_hours(hours: np.ndarray) -> gpd.GeoDataFrame:
@@ -123,25 +126,34 @@ def test_data_that_were_not_prepared_are_reported(safe):
     assert days in reason_of(late)
     every_4_hours = make_hours(4 * np.arange(5))
     assert "1 trace with gaps" in reason(every_4_hours.promesse.check(every_4_hours), test)
-    empty = safe[:0]
-    assert verdicts(empty.promesse.check(empty))[test] == "not comparable"
 
 
 def test_stays_that_are_retrieved_are_counted(parts, safe):
     detail = parts.promesse.poi_retrieval(safe)
     counts = f"retrieves {detail.matched.sum():,} of {detail.original_pois.sum():,}"
-    assert f"{counts} (F-score {pg.PoiRetrieval().value(detail):.1f} %)" in reason(
-        parts.promesse.check(safe), "stays are hidden"
-    )
+    table = parts.promesse.check(safe)
+    assert f"{counts} (F-score {pg.PoiRetrieval().value(detail):.1f} %)" in reason(table, "stays are hidden")
+    assert verdicts(table)["stays are hidden"] == "passed"  # less than a tenth
+    finer = parts.promesse.check(parts.promesse.smooth(30))
+    assert verdicts(finer)["stays are hidden"] == "review"
+    assert "larger epsilon" in reason(finer, "stays are hidden")
     hidden = parts.promesse.check(parts.promesse.smooth(1_000))
     assert verdicts(hidden)["stays are hidden"] == "passed"
-    assert "retrieves none of" in reason(hidden, "stays are hidden")
+    assert "retrieves 0 of" in reason(hidden, "stays are hidden")
     moving = parts.groupby("user").head(1)
     assert "no stays" in reason(moving.promesse.check(moving), "stays are hidden")
 
 
-def test_without_epsilon_the_distances_are_reported(parts, safe):
-    table = parts.promesse.check(safe)
+def test_without_epsilon_that_of_the_mechanism_counts(parts, safe):
+    for options in ({}, {"mechanism": pg.Promesse(200)}):
+        table = parts.promesse.check(safe, **options)
+        assert verdicts(table)["first points are hidden"] == "passed"
+        assert "200 m away" in reason(table, "first points are hidden")
+
+
+def test_without_epsilon_and_mechanism_the_distances_are_reported(parts, safe):
+    table = parts.promesse.check(safe[safe.index % 7 != 3].reset_index(drop=True))
+    assert verdicts(table)["the mechanism is known"] == "review"
     assert verdicts(table)["first points are hidden"] == "review"
     assert "the nearest is 200.0 m away" in reason(table, "first points are hidden")
 
@@ -170,7 +182,7 @@ def test_one_original_location_or_timestamp_is_counted(parts, safe):
     touched.loc[1, "time"] = row["time"]
     table = parts.promesse.check(touched)
     assert reason(table, "no original locations").startswith("1 of ")
-    assert reason(table, "no original timestamps").startswith("1 of ")
+    assert reason(table, SHARED).startswith("1 of ")
 
 
 def test_a_true_point_of_another_user_is_not_counted(parts, safe):
@@ -195,11 +207,13 @@ def test_the_first_point_may_be_short_by_the_tolerance_only(short):
 def test_renamed_data_is_checked_for_all_that_needs_no_users(parts, safe):
     table = parts.promesse.check(pg.pseudonymize(safe), epsilon=200)
     found = verdicts(table)
-    assert found.pop("traces are compared by user") == "review"
-    assert "--keep-users" in reason(table, "traces are compared by user")
+    assert "--keep-users" in reason(table, "users are matched or renamed")
     assert set(found.values()) == {"passed"}
     assert {"no original timestamps", "no original locations", "no record equals an original one"} <= set(found)
-    assert {"first points are hidden", "last points are hidden", "stays are hidden"}.isdisjoint(found)
+    assert {"first points are hidden", "last points are hidden"}.isdisjoint(found)
+    assert "of anybody" in reason(table, "stays are hidden")
+    other = safe[safe.index % 7 != 3].reset_index(drop=True)  # not what Promesse makes
+    assert verdicts(parts.promesse.check(pg.pseudonymize(other)))["users are matched or renamed"] == "review"
 
 
 def test_renamed_data_may_have_no_original_locations_timestamps_or_records(parts, safe):
@@ -379,8 +393,11 @@ def test_both_frames_are_read_by_the_same_names(parts, safe):
     assert verdicts(table)["no other columns"] == "passed"
 
 
-def test_empty_protected_data_is_not_comparable(parts, safe):
-    assert verdicts(parts.promesse.check(safe.iloc[:0]))["no original locations"] == "not comparable"
+def test_empty_data_fails(parts, safe):
+    for before, after in ((parts, safe[:0]), (parts[:0], safe), (parts[:0], safe[:0])):
+        table = before.promesse.check(after)
+        assert verdicts(table)["there are records"] == "failed"
+        assert set(table["verdict"]) == {"passed", "failed"}
 
 
 def line(x, *, unit="metre", factor=1, crs=None, users=("u",), times=None, y=0.0):
@@ -399,8 +416,8 @@ def test_traces_of_users_that_the_original_has_not_are_counted(parts, safe):
     half = safe[safe["user"].isin(sorted(safe["user"].unique())[:2])]
     named = pd.concat([half, pg.pseudonymize(safe)], ignore_index=True)
     table, many = parts.promesse.check(named), named["user"].nunique()
-    assert verdicts(table)["traces are compared by user"] == "review"
-    assert reason(table, "traces are compared by user").startswith(f"2 of {many} traces compared")
+    assert verdicts(table)["users are matched or renamed"] == "review"
+    assert reason(table, "users are matched or renamed").startswith(f"2 of {many} traces compared")
     assert verdicts(table)["no original locations"] == "passed"
 
 
@@ -410,7 +427,7 @@ def test_users_of_the_same_text_are_the_same(parts, safe):
     after = safe.assign(user=safe["user"].map(numbers).astype(str))
     for one, other in ((before, after), (before.assign(user=before["user"].astype(str)), after.astype({"user": int}))):
         table = one.promesse.check(other, epsilon=200)
-        assert verdicts(table)["traces are compared by user"] == "passed"
+        assert verdicts(table)["users are matched or renamed"] == "passed"
         assert verdicts(table)["first points are hidden"] == "passed"
 
 
@@ -497,15 +514,16 @@ def test_published_times_between_whole_seconds_are_not_true_ones():
         (1e-9, "failed"),
         (-1e-9, "failed"),
         (4e-4, "failed"),
-        (8e-3, "review"),
-        (0.2, "review"),
-        (6, "review"),
+        (8e-3, "failed"),  # the steps are the same
+        (0.2, "failed"),  # moved by less than 10 m record by record
+        (6, "failed"),
         (8, "passed"),
     ],
 )
-def test_points_less_than_a_millimetre_apart_are_the_same_and_others_are_near(aside, verdict):
+def test_points_that_moved_by_less_than_ten_metres_fail(aside, verdict):
     places = np.arange(50) * 100 + np.array([0.0, 0.123456789]).repeat(25)
-    found = compared(line(places), line(places + aside, y=aside), "no original locations")
+    beside = places + np.where(np.arange(50) % 2, aside, -aside)
+    found = compared(line(places), line(beside, y=aside), "no original locations")
     assert found["verdict"] == verdict
 
 
@@ -694,7 +712,7 @@ def test_traces_that_are_not_published_are_counted(parts, safe):
     dropped = safe[safe["user"] != safe["user"].iloc[0]]
     missing = parts["user"].nunique() - dropped["user"].nunique()
     assert f"; {missing} trace{'s' * (missing > 1)} of the original {'are' if missing > 1 else 'is'} not" in reason(
-        parts.promesse.check(dropped), "traces are compared by user"
+        parts.promesse.check(dropped), "users are matched or renamed"
     )
 
 
@@ -710,15 +728,22 @@ def test_keys_of_the_original_are_counted(parts, safe):
     assert reason(before.promesse.check(renamed), "user keys are pseudonyms").endswith("(16 hex digits)")
 
 
-def test_findings_print_complete_reasons(parts, safe, monkeypatch):
+def test_what_did_not_pass_prints_with_complete_reasons_and_the_rest_in_a_line(parts, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
-    table = parts.promesse.check(safe)
+    table = parts.promesse.check(parts.iloc[::2].reset_index(drop=True).assign(secret=1))
     lines = str(table).splitlines()
     assert max(map(len, lines)) <= 90
     words = " ".join(" ".join(lines).split())
-    assert all(" ".join(one.split()) in words for one in table["reason"])
-    assert max(table["reason"], key=len).replace("&", "&amp;") in table._repr_html_()
+    passed, others = table[table["verdict"] == "passed"], table[table["verdict"] != "passed"]
+    assert all(" ".join(why.split()) in words for why in others["reason"])
+    assert f"{len(passed)} tests passed: {', '.join(passed['test'])}" in words
+    assert "Publish each person once" in words
+    page = table._repr_html_()
+    assert max(others["reason"], key=len).replace("&", "&amp;") in page
+    assert f"<p>{len(passed)} tests passed: " in page
+    assert "Publish each person once" in page
     assert str(table[["test"]]).splitlines()[0].split() == ["test"]
+    assert "<table" in table[["test"]]._repr_html_()
 
 
 @given(
@@ -788,10 +813,6 @@ def test_protected_records_equal_no_original_one(mechanism, crs):
     assert verdicts(parts.promesse.check(mechanism.protect(parts)))[SHARED] == "passed"
 
 
-def test_records_of_an_empty_original_are_not_comparable(parts, safe):
-    assert verdicts(parts.iloc[:0].promesse.check(safe))[SHARED] == "not comparable"
-
-
 _SPOTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 12)), min_size=1, max_size=9)
 
 
@@ -844,9 +865,8 @@ def elsewhere(parts):
 def test_original_points_in_other_digits_and_at_coarser_times_are_reviewed(parts, elsewhere, unit):
     coarse = elsewhere.assign(time=elsewhere["time"].dt.floor(unit))
     table, many = parts.promesse.check(coarse), parts["user"].nunique()
-    assert [verdicts(table)[test] for test in ("no original timestamps", "no original locations", SHARED)] == [
-        "review"
-    ] * 3
+    found = [verdicts(table)[test] for test in ("no original timestamps", "no original locations", SHARED)]
+    assert found == ["review", "failed", "review"]
     assert reason(table, "no original timestamps").startswith(f"{len(parts):,} of {len(parts):,} ")
     assert reason(table, "no original locations").startswith(
         f"{many} traces would be published record by record, moved by 0."
@@ -873,9 +893,8 @@ def test_one_trace_that_barely_moved_among_others_is_reviewed(parts, elsewhere, 
 def test_noise_of_some_centimetres_and_shifted_times_are_reviewed(parts, aside):
     noisy = pg.GeoIndistinguishability(10, grid=0.01, seed=1).protect(parts)
     table = parts.promesse.check(noisy.assign(time=noisy["time"] + pd.Timedelta(aside)))
-    assert [verdicts(table)[test] for test in ("no original timestamps", "no original locations", SHARED)] == [
-        "review"
-    ] * 3
+    found = [verdicts(table)[test] for test in ("no original timestamps", "no original locations", SHARED)]
+    assert found == ["review", "failed", "review"]
     assert "next to original ones" in reason(table, "no original timestamps")
 
 

@@ -2,7 +2,7 @@
 
 from promesse_geo.audit.checks import check_epsilon, check_published, check_row_order
 from promesse_geo.audit.files import check_files, file_epsilon, file_mechanism
-from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Findings
+from promesse_geo.audit.findings import CLOSING, FAILED, PASSED, REVIEW, Finding, worst_first
 
-__all__ = ["FAILED", "NOT_COMPARABLE", "PASSED", "REVIEW", "Findings"]
+__all__ = ["CLOSING", "FAILED", "PASSED", "REVIEW", "Finding", "worst_first"]
 __all__ += ["check_epsilon", "check_files", "check_published", "check_row_order", "file_epsilon", "file_mechanism"]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import geopandas as gpd
 import numpy as np
@@ -10,12 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.audit.comparison import CLOSE, FINE, Comparison, by_chance, sample
-from promesse_geo.audit.findings import FAILED, NOT_COMPARABLE, PASSED, REVIEW, Finding, Findings, find_other_columns
+from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, find_other_columns, worst_first
 from promesse_geo.audit.names import check_user_names
+from promesse_geo.audit.recognition import identify, noted_mechanism, raise_if_swapped
+from promesse_geo.audit.seeds import has_guessable_noise
+from promesse_geo.audit.stays import retrieve_stays
 from promesse_geo.io.writers import has_custom_text
-from promesse_geo.messages import counted, listed
-from promesse_geo.metrics import PoiRetrieval
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.messages import counted, invalid, listed
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
+from promesse_geo.preprocess.problems import FASTEST, find_problems
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import ROLES, Name, Names, known_attributes
 from promesse_geo.traces.records import DroppedColumns
@@ -29,6 +34,8 @@ _TIMES, _LOCATIONS = "no original timestamps", "no original locations"
 _RECORDS = "no record equals an original one"
 _SAMPLE = 100_000  # records that show quickly that there is no grid
 _SAME = 1e-6  # metres by which coordinates of one row of a grid differ at most after they were read from a file
+_FEW_STAYS, _MOST_STAYS = 0.1, 0.5  # of the original ones: retrieved by chance or by far too many
+_MIXED = 0.05  # of the traces of Promesse that may lie apart from those of their user; others move them
 _PAIRS = 20.0  # close pairs that chance would give: fewer are too few to recognize a grid
 
 
@@ -37,13 +44,21 @@ def check_published(
     protected: gpd.GeoDataFrame | Traces,
     *,
     epsilon: float | None = None,
+    mechanism: Mechanism | None = None,
     user: Name = ...,
     time: Name = ...,
 ) -> pd.DataFrame:
     """Run the checks before publication on protected data.
 
     Check protected data with the users of the original first, then rename them. Of renamed data all is checked but
-    what needs the users: first and last points, and stays.
+    first and last points, which need the users.
+
+    What a mechanism does by design is not reported: Promesse keeps the path, geo-indistinguishability and Wait for Me
+    keep times, Wait for Me publishes one trace of each group as it is. Data and files of ours note their mechanism;
+    otherwise it is recognized by its output.
+
+    Publish each person once. Traces of the same people, published again with another epsilon or for other days, can be
+    joined with the first ones, whatever their names.
 
     Parameters
     ----------
@@ -53,20 +68,23 @@ def check_published(
         The data to publish.
     epsilon : float, optional
         Metres that Promesse hides at both ends: the first published point of a trace keeps this distance from the
-        original one, and from the last on at least as long a path is hidden. By default the distances are reported.
+        original one, and from the last on at least as long a path is hidden. By default that of the mechanism.
+    mechanism : Mechanism, optional
+        What protected the data; by default what the data notes. Data that it cannot have made fails.
     user, time : column name, None or ...
         Columns of both frames; see `Traces.from_frame`.
 
     Returns
     -------
     pandas.DataFrame
-        One row per test: test, verdict ("passed", "review", "failed", "not comparable") and reason. "review" marks
-        what only you can judge. Passing all tests does not prove anonymity. Reasons print in full.
+        One row per test: test, verdict ("passed", "review", "failed") and reason, failed tests first, passed ones
+        last. "review" marks what only you can decide. Empty data fails. Passing all tests does not prove anonymity.
+        Reasons print in full.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If the data cannot be read, or only one of the two has a time zone.
+        If the data cannot be read, only one of the two has a time zone, or original and protected data are swapped.
 
     Examples
     --------
@@ -77,16 +95,16 @@ def check_published(
     'passed'
     """
     epsilon = check_epsilon(epsilon)
+    if mechanism is not None and not isinstance(mechanism, Mechanism):
+        raise TypeError(invalid("mechanism", "check", "a mechanism such as pg.Promesse(200), or None", mechanism))
     before = as_traces(original, user=user, time=time)
     if isinstance(protected, gpd.GeoDataFrame):
         after, dropped = read_frame(protected, user=user, time=time)
         of_frame = check_frame(protected, after, dropped)
     else:
         after, of_frame = as_traces(protected, user=user, time=time), [find_other_columns([])]
-    comparison = Comparison(before, after)
-    return Findings(
-        [check_user_names(before, after), *of_frame, _check_prepared(before), *_compare(comparison, epsilon)]
-    )
+    raise_if_swapped(before, after, mechanism)
+    return worst_first([*of_frame, *_compare(Comparison(before, after), mechanism, epsilon)])
 
 
 def check_epsilon(epsilon: float | None) -> float | None:
@@ -105,8 +123,6 @@ def check_epsilon(epsilon: float | None) -> float | None:
 def _check_prepared(before: Traces) -> Finding:
     """Check that the original was split at long gaps and moved to the common calendar."""
     test, reasons = "data are prepared", []
-    if not before.records:
-        return Finding(test, NOT_COMPARABLE, "the original is empty")
     at_gap = (np.diff(before.times) >= _GAP) & (np.diff(before.trace_numbers) == 0)
     traces = len(np.unique(before.trace_numbers[:-1][at_gap]))
     if traces:
@@ -119,39 +135,73 @@ def _check_prepared(before: Traces) -> Finding:
     return Finding(test, PASSED, "no gap of 4 h or more within a trace, and days of the common calendar")
 
 
-def _compare(comparison: Comparison, epsilon: float | None) -> list[Finding]:
+def _check_jumps(before: Traces) -> Finding:
+    """Check that the original has no jumps and no fixes at (0, 0), which mechanisms take for true."""
+    test, problems = "no impossible jumps in the original", find_problems(before)
+    found = [
+        words
+        for count, words in (
+            (problems.zero_fixes, f"{counted(problems.zero_fixes, 'fix', 'fixes')} at exactly (0, 0)"),
+            (problems.jumps, f"{counted(problems.jumps or 0, 'record')} that would need over {FASTEST:g} m/s"),
+        )
+        if count
+    ]
+    if found:
+        reason = f"the original has {' and '.join(found)}, to and from which paths are published"
+        remedy = f"apply drop_zero() and drop_jumps(max_speed={FASTEST:g}) before all other steps, or publish()"
+        return Finding(test, REVIEW, f"{reason}; {remedy}")
+    if problems.jumps is None:
+        return Finding(test, PASSED, "speeds are unknown on the common calendar; no fix lies at exactly (0, 0)")
+    return Finding(test, PASSED, f"no record needs over {FASTEST:g} m/s, and none lies at exactly (0, 0)")
+
+
+def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | None) -> list[Finding]:
     """Run the tests that need both data sets."""
-    before, after, pairs = comparison.original, comparison.protected, comparison.pairs
+    before, after = comparison.original, comparison.protected
     if not before.records or not after.records:
-        reason = f"the {'protected data' if before.records else 'original'} is empty"
-        names = ("traces are compared by user", _TIMES, _LOCATIONS, _RECORDS)
-        return [Finding(name, NOT_COMPARABLE, reason) for name in names]
+        reason = f"the {'protected data' if before.records else 'original'} is empty: there is nothing to compare"
+        return [Finding("there are records", FAILED, reason)]
+    mechanism, identified = identify(comparison, named)
+    if epsilon is None and isinstance(mechanism, Promesse):
+        epsilon = mechanism.epsilon
+    if isinstance(mechanism, WaitForMe):  # moves traces far
+        comparison = replace(comparison, trusts_keys=True)
+    by_design = isinstance(mechanism, GeoIndistinguishability | WaitForMe)  # keep times, do not hide ends
     ends: list[Callable[[], Finding]] = [
         lambda: _check_first_points(comparison, epsilon),
         lambda: _check_last_points(comparison, epsilon),
     ]
     tests: list[Callable[[], Finding]] = [
-        *(ends if comparison.by_user else []),
-        lambda: _check_times(comparison),
-        lambda: _check_locations(comparison),
-        *([lambda: _check_stays(comparison)] if comparison.by_user else []),
-        lambda: _check_records(comparison),
-        lambda: check_digits(comparison),
+        lambda: check_user_names(before, after),
+        lambda: _check_prepared(before),
+        lambda: _check_jumps(before),
+        lambda: _check_users(comparison, mechanism),
+        *(ends if comparison.by_user and not by_design else []),
+        *([] if by_design else [lambda: _check_times(comparison, mechanism)]),
+        lambda: _check_locations(comparison, mechanism),
+        lambda: _check_stays(comparison, mechanism),
+        *([] if isinstance(mechanism, WaitForMe) else [lambda: _check_records(comparison)]),
+        lambda: _check_noise(comparison, mechanism, named=mechanism in (named, noted_mechanism(after))),
+        lambda: check_digits(comparison, mechanism),
     ]
-    bar = progress_bar(tests, label="checking", unit="tests")
-    return [_check_users(len(before), len(after), len(pairs.originals)), *(test() for test in bar)]
+    return [identified, *(test() for test in progress_bar(tests, label="checking", unit="tests"))]
 
 
-def _check_users(before: int, after: int, compared: int) -> Finding:
-    """Report how many traces have their user in both data sets."""
-    test = "traces are compared by user"
+def _check_users(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
+    """Report how many traces have their user in both data sets, and whether they look like the same people."""
+    test = "users are matched or renamed"
+    before, after, compared = len(comparison.original), len(comparison.protected), len(comparison.pairs.originals)
     if not compared:
-        reason = (
-            "no user is in both, so first and last points and stays were not checked: check the data with the users "
-            "kept (--keep-users), before you rename them"
-        )
-        return Finding(test, REVIEW, reason)
+        reason = "no user is in both data sets, so first and last points are not checked"
+        if mechanism is not None:
+            return Finding(test, PASSED, f"{reason}; compare before you rename users (--keep-users)")
+        return Finding(test, REVIEW, f"{reason}: compare with the users kept (--keep-users), before you rename them")
     reason = f"{compared:,} of {counted(after, 'trace')} compared"
+    apart = int(comparison.apart.sum())
+    if not comparison.by_user or (isinstance(mechanism, Promesse) and apart > _MIXED * compared):
+        lie = f"{apart:,} of {counted(compared, 'trace')} {'lies' if apart == 1 else 'lie'}"
+        reason = f"{lie} apart from the original of the same user key, so keys may not mean the same people"
+        return Finding(test, REVIEW, f"{reason}; compare before you rename users")
     if compared < after:
         return Finding(test, REVIEW, f"{reason}; the original does not have the users of the others")
     missing = before - compared
@@ -161,6 +211,14 @@ def _check_users(before: int, after: int, compared: int) -> Finding:
 
 def _distances_reason(distances: np.ndarray) -> str:
     return f"the nearest is {distances.min():,.1f} m away, the median {np.median(distances):,.1f} m"
+
+
+def _judge_ends(test: str, distances: np.ndarray) -> Finding:
+    """Judge the distances between published and original ends where no epsilon is known."""
+    nearest, close = _distances_reason(distances), int((distances <= CLOSE).sum())
+    if 2 * close > len(distances):
+        return Finding(test, FAILED, f"{close:,} of {len(distances):,} lie within {CLOSE:g} m of the original ones")
+    return Finding(test, REVIEW, f"specify epsilon= (--epsilon) to judge: {nearest}")
 
 
 def _short_of(epsilon: float, distances: np.ndarray) -> np.ndarray:
@@ -173,7 +231,7 @@ def _check_first_points(comparison: Comparison, epsilon: float | None) -> Findin
     test, distances = "first points are hidden", comparison.end_distances(first=True)
     nearest = _distances_reason(distances)
     if epsilon is None:
-        return Finding(test, REVIEW, f"specify epsilon= (--epsilon) to judge: {nearest}")
+        return _judge_ends(test, distances)
     close = int(_short_of(epsilon, distances).sum())
     if not close:
         return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
@@ -193,20 +251,24 @@ def _check_last_points(comparison: Comparison, epsilon: float | None) -> Finding
     test, distances = "last points are hidden", comparison.end_distances(first=False)
     nearest = _distances_reason(distances)
     if epsilon is None:
-        return Finding(test, REVIEW, f"specify epsilon= (--epsilon) to judge: {nearest}")
+        return _judge_ends(test, distances)
     near = np.flatnonzero(_short_of(epsilon, distances))
     close = int(_short_of(epsilon - 2 * FINE, comparison.paths_to_end(near)).sum())
     if close:
         traces = counted(len(distances), "trace")
         reason = f"{close:,} of {traces} {'ends' if close == 1 else 'end'} less than {epsilon:g} m before the original"
-        return Finding(test, REVIEW, f"{reason}; {nearest}")
+        return Finding(test, FAILED, f"{reason}; {nearest}")
     returned = f"; {counted(len(near), 'trace')} turned back and came nearer" if len(near) else ""
     return Finding(test, PASSED, f"all are at least {epsilon:g} m of path before the original end{returned}")
 
 
-def _check_times(comparison: Comparison) -> Finding:
-    """Check that published times are not original ones."""
+def _check_times(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
+    """Check that published times are not original ones; Promesse may keep the first and the last of each trace."""
     same, expected = comparison.same_times
+    if isinstance(mechanism, Promesse):
+        offsets = (comparison.pairs.protected if comparison.by_user else comparison.protected).offsets
+        same = same.copy()
+        same[offsets[:-1]] = same[offsets[1:] - 1] = False
     count = int(same.sum())
     whose = " of their user" if comparison.by_user else ""
     counts = f"{count:,} of {len(same):,} published timestamps are original ones{whose}"
@@ -232,42 +294,89 @@ def _beyond_chance(same: int, expected: float) -> bool:
     return same > 2 * expected + 3 * math.sqrt(expected)
 
 
-def _check_locations(comparison: Comparison) -> Finding:
-    """Check that published locations are not original ones; without common users by a sample of each trace."""
+def _check_locations(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
+    """Check that published locations are not original ones of their user, nor of anybody at any time."""
+    tests = [_check_own_locations] if comparison.by_user else []
+    tests += [_check_anywhere, *([_check_moved] if mechanism is None else [])]
+    verdict, reason = PASSED, ""
+    for check in tests:
+        found, why = check(comparison)
+        if not reason or (FAILED, REVIEW, PASSED).index(found) < (FAILED, REVIEW, PASSED).index(verdict):
+            verdict, reason = found, why
+        if verdict == FAILED:
+            break
+    if verdict == FAILED and isinstance(mechanism, WaitForMe):
+        return Finding(_LOCATIONS, REVIEW, f"{reason}: Wait for Me publishes one trace of each group unchanged")
+    return Finding(_LOCATIONS, verdict, reason)
+
+
+def _check_own_locations(comparison: Comparison) -> tuple[str, str]:
+    """Verdict and reason: whether locations are original ones of their user."""
     chosen, offsets = comparison.compared
     matches = comparison.location_matches
     same, near = (int((matches >= least).sum()) for least in (2, 1))
     total = len(matches)
     disclosed = _count_disclosed(offsets, matches == 2, same=same, near=near)
     if disclosed:
-        would = f"{counted(disclosed, 'trace')} would be published as recorded, entirely or for the most part"
-        return Finding(_LOCATIONS, FAILED, would)
-    kind, whose = ("published", " of their user") if comparison.by_user else ("sampled", "")
-    counts, expected = f"{same:,} of {total:,} {kind} locations are original ones{whose}", by_chance(same, near)
+        return FAILED, f"{counted(disclosed, 'trace')} would be published as recorded, entirely or for the most part"
+    counts = f"{same:,} of {total:,} published locations are original ones of their user"
+    expected = by_chance(same, near)
     if _beyond_chance(same, expected):
-        return Finding(_LOCATIONS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
-    if 2 * near > total and 2 * np.count_nonzero(comparison.fine[chosen]) > total:  # coarse digits bring all near
-        reason = f"{near:,} of {total:,} {kind} locations are next to original ones{whose}"
-        return Finding(_LOCATIONS, REVIEW, reason)
-    moved, median = _count_barely_moved(comparison) if comparison.by_user else (0, 0.0)
+        return REVIEW, f"{counts}; {expected:,.1f} are expected by chance"
+    if _is_all_near(near, total, comparison.fine[chosen]):
+        return REVIEW, f"{near:,} of {total:,} published locations are next to original ones of their user"
+    moved, median = _count_barely_moved(comparison)
     if moved:
-        reason = f"{counted(moved, 'trace')} would be published record by record, moved by {median:,.2f} m"
-        return Finding(_LOCATIONS, REVIEW, reason)
+        verdict = FAILED if 2 * moved > len(offsets) - 1 else REVIEW
+        return verdict, f"{counted(moved, 'trace')} would be published record by record, moved by {median:,.2f} m"
     if same:
-        return Finding(_LOCATIONS, PASSED, f"{counts}, no more than by chance")
-    return Finding(_LOCATIONS, PASSED, f"no {kind} location is an original one{whose}")
+        return PASSED, f"{counts}, no more than by chance"
+    return PASSED, "no published location is an original one of their user"
+
+
+def _check_anywhere(comparison: Comparison) -> tuple[str, str]:
+    """Verdict and reason: whether locations are original ones of anybody, at whatever time."""
+    (chosen, offsets), matches = sample(comparison.protected.counts), comparison.anywhere
+    same, near = (int((matches >= least).sum()) for least in (2, 1))
+    disclosed = _count_disclosed(offsets, matches == 2, same=same, near=near)
+    if disclosed:
+        traces = f"{counted(disclosed, 'trace')} {'consists' if disclosed == 1 else 'consist'} of original locations"
+        return FAILED, f"{traces} of anybody, entirely or for the most part, whatever the times and the user keys"
+    beside = near - same
+    expected = float(beside) if 2 * beside > len(matches) else by_chance(same, near)  # unreliable if most are near
+    counts = f"{same:,} of {len(matches):,} sampled locations are original ones"
+    if _beyond_chance(same, expected) and (same > _FEW or not comparison.by_user):
+        return REVIEW, f"{counts} of anybody; {expected:,.1f} are expected by chance"
+    if not comparison.by_user and _is_all_near(near, len(matches), comparison.fine[chosen]):
+        return REVIEW, f"{near:,} of {len(matches):,} sampled locations are next to original ones of anybody"
+    return PASSED, f"{counts} of anybody, no more than by chance" if same else "no sampled location is an original one"
+
+
+def _check_moved(comparison: Comparison) -> tuple[str, str]:
+    """Verdict and reason: whether traces are original ones that were moved by the same distance everywhere."""
+    matches, offsets = comparison.moved_steps
+    filled = np.append(offsets[:-1][np.diff(offsets) > 0], offsets[-1])
+    same, near = (int((matches >= least).sum()) for least in (2, 1))
+    disclosed = _count_disclosed(filled, matches == 2, same=same, near=near) if len(matches) else 0
+    if disclosed:
+        traces = f"{counted(disclosed, 'trace')} {'has' if disclosed == 1 else 'have'} the steps of original ones"
+        return FAILED, f"{traces}: moved by about the same distance everywhere, which one known place reveals"
+    return PASSED, "no trace is an original one that was moved"
+
+
+def _is_all_near(near: int, total: int, fine: np.ndarray) -> bool:
+    """Whether most locations are near original ones, though their digits are fine: coarse digits bring all near."""
+    return 2 * near > total and 2 * int(np.count_nonzero(fine)) > total
 
 
 def _count_barely_moved(comparison: Comparison) -> tuple[int, float]:
     """Count the traces with as many records as the original, most of them close to those; and return how close."""
-    pairs = comparison.pairs
-    theirs, ours = pairs.original.counts[pairs.originals], pairs.protected.counts
-    records, offsets = sample(ours)
-    shift = np.repeat(pairs.original.offsets[pairs.originals] - pairs.protected.offsets[:-1], np.diff(offsets))
-    alike = np.repeat(theirs == ours, np.diff(offsets))
-    distances = np.full(len(records), np.inf)
-    distances[alike] = comparison.distances((records + shift)[alike], records[alike])
-    moved = _are_most(offsets, distances <= CLOSE) & (ours > 2)
+    records, others, offsets = comparison.twins
+    if not len(records):
+        return 0, 0.0
+    distances = comparison.distances(others, records)
+    long = np.diff(offsets) > 2
+    moved = _are_most(offsets, distances <= CLOSE) & long
     return int(moved.sum()), float(np.median(distances[np.repeat(moved, np.diff(offsets))])) if moved.any() else 0.0
 
 
@@ -314,20 +423,34 @@ def _count(offsets: np.ndarray, records: np.ndarray) -> np.ndarray:
     return np.add.reduceat(records, offsets[:-1], dtype=np.int64)
 
 
-def _check_stays(comparison: Comparison) -> Finding:
-    """Report how many stays the paper's attack retrieves."""
-    test, attack = "stays are hidden", PoiRetrieval()
-    detail = attack.compare(comparison.pairs)
-    stays, retrieved = int(detail.original_pois.sum()), int(detail.matched.sum())
+def _check_stays(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
+    """Report how many stays an attack retrieves: that which averages noise for geo-indistinguishability."""
+    test, noisy = "stays are hidden", isinstance(mechanism, GeoIndistinguishability)
+    stays, retrieved, score = retrieve_stays(comparison, noisy=noisy)
     if not stays:
         return Finding(test, PASSED, "the original has no stays")
-    if not retrieved:
-        return Finding(test, PASSED, f"the paper's attack retrieves none of {stays:,}; stronger attacks may")
-    reason = f"the paper's attack retrieves {retrieved:,} of {stays:,} (F-score {attack.value(detail):.1f} %)"
-    return Finding(test, REVIEW, f"{reason}; stronger attacks retrieve more")
+    attack = "an attack that averages noise" if noisy else "the paper's attack"
+    measured = f"{attack} retrieves {retrieved:,} of {stays:,} ({score})"
+    if retrieved <= _FEW_STAYS * stays:
+        return Finding(test, PASSED, f"{measured}; stronger attacks may retrieve more")
+    if noisy:
+        return Finding(test, REVIEW, f"{measured}: geo-indistinguishability hides single records, not stays")
+    if isinstance(mechanism, Promesse):
+        return Finding(test, REVIEW, f"{measured}: a larger epsilon hides more")
+    verdict = FAILED if mechanism is None and retrieved >= _MOST_STAYS * stays else REVIEW
+    return Finding(test, verdict, f"{measured}; stronger attacks retrieve more")
 
 
-def check_digits(comparison: Comparison) -> Finding:
+def _check_noise(comparison: Comparison, mechanism: Mechanism | None, *, named: bool) -> Finding:
+    """Check that no obvious seed gives the noise."""
+    test = "noise has no guessable seed"
+    if has_guessable_noise(comparison, mechanism, named=named):
+        reason = "an easily guessed seed gives the noise, so anybody can subtract it; protect without a seed"
+        return Finding(test, FAILED, reason)
+    return Finding(test, PASSED, "no obvious seed of geo-indistinguishability gives these locations")
+
+
+def check_digits(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
     """Check that points published at original times are no finer than a centimetre.
 
     The last digits of noise that was drawn as floating-point numbers narrow down the original location (Mironov, CCS
@@ -335,6 +458,8 @@ def check_digits(comparison: Comparison) -> Finding:
     no single original record: their digits reveal no more than the path.
     """
     test, fine, protected = "no needless digits", np.flatnonzero(comparison.fine), comparison.protected
+    if isinstance(mechanism, Promesse | WaitForMe):
+        return Finding(test, PASSED, f"{type(mechanism).__name__} draws no noise")
     if not len(fine):
         return Finding(test, PASSED, "no point is finer than a centimetre")
     some = fine[:: len(fine) // _SAMPLE + 1]

@@ -27,9 +27,18 @@ CLOSE = 10.0
 FINE = 0.01
 """Metres below which digits of coordinates are needless."""
 
+FEWEST_MOVED = 500
+"""Records whose displacements show the law of the noise."""
+
 _HOUR = 3_600 * 10**9
 _SAME_PERIOD = 10**10  # nanoseconds within which times are about the same, if they are not published more coarsely
+_APART = 0.25  # of the traces that lie apart: users of so many were mixed up
+_BESIDE = 100.0  # metres within which traces are not apart
+_FEW = 16  # published points of a trace, whose distance from the original path is typical
+_ROWS = 256  # pairs of traces compared at a time
 _SAMPLE = 64  # records of a trace that show whether most are like them
+_STEP = 0.1  # metres within which steps are the same
+_STILL = 1.0  # metres of the shortest steps that are compared
 _MOST = 32  # original records of one time that are compared one by one; more are looked up in cells
 _MOST_OF_SAMPLE = 32 * _MOST
 
@@ -44,10 +53,13 @@ class Comparison:
         The original traces.
     protected : Traces
         The protected traces, in their own space.
+    trusts_keys : bool
+        Whether equal user keys mean the same people even where their traces lie apart.
     """
 
     original: Traces
     protected: Traces
+    trusts_keys: bool = False
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -59,10 +71,65 @@ class Comparison:
         """The protected traces in the space of the original."""
         return in_space_of(self.original, self.protected)
 
-    @property
+    @cached_property
     def by_user(self) -> bool:
-        """Whether any user is in both; if not, each protected record is compared with those of all users."""
-        return len(self.pairs.originals) > 0
+        """Whether users are in both who look like the same people; if not, records are compared with all users'."""
+        if not len(self.pairs.originals):
+            return False
+        return self.trusts_keys or float(self.apart.mean()) <= _APART
+
+    @cached_property
+    def apart(self) -> np.ndarray:
+        """Whether each pair of traces lies apart: farther than other traces of the original, bool of shape (pairs,).
+
+        The distance is the median of those from some protected records to the nearest of some original ones.
+        """
+        originals, count = self.pairs.originals, len(self.original)
+        steps = np.unique(np.array([1, 2, 3]) * count // 4)
+        if not len(originals) or not steps.any():
+            return np.zeros(len(originals), bool)
+        paths = self.original.points[_rows_along(self.original)]
+        few = self.pairs.protected.points[_some_rows(self.pairs.protected, _FEW)]
+        near = self._typical_distances(few, paths, originals)
+        others = [self._typical_distances(few, paths, (originals + step) % count) for step in steps[steps > 0]]
+        return (near > np.median(others, axis=0)) & (near > _BESIDE)
+
+    def _typical_distances(self, few: np.ndarray, paths: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return the median metres from some points to the nearest points of the paths of given numbers, shape (n,)."""
+        squares = np.empty(len(few))
+        for first in range(0, len(few), _ROWS):
+            some, others = few[first : first + _ROWS], paths[numbers[first : first + _ROWS]]
+            products = some @ others.transpose(0, 2, 1)
+            lengths = (some**2).sum(axis=2)[:, :, None] + (others**2).sum(axis=2)[:, None, :]
+            squares[first : first + _ROWS] = np.median((lengths - 2 * products).min(axis=2), axis=1)
+        return self.original.space.metres(np.sqrt(np.maximum(squares, 0)))
+
+    @cached_property
+    def displacements(self) -> np.ndarray:
+        """Metres between sampled records of traces that have as many records as their original, and its times.
+
+        The shape is (n,), 0 without common users.
+        """
+        if not self.by_user:
+            return np.empty(0)
+        records, others, offsets = self.twins
+        same = np.abs(self.pairs.protected.times[records] - self.original.times[others]) < 10**9
+        kept = np.repeat(np.logical_and.reduceat(same, offsets[:-1]) if len(same) else same, np.diff(offsets))
+        return self.distances(others[kept], records[kept])
+
+    @cached_property
+    def twins(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sampled records of traces with as many records as their original, those of the original, and offsets.
+
+        The shapes are (n,), (n,) and (traces + 1,).
+        """
+        pairs = self.pairs
+        ours = pairs.protected.counts
+        alike = pairs.original.counts[pairs.originals] == ours
+        records, offsets = sample(ours)
+        shift = np.repeat(pairs.original.offsets[pairs.originals] - pairs.protected.offsets[:-1], np.diff(offsets))
+        chosen = np.repeat(alike, np.diff(offsets))
+        return records[chosen], (records + shift)[chosen], as_offsets(np.diff(offsets)[alike])
 
     @cached_property
     def compared(self) -> tuple[np.ndarray | slice, np.ndarray]:
@@ -189,21 +256,42 @@ class Comparison:
         within what rounding can do; near it what lies within `WIDER` times that. Without a common user the locations of
         all users are compared. The shape is (compared,).
         """
-        levels, reaches = self._rounding
-        chosen, scales, original = self.compared[0], self.original.space.scale / reaches, self.original
-        levels = levels[chosen]
-        if self.by_user:
-            protected, partners = self.pairs.protected, self.pairs.originals
-            return _match_locations(
-                original.points, original.offsets, protected.points, protected.offsets, partners, levels, scales
-            )
-        points = self.moved.points[chosen]
-        ends, shares = np.array([0, len(points)]), threads.even(original.records)
-        widest = scales[levels].min(keepdims=True) / 3  # so that the cells of both searches overlap
-        partners, same_level = np.zeros(len(shares) - 1, np.int64), np.zeros(original.records, np.int8)
-        near = _match_locations(points, ends, original.points, shares, partners, same_level, widest)
-        candidates = original.points[near > 0]
-        return _match_locations(candidates, np.array([0, len(candidates)]), points, ends, partners[:1], levels, scales)
+        if not self.by_user:
+            return self.anywhere
+        levels, reaches = self.rounding
+        protected, partners, original = self.pairs.protected, self.pairs.originals, self.original
+        scales = original.space.scale / reaches
+        return _match_locations(
+            *(original.points, original.offsets, protected.points, protected.offsets, partners),
+            *(levels[self.compared[0]], scales),
+        )
+
+    @cached_property
+    def anywhere(self) -> np.ndarray:
+        """`location_matches` with the locations of all users at any time, for a sample of each protected trace.
+
+        The sample is that of `sample(protected.counts)`.
+        """
+        chosen, (levels, reaches) = sample(self.protected.counts)[0], self.rounding
+        return match_anywhere(
+            self.original.points, self.moved.points[chosen], levels[chosen], reaches, scale=self.original.space.scale
+        )
+
+    @cached_property
+    def moved_steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Whether two consecutive steps of sampled records are those of any original record (2), near (1) or not (0).
+
+        So traces are found that were moved by the same distance everywhere. Steps are differences of coordinates; those
+        shorter than `_STILL` metres are left out. The second array has the offsets of traces, shape (traces + 1,).
+        """
+        published, numbers = _steps(self.moved, sample(self.moved.counts)[0])
+        original, _ = _steps(self.original, np.arange(self.original.records))
+        levels, reaches = self.rounding
+        reaches = np.maximum(2 * reaches, _STEP)
+        return (
+            match_anywhere(original, published, levels[numbers], reaches, scale=1.0),
+            as_offsets(np.bincount(self.moved.trace_numbers[numbers], minlength=len(self.moved))),
+        )
 
     @cached_property
     def record_matches(self) -> np.ndarray:
@@ -213,7 +301,7 @@ class Comparison:
         coordinates can do; near it is what lies within `WIDER` times that. The shape is (records,).
         """
         middles, units = self._rounded_times
-        levels, reaches = self._rounding
+        levels, reaches = self.rounding
         return self._look_up(self.moved.points, middles, units, levels, reaches, most=_MOST)
 
     def nearby_records(self, records: np.ndarray) -> np.ndarray:
@@ -224,7 +312,7 @@ class Comparison:
         return self._look_up(points, times, units, levels, reaches, most=_MOST_OF_SAMPLE)
 
     @cached_property
-    def _rounding(self) -> tuple[np.ndarray, np.ndarray]:
+    def rounding(self) -> tuple[np.ndarray, np.ndarray]:
         """The level of each record's decimals, and how many metres rounding to each level can move a point.
 
         Levels go from a last digit of `COARSE` metres to one of `SAME_PLACE`, and one more for what is finer.
@@ -306,6 +394,23 @@ def sample(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(as_offsets(counts)[:-1], some) + within * np.repeat(counts, some) // np.repeat(some, some), offsets
 
 
+def _some_rows(traces: Traces, many: int) -> np.ndarray:
+    """Return the numbers of records evenly spread over each trace, shape (traces, many); short traces repeat some."""
+    return traces.offsets[:-1, None] + traces.counts[:, None] * np.arange(many) // many
+
+
+def _rows_along(traces: Traces) -> np.ndarray:
+    """Return the numbers of records evenly spread over the path of each trace, shape (traces, `_SAMPLE`)."""
+    rows = _some_rows(traces, 4 * _SAMPLE)
+    steps = np.linalg.norm(np.diff(traces.points[rows], axis=1), axis=2)
+    path = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
+    path /= np.maximum(path[:, -1:], 1e-12)
+    numbers = np.arange(len(traces))[:, None]
+    keys = (path + 2 * numbers).ravel()  # ascending: one search serves all traces
+    found = np.searchsorted(keys, np.linspace(0, 1, _SAMPLE) + 2 * numbers)
+    return rows.ravel()[np.minimum(found, rows.shape[1] * (numbers + 1) - 1)]
+
+
 def by_chance(same: int, near: int) -> float:
     """Return how many of those near a location or time are at it by chance."""
     return (near - same) / (WIDER - 1)
@@ -319,6 +424,58 @@ def _decimals_of(space: Space, metres: float) -> int:
 def _decimal_range(space: Space) -> tuple[int, int]:
     """Decimals of coordinates with a last digit of `COARSE` and of `SAME_PLACE`."""
     return _decimals_of(space, COARSE), _decimals_of(space, SAME_PLACE)
+
+
+def match_anywhere(
+    original: np.ndarray, published: np.ndarray, levels: np.ndarray, reaches: np.ndarray, *, scale: float
+) -> np.ndarray:
+    """Grade published points by the distance to the nearest of all original ones, as `Comparison.location_matches`.
+
+    The table is that of the published points: each original one is looked up in it, and only those near are kept.
+
+    Parameters
+    ----------
+    original : numpy.ndarray of float64, shape (records, 3) or (records, 2)
+        Points of the original.
+    published : numpy.ndarray of float64, shape (n, 3) or (n, 2)
+        Some published points.
+    levels : numpy.ndarray of int8, shape (n,)
+        The level of each published point.
+    reaches : numpy.ndarray of float64, shape (levels,)
+        Metres at each level, descending.
+    scale : float
+        Metres per unit of the points.
+
+    Returns
+    -------
+    numpy.ndarray of int8, shape (n,)
+        2 within the reach, 1 within `WIDER` times it, else 0.
+    """
+    if not len(published):
+        return np.zeros(0, np.int8)
+    scales = scale / reaches
+    ends, shares = np.array([0, len(published)]), threads.even(len(original))
+    widest = scales[levels].min(keepdims=True) / 3  # so that the cells of both searches overlap
+    partners, same_level = np.zeros(len(shares) - 1, np.int64), np.zeros(len(original), np.int8)
+    near = _match_locations(published, ends, original, shares, partners, same_level, widest)
+    candidates = original[near > 0]
+    return _match_locations(candidates, np.array([0, len(candidates)]), published, ends, partners[:1], levels, scales)
+
+
+def _steps(traces: Traces, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two steps after records, folded into three numbers of metres, and the records that have such.
+
+    The shapes are (n, 3) and (n,).
+    """
+    x, y = traces.coordinates()
+    x, y = (np.append(axis, [np.nan, np.nan]) * traces.space.unit for axis in (x, y))
+    ends = np.repeat(traces.offsets[1:], traces.counts)
+    records = records[records + 2 < ends[records]]
+    first = np.stack([axis[records + 1] - axis[records] for axis in (x, y)])
+    second = np.stack([axis[records + 2] - axis[records + 1] for axis in (x, y)])
+    moving = (np.hypot(*first) > _STILL) & (np.hypot(*second) > _STILL)
+    folded = 0.6 * second[0] + 0.8 * second[1]
+    return np.ascontiguousarray(np.column_stack((*first, folded))[moving]), records[moving]
 
 
 def _match_locations(

@@ -16,6 +16,7 @@ from pyproj import CRS
 from pyproj.exceptions import ProjError
 
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Findings, find_other_columns
+from promesse_geo.audit.recognition import mechanism_of
 from promesse_geo.io.gdal import GDAL_ERRORS
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
@@ -114,11 +115,7 @@ def file_epsilon(path: str | os.PathLike[str]) -> float | None:
 
 def _read_mechanism(text: str | None) -> Mechanism | None:
     """Return the mechanism that a text under our metadata key names."""
-    named = json.loads(text or "null")
-    if named is None or named["mechanism"] is None:
-        return None
-    kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
-    return kinds[named["mechanism"]](**named["parameters"])
+    return mechanism_of(json.loads(text or "null"))
 
 
 def _is_ours(text: str | None) -> bool:

@@ -1,5 +1,6 @@
 """The command `promesse-geo`, and the commands that describe, prepare, check and rename."""
 
+import re
 import shutil
 import signal
 import sys
@@ -15,16 +16,16 @@ import pandas as pd
 
 import promesse_geo as pg
 from promesse_geo.audit import (
+    CLOSING,
     FAILED,
-    NOT_COMPARABLE,
     REVIEW,
-    Findings,
+    Finding,
     check_epsilon,
     check_files,
     check_published,
     check_row_order,
-    file_epsilon,
     file_mechanism,
+    worst_first,
 )
 from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
@@ -111,24 +112,35 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 
     Check twice: first with the users of INPUT (--keep-users), which compares trace by trace, then after pseudonymize.
 
-    Each test passes, fails, is not comparable, or is to be reviewed: only you can judge that. The exit status is 3 if
-    any test failed or is not comparable, else 0.
+    Each test passes, fails, or is to be reviewed: only you can decide that. What did not pass stands first. The exit
+    status is 3 if any test failed, else 0. INPUT and PROTECTED that are swapped are an error.
     """
     with options.usage_errors():
         check_epsilon(epsilon)
     with options.expected_errors():
         before, after = options.read(context), options.read(context, source=protected)
-        table = check_published(before, after, epsilon=file_epsilon(protected) if epsilon is None else epsilon)
+        table = check_published(before, after, epsilon=epsilon, mechanism=file_mechanism(protected))
         columns = options.reading_options(context)
         of_files = check_files(protected, after, lon=columns["lon"], lat=columns["lat"])
-        table = pd.concat((table[~table["test"].isin(of_files["test"])], Findings([check_row_order(after)]), of_files))
-        click.echo(findings(table, width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+        rows = pd.concat((table[~table["test"].isin(of_files["test"])], of_files)).itertuples(index=False)
+        table = worst_first([check_row_order(after), *(Finding(*row) for row in rows)])
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        click.echo(_COLOURED.sub(_coloured, findings(table, width=width)))
         reviews = int((table["verdict"] == REVIEW).sum())
         if reviews:
-            click.echo(f"{counted(reviews, 'test')} to review: only you can judge whether to publish.", err=True)
-        click.echo("Passing all tests does not prove anonymity.", err=True)
-    if table["verdict"].isin([FAILED, NOT_COMPARABLE]).any():
+            click.echo(f"{counted(reviews, 'test')} to review: only you can decide whether to publish.", err=True)
+        click.echo(CLOSING, err=True)
+    if (table["verdict"] == FAILED).any():
         sys.exit(3)
+
+
+_COLOURED = re.compile(rf"^(?:{FAILED}|{REVIEW}|[\d,]+ tests? passed)", re.MULTILINE)
+
+
+def _coloured(match: re.Match[str]) -> str:
+    """Colour a verdict; click removes the colour where standard output is no terminal."""
+    colour = {FAILED: "red", REVIEW: "yellow"}.get(match[0], "green")
+    return click.style(match[0], fg=colour, bold=True)
 
 
 @click.command(short_help="Preprocess: common calendar, first days, split at gaps.")

@@ -109,7 +109,7 @@ def save(protected: Traces, mechanism: Mechanism, *, of: int, output: str, keep_
     if of and not protected.records:
         remedy = f" {mechanism.remedy}" if mechanism.remedy else ""
         raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected.{remedy}")
-    if not keep_users:
+    if not keep_users and protected.names.user is not None:  # a single trace has no user to rename
         protected = pg.pseudonymize(protected)
     write(protected, output, mechanism=mechanism, force=force)
 

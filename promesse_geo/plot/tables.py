@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.evaluation.results import Measures
+from promesse_geo.messages import counted
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
 
@@ -98,17 +99,30 @@ def comparison(original: Traces, protected: Traces) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def findings(table: pd.DataFrame, *, width: int | None = None) -> str:
-    """Return the findings of the checks before publication as lines of text, with reasons wrapped to a width."""
-    columns = [table[name].tolist() for name in ("verdict", "test", "reason")]
-    first, second = (max(map(len, column)) for column in columns[:2])
+def findings(table: pd.DataFrame, *, closing: str = "", width: int | None = None) -> str:
+    """Return findings of the checks before publication as lines of text, wrapped to a width: passed tests as one."""
+    rows = [row for row in table[["verdict", "test", "reason"]].itertuples(index=False) if row.verdict != "passed"]
+    first, second = (max((len(row[column]) for row in rows), default=0) for column in range(2))
     lines = []
-    for verdict, test, reason in zip(*columns, strict=True):
+    for verdict, test, reason in rows:
         start = f"{verdict:<{first}}  {test:<{second}}  "
-        available = len(reason) + 1 if width is None else max(width - len(start), _NARROWEST)
-        style: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-        lines += textwrap.wrap(start + reason, len(start) + available, subsequent_indent=" " * len(start), **style)
+        room = None if width is None else max(width, len(start) + _NARROWEST)
+        lines += _wrapped(start + reason, width=room, indent=len(start))
+    for text in (passed_tests(table), closing):
+        lines += _wrapped(text, width=width, indent=2) if text else []
     return "\n".join(lines)
+
+
+def passed_tests(table: pd.DataFrame) -> str:
+    """Return the number and the names of the passed tests; "" without any."""
+    passed = table.loc[table["verdict"] == "passed", "test"].tolist()
+    return f"{counted(len(passed), 'test')} passed: {', '.join(passed)}" if passed else ""
+
+
+def _wrapped(text: str, *, width: int | None, indent: int) -> list[str]:
+    if width is None:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def measures(table: pd.DataFrame) -> str:

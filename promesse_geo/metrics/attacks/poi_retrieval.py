@@ -114,6 +114,21 @@ class PoiRetrieval(Metric):
         places = before.points, before.offsets(len(pairs.original))
         return before, after, _nearest(pairs, places, after, self.threshold)
 
+    def places(self, original: Traces, protected: Traces) -> tuple[np.ndarray, np.ndarray]:
+        """Find POIs of all users in original and protected data.
+
+        Parameters
+        ----------
+        original, protected : Traces
+            The data, in one space.
+
+        Returns
+        -------
+        tuple of two numpy.ndarray of float64, shape (pois, 3) or (pois, 2)
+            POIs in kernel coordinates.
+        """
+        return self._index(original).points, self._attack(protected)[0]
+
     def value(self, detail: pd.DataFrame) -> float:
         """Return the mean F-score in percent of the traces with original POIs; NaN without any."""
         return 100 * float(detail.fscore[detail.original_pois > 0].mean())
