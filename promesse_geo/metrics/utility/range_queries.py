@@ -34,7 +34,7 @@ MOST_QUERIES = 10_000_000
 _COLUMNS = ("half_side", "start", "end")
 _OWNER = "RangeQueryDistortion"
 
-_PAIR = 25.0  # nanoseconds for a trace during a query, if each query searches its traces
+_HALVING = 25.0  # nanoseconds to halve the records of a trace in search of a time, if each query searches its traces
 _RECORD, _BLOCKS = 100.0, 2e7  # nanoseconds for a record and for all, if each record searches a block of queries
 _BLOCK = 16 * kernels.BITS  # queries whose masks stay in the cache
 _SAMPLE = 10_000  # records
@@ -283,7 +283,8 @@ def _time_of_search(traces: Traces, spans: Spans, windows: np.ndarray) -> float:
     step = math.ceil(traces.records / _SAMPLE)
     sample = np.sort(traces.times[::step])
     records = np.searchsorted(sample, ends, side="right") - np.searchsorted(sample, starts)
-    return _PAIR * float(np.maximum(pairs, 0).sum()) + step * float(records.sum())
+    halvings = math.log2(1 + traces.records / len(traces))
+    return _HALVING * halvings * float(np.maximum(pairs, 0).sum()) + step * float(records.sum())
 
 
 def _search_traces(traces: Traces, spans: Spans, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
