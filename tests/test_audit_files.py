@@ -14,7 +14,9 @@ import shapely
 import promesse_geo as pg
 from promesse_geo.audit import check_files, file_epsilon, file_mechanism
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The elevations")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*could not be protected", "ignore:The elevations", "ignore:.*files overlap", "ignore:.*not read,"
+)
 
 FORMATS = ["parquet", "geoparquet", "gpkg", "geojson", "json", "csv"]
 WRITTEN, COLUMNS = "written by promesse-geo", "no other columns"
@@ -139,6 +141,63 @@ def test_users_in_a_dictionary_without_a_record_are_reviewed(tmp_path, safe):
     users = pd.Categorical(safe["user"], categories=[*safe["user"].unique(), "secret"])
     safe.assign(user=users).to_parquet(tmp_path / "safe.parquet")
     assert verdicts(tmp_path / "safe.parquet") == ["passed", "review"]
+
+
+@pytest.mark.parametrize("stores_type", [True, False])
+def test_users_in_a_dictionary_without_a_record_are_reviewed_under_our_metadata(tmp_path, safe, stores_type):
+    path = tmp_path / "safe.parquet"
+    pg.write(safe.assign(user=safe["user"].astype("str")), path)
+    table = pq.read_table(path)
+    codes, users = pd.factorize(table["user"].to_pandas())
+    users = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([*users, "secret"]))
+    changed = table.set_column(0, "user", users)
+    with pq.ParquetWriter(path, changed.schema, store_schema=stores_type) as writer:
+        writer.write_table(changed)
+        writer.add_key_value_metadata(table.schema.metadata)
+    assert verdicts(path) == ["passed", "review"]
+
+
+@pytest.mark.parametrize("dimensions", ["z", "m", "srid", "big-endian"])
+@pytest.mark.parametrize("row", [0, -1])
+def test_points_in_another_form_are_found_under_our_metadata(tmp_path, safe, dimensions, row):
+    path = tmp_path / "safe.parquet"
+    pg.write(safe, path)
+    table = pq.read_table(path)
+    points = table["geometry"].to_pylist()
+    point = shapely.from_wkb(points[row])
+    points[row] = {
+        "z": shapely.to_wkb(shapely.force_3d(point, 7.0)),
+        "m": shapely.to_wkb(shapely.from_wkt(f"POINT M ({point.x} {point.y} 7)"), flavor="iso"),
+        "srid": shapely.to_wkb(shapely.set_srid(point, 1234567), include_srid=True),
+        "big-endian": shapely.to_wkb(point, byte_order=0),
+    }[dimensions]
+    pq.write_table(table.set_column(2, "geometry", pa.array(points, pa.binary())), path)
+    has_more = dimensions in ("z", "m")
+    assert verdicts(path) == ["failed" if has_more else "passed", "review"]
+    assert ("'Z or M'" in reason(path, COLUMNS)) == has_more
+    assert "points" in reason(path)
+
+
+def test_types_that_are_not_written_are_reviewed_under_our_metadata(tmp_path, safe):
+    path = tmp_path / "safe.parquet"
+    pg.write(safe.assign(user=7), path)
+    table = pq.read_table(path)
+    for kind in (pa.int32(), pa.string_view()):
+        users = pa.array(["7"] * len(table), kind) if kind == pa.string_view() else table["user"].cast(kind)
+        pq.write_table(table.set_column(0, "user", users), path)
+        assert verdicts(path) == ["passed", "review"]
+
+
+@pytest.mark.parametrize("more", [[7], [7, 8]])
+def test_more_than_two_numbers_of_a_geojson_point_fail(tmp_path, safe, more):
+    path = tmp_path / "a.geojson"
+    pg.write(safe, path)
+    lines = path.read_text().splitlines()
+    feature = json.loads(lines[-3])
+    feature["geometry"]["coordinates"] += more
+    path.write_text("\n".join([*lines[:-3], json.dumps(feature), *lines[-2:]]) + "\n")
+    assert verdicts(path)[0] == "failed"
+    assert "'Z or M'" in reason(path, COLUMNS)
 
 
 def test_columns_in_another_order_are_reviewed(tmp_path, safe):

@@ -18,6 +18,7 @@ from pyproj.exceptions import ProjError
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Findings, find_other_columns
 from promesse_geo.audit.recognition import mechanism_of
 from promesse_geo.io.gdal import GDAL_ERRORS
+from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
@@ -31,6 +32,7 @@ from promesse_geo.traces.traces import Traces
 _GEOJSON_LINES = {"", "{", '"type": "FeatureCollection",', '"name": "traces",', '"features": [', "]", "}"}
 _GEOJSON_LINES.add('"crs": { "type": "name", "properties": { "name": "urn:ogc:def:crs:OGC:1.3:CRS84" } },')
 _TEST = "written by promesse-geo"
+_ROWS = 1 << 20  # geometries read at a time
 _REMEDY = "write it again with `promesse-geo pseudonymize` or write()"
 
 
@@ -181,14 +183,51 @@ def _inspect_parquet(path: Path, traces: Traces, *, located: set[str | None]) ->
     has_geometry = str(traces.names.geometry) in schema.names and not located
     others = [name for name in schema.names if name not in expected]
     columns = others if has_geometry else _others(schema.names, expected, located)
-    if '"Point Z"' in metadata.get("geo", ""):
+    are_ours, has_z = _inspect_points(path, str(traces.names.geometry)) if has_geometry else (True, False)
+    if has_z or '"Point Z"' in metadata.get("geo", ""):
         columns = [*columns, "Z or M"]
     foreign = sorted(metadata.keys() - {"geo", METADATA_KEY})
     differences = [f"metadata under {listed(foreign)}"] if foreign else []
+    if not are_ours:
+        differences.append("points in another form than write() writes")
+    if not all(_is_written(field.type) for field in schema):
+        differences.append("types of columns that write() does not write")
+    if any(_holds_unused(path, field.name) for field in schema if pa.types.is_string(field.type)):
+        differences.append("values that no record has")
     plain = schema.names == expected and not any(field.metadata for field in schema)
     if not plain or not _is_ours(metadata.get(METADATA_KEY)) or not _locates_points(metadata, traces):
         differences.append("other columns or metadata than write() writes")
     return _Content(columns, differences=differences)
+
+
+def _is_written(kind: pa.DataType) -> bool:
+    """Whether write() writes columns of a type. A dictionary, for example, may hold users that no record has."""
+    written = (pa.string(), pa.large_string(), pa.int64(), pa.binary())
+    return kind in written or pa.types.is_timestamp(kind)
+
+
+def _holds_unused(path: Path, name: str) -> bool:
+    """Whether the dictionaries of a column of text, of which schemas need not tell, hold values without a record."""
+    with _open(path) as source:
+        file = pq.ParquetFile(source, read_dictionary=[name])
+        chunks = chain.from_iterable(
+            file.read_row_group(group, columns=[name]).column(0).chunks for group in range(file.num_row_groups)
+        )
+        return any(len(chunk.indices.drop_null().unique()) < len(chunk.dictionary) for chunk in chunks)
+
+
+def _inspect_points(path: Path, name: str) -> tuple[bool, bool]:
+    """Return whether all geometries are points as write() writes them, and whether any geometry has Z or M."""
+    are_ours, has_z = True, False
+    with _open(path) as source:
+        file = pq.ParquetFile(source)
+        for batch in file.iter_batches(_ROWS, columns=[name]):
+            column = pa.chunked_array([batch.column(0)])
+            if not is_binary(column.type):
+                return False, False
+            if plain_points(column) is None:
+                are_ours, has_z = False, has_z or decode_points(column)[2]
+    return are_ours, has_z
 
 
 def _locates_points(metadata: dict[str, str], traces: Traces) -> bool:
@@ -211,7 +250,8 @@ def _inspect_layers(path: Path, traces: Traces, *, has_metadata: bool) -> _Conte
         return _Content(unread=[f"{len(layers)} layers, where traces are one"])
     about = pyogrio.read_info(path, layer=layers[0])
     columns = [name for name in about["fields"] if name not in expected]
-    if about["geometry_type"] != "Point":
+    has_others, has_z = (False, False) if has_metadata else _inspect_features(path)
+    if has_z or about["geometry_type"] != "Point":
         columns.append("Z or M")
     ours = {METADATA_KEY} if has_metadata else set()
     differences = []
@@ -220,13 +260,14 @@ def _inspect_layers(path: Path, traces: Traces, *, has_metadata: bool) -> _Conte
     stored = about["layer_metadata"] or {}
     if set(stored) != ours or about["dataset_metadata"] or (ours and not _is_ours(stored[METADATA_KEY])):
         differences.append("other metadata than write() writes")
-    if not has_metadata and _has_other_members(path):
+    if has_others:
         differences.append("other members than write() writes")
     return _Content(columns, differences=differences)
 
 
-def _has_other_members(path: Path) -> bool:
-    """Whether a GeoJSON file has lines other than the features, and the members around them, that write() writes."""
+def _inspect_features(path: Path) -> tuple[bool, bool]:
+    """Return whether GeoJSON has other lines than write() writes, and whether any point has more than two numbers."""
+    has_others = has_z = False
     with _open(path) as file:
         for line in io.TextIOWrapper(io.BufferedReader(file), encoding="utf-8", errors="replace"):
             if line.strip() in _GEOJSON_LINES:
@@ -234,11 +275,12 @@ def _has_other_members(path: Path) -> bool:
             try:
                 feature = json.loads(line.rstrip().removesuffix(","))
                 members = set(feature), set(feature["geometry"])
+                has_z = has_z or len(feature["geometry"]["coordinates"]) > 2
             except (ValueError, TypeError, KeyError):
-                return True
-            if members != ({"type", "properties", "geometry"}, {"type", "coordinates"}):
-                return True
-    return False
+                has_others = True
+                continue
+            has_others = has_others or members != ({"type", "properties", "geometry"}, {"type", "coordinates"})
+    return has_others, has_z
 
 
 def _inspect_text(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:

@@ -98,10 +98,11 @@ def _bare_geometry(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] |
 
 
 def _is_geometry(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) or _is_bytes(kind)
+    return pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) or is_binary(kind)
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def is_binary(kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold well-known binary."""
     tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
     return any(test(kind) for test in tests)
 
@@ -141,7 +142,7 @@ def _coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bo
     """
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
-    if _is_bytes(column.type):
+    if is_binary(column.type):
         return decode_points(column)
     chunk, kind = column.combine_chunks(), column.type
     if pa.types.is_struct(kind) and {"x", "y"} <= {field.name for field in kind}:
@@ -211,7 +212,7 @@ def decode_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool
     """
     if pa.types.is_fixed_size_binary(column.type) or pa.types.is_binary_view(column.type):
         column = column.cast(pa.binary())
-    points = _plain_points(column)
+    points = plain_points(column)
     if points is not None:
         return points["x"].copy(), points["y"].copy(), False
     geometries = shapely.from_wkb(column.to_numpy(), on_invalid="ignore")
@@ -221,8 +222,8 @@ def decode_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool
     return x, y, bool((shapely.get_coordinate_dimension(geometries) > 2).any())
 
 
-def _plain_points(column: pa.ChunkedArray) -> np.ndarray | None:
-    """Return the fields of plain points, or None if the column holds anything else."""
+def plain_points(column: pa.ChunkedArray) -> np.ndarray | None:
+    """Return the fields of plain points, as `encode_points` writes them, or None if the column holds anything else."""
     has_size = pc.equal(pc.binary_length(column), _POINT.itemsize)
     if column.null_count or not pc.all(has_size, min_count=0).as_py():
         return None
