@@ -15,6 +15,7 @@ from promesse_geo.plot.tables import comparison
 from promesse_geo.preprocess import prepare, pseudonymize
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_flag, check_path
 
 _ZONE = "Europe/Paris"
 
@@ -51,7 +52,8 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
     ['overview.png', 'protected.parquet']
     """
     mechanism = Promesse(epsilon)
-    folder = Path(folder)
+    folder = check_path(folder, name="folder", owner="run_demo")
+    check_flag(force, name="force", owner="run_demo")
     published, picture = folder / "protected.parquet", folder / "overview.png"
     if picture.exists() and not force:
         raise FileExistsError(f"The file {str(picture)!r} already exists. Pass --force, or another folder with --out.")

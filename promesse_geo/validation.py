@@ -3,11 +3,13 @@
 import hashlib
 import math
 import numbers
+import os
 import secrets
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta, tzinfo
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,22 @@ def check_choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -
     if value not in options:
         raise ValueError(invalid(name, owner, rule, value))
     return value
+
+
+def check_path(value: Any, *, name: str, owner: str, cure: str = "") -> Path:
+    """Return a path; raise for anything else, such as bytes or an open file.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no path, or no file can have this name.
+    """
+    rule = "a path, as text or pathlib.Path"
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(text := os.fspath(value), str):
+        raise TypeError(invalid(name, owner, rule, value, cure=cure))
+    if "\0" in text:
+        raise ValueError(invalid(name, owner, f"{rule}, without the character NUL", text))
+    return Path(text)
 
 
 def check_flag(value: Any, *, name: str, owner: str) -> bool:

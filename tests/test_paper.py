@@ -19,6 +19,7 @@ import promesse_geo as pg
 from promesse_geo import paper
 from promesse_geo.cli.commands import main
 from promesse_geo.evaluation import PAPER
+from promesse_geo.messages import decimal
 from promesse_geo.paper import tables as published
 from promesse_geo.paper.report import format_value
 from promesse_geo.plot.comparisons import beside_paper, trade_off
@@ -361,7 +362,7 @@ def test_measure_says_what_is_found_and_lost(city_file, tmp_path):
     assert len(table) == 4
     assert table.value[1] < 1e-6
     for figure, unit in zip(table.value, table.unit, strict=True):
-        assert f"{figure:,.2f} {unit}" in called.output
+        assert f"{decimal(figure)} {unit}" in called.output
     assert "seed" not in (tmp_path / "m.csv").read_text()
     assert invoke("measure", city_file, safe, "--threshold", "0").exit_code == 2
     odd = invoke("measure", city_file, safe, "--out", tmp_path / "m.txt")
@@ -487,3 +488,95 @@ def test_a_new_mechanism_and_a_new_metric_have_rows_and_tables_of_their_own(tmp_
     from_csv = paper.Reproduction.load(tmp_path)
     pd.testing.assert_frame_equal(from_csv.tables["Mean delay"], tables["Mean delay"])
     from_csv.save(tmp_path / "again")  # without provenance
+
+
+# Results of any origin
+
+
+def results_of(*metrics, **columns):
+    """Results of one mechanism by several metrics (repr, class, label), with the values 1, 2, …"""
+    texts = pd.DataFrame(metrics, columns=["metric", "metric_name", "label"])
+    return texts.assign(dataset="city", mechanism="Mine()", unit="%", value=range(1, len(texts) + 1), **columns)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ("error, mean", "error, max"),
+        ("same", "same"),
+        ("table II", "Table vi, more"),
+        ("", ","),
+        ("B()", "x"),
+        ("same", "SAME, of others"),
+    ],
+)
+def test_each_other_metric_has_a_table_of_its_own(labels):
+    results = results_of(("A()", "A", labels[0]), ("B()", "B", labels[1]), ("C()", "C", "third"))
+    tables = paper.beyond(results)
+    assert [table.ours.tolist() for table in tables.values()] == [[1.0], [2.0], [3.0]]
+    assert len({title.casefold() for title in (*tables, *published.PAPER_TABLES)}) == 3 + 6
+    assert "Third" in tables
+
+
+def test_metrics_of_a_class_are_not_mixed():
+    results = results_of(
+        ("AreaCoverage(100)", "AreaCoverage", "area coverage"), ("AreaCoverage(2000)", "AreaCoverage", "area coverage")
+    )
+    assert {title: table.ours.tolist() for title, table in paper.beyond(results).items()} == {
+        "AreaCoverage(100)": [1.0],
+        "AreaCoverage(2000)": [2.0],
+    }
+    apart = paper.beyond(results.assign(mechanism=["Mine()", "Other()"]))  # such as an attack on each mechanism
+    assert apart["Area coverage"].ours.tolist() == [1.0, 2.0]
+    several = results_of(("PoiRetrieval(1)", "PoiRetrieval", "F"), ("PoiRetrieval(2)", "PoiRetrieval", "F"))
+    with pytest.raises(ValueError, match="several metrics 'PoiRetrieval'"):
+        paper.table_2(several)
+    assert paper.table_2(several[several.metric == "PoiRetrieval(2)"]).ours.tolist() == [2.0]
+
+
+def test_results_of_version_0_1_have_tables():
+    results = results_of(("SpatialError()", "", ""), ("Loss(a=1)", "", "")).drop(columns=["metric_name", "label"])
+    assert paper.table_3(results).ours.tolist() == [1.0]
+    assert {title: table.ours.tolist() for title, table in paper.beyond(results).items()} == {"Loss": [2.0]}
+
+
+@pytest.mark.parametrize("make", ["table_2", "table_3", "table_4", "table_6", "beyond"])
+@pytest.mark.parametrize(
+    "wrong", [None, [1], pd.DataFrame({"a": [1]}), results_of(("A()", "A", "a")).astype({"value": "str"})]
+)
+def test_what_holds_no_results_is_refused(make, wrong):
+    with pytest.raises(TypeError, match=f"'results' parameter of {make}"):
+        getattr(paper, make)(wrong)
+
+
+@pytest.mark.parametrize("wrong", [[], None, pd.DataFrame(), [pd.DataFrame({"dataset": ["city"]})], "table"])
+def test_what_are_no_tables_cannot_stand_side_by_side(wrong):
+    with pytest.raises(TypeError, match="'tables' parameter of side_by_side"):
+        paper.side_by_side(wrong)
+
+
+def test_a_table_without_rows_stands_side_by_side():
+    empty = paper.table_2(results_of(("A()", "A", "a")))
+    assert paper.side_by_side([empty]).empty
+
+
+def test_a_folder_without_a_reproduction_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"folder .*none.* does not exist"):
+        paper.Reproduction.load(tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match=r"results\.csv"):
+        paper.Reproduction.load(tmp_path)
+    with pytest.raises(TypeError, match="'folder' parameter"):
+        paper.Reproduction.load(None)
+    pg.save_results(results_of(("A()", "A", "a")), tmp_path / "results.csv")
+    with pytest.raises(FileNotFoundError, match=r"table_1\.csv"):
+        paper.Reproduction.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"a,b\n1,2\n", b"\xff\xfe\x00", b"dataset,row,paper,ours,spread,ratio,unit\nc,r,high,1,,,m\n"]
+)
+def test_a_foreign_file_of_a_table_is_refused(tmp_path, content):
+    pg.save_results(results_of(("A()", "A", "a")), tmp_path / "results.csv")
+    (tmp_path / "table_1.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"table_1\.csv"):
+        paper.Reproduction.load(tmp_path)

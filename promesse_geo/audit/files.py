@@ -28,6 +28,7 @@ from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe, ha
 from promesse_geo.mechanisms import Mechanism, Promesse
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_path
 
 _GEOJSON_LINES = {"", "{", '"type": "FeatureCollection",', '"name": "traces",', '"features": [', "]", "}"}
 _GEOJSON_LINES.add('"crs": { "type": "name", "properties": { "name": "urn:ogc:def:crs:OGC:1.3:CRS84" } },')
@@ -72,7 +73,7 @@ def check_files(
     FileNotFoundError, ValueError
         If there is no such file, or no known format.
     """
-    path = Path(path)
+    path = check_path(path, name="path", owner="check_files")
     if guess_format(path) != "table":
         reason = f"promesse-geo does not write this format; {_REMEDY}"
         return Findings([Finding(test, REVIEW, reason) for test in ("no other columns", _TEST)])
@@ -97,8 +98,9 @@ def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
 
     Return None where they name none or several, or one that is not defined here (with a warning).
     """
+    place = check_path(path, name="path", owner="file_mechanism")
     try:
-        files = find_files(path, endings=ENDINGS, owner="check") if guess_format(Path(path)) == "table" else []
+        files = find_files(place, endings=ENDINGS, owner="check") if guess_format(place) == "table" else []
         texts = {_mechanism_text(file) for file in files}
     except (ValueError, OSError, pa.ArrowException, *GDAL_ERRORS):  # a format that holds no metadata of ours
         return None

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,15 +15,17 @@ from typing import Any, Literal
 import geopandas as gpd
 import pandas as pd
 import pyarrow as pa
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_any_real_numeric_dtype, is_bool_dtype, is_numeric_dtype, is_string_dtype
 
 from promesse_geo import threads
 from promesse_geo.io.atomic import atomic_path, check_target
 from promesse_geo.messages import decimal, invalid, listed
 from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_flag, check_path
 
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
 
+_TEXTS = ("dataset", "mechanism", "metric", "unit")  # of evaluate
 _NUMBERS = ["value", "seconds", "seed"]
 _COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
 
@@ -115,7 +117,7 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     (True, True)
     """
     _check_table(table)
-    target = check_results_output(path, force=force)
+    target = check_results_output(path, force=check_flag(force, name="force", owner="save_results"))
     with atomic_path(target, force=force, private=False) as temporary:
         try:
             if target.suffix.lower() == ".parquet":
@@ -143,6 +145,33 @@ def _check_table(table: Any) -> None:
     for name in table.columns.intersection(_NUMBERS):
         if not is_numeric_dtype(table[name]) or is_bool_dtype(table[name]):
             raise ValueError(f"The column {name!r} of the table must hold numbers. Got the type {table[name].dtype}.")
+
+
+def is_table(table: object, *, texts: Sequence[str], numbers: Sequence[str]) -> bool:
+    """Whether a frame has these columns of text and of numbers."""
+    if not isinstance(table, pd.DataFrame) or not set(table) >= {*texts, *numbers} or not table.columns.is_unique:
+        return False
+    return all(is_any_real_numeric_dtype(table[name]) for name in numbers) and all(
+        is_string_dtype(table[name]) for name in texts
+    )
+
+
+def complete_results(results: Any, *, owner: str) -> pd.DataFrame:
+    """Return results with all columns of `evaluate` that tables and figures need; those of version 0.1 lack some.
+
+    Raises
+    ------
+    TypeError
+        If they are no results of `evaluate`.
+    """
+    if not is_table(results, texts=_TEXTS, numbers=("value",)):
+        raise TypeError(invalid("results", owner, "a table that pg.evaluate returned", results))
+    name = results.metric.str.replace(r"(?s)\(.*", "", regex=True)
+    defaults = {"mechanism_name": results.mechanism, "parameters": "{}", "metric_name": name, "label": name}
+    complete = results.assign(value=results.value.astype("float64"))
+    for column, default in defaults.items():
+        complete[column] = results[column].where(results[column].notna(), default) if column in results else default
+    return complete
 
 
 def check_results_output(path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -213,9 +242,7 @@ def _read_csv(source: Path) -> pd.DataFrame:
 
 
 def _check_suffix(path: Any, *, owner: str) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(invalid("path", owner, "the path of a file", path))
-    place = Path(path)
+    place = check_path(path, name="path", owner=owner)
     if place.suffix.lower() not in (".parquet", ".csv"):
         raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", place.name or os.fspath(path)))
     return place

@@ -16,7 +16,7 @@ import pyarrow as pa
 from promesse_geo.io import batch, sources
 from promesse_geo.io.sources import Format, Head
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_users
+from promesse_geo.validation import check_flag, check_users
 
 _NAME = re.compile(r"new_(.+)\.txt")
 _TEN_DIGITS = 10**9  # unix seconds since 2001
@@ -76,6 +76,7 @@ def read_cabspotting(
     ['abc']
     """
     cabs = check_users(users, owner="read_cabspotting")
+    check_flag(as_traces, name="as_traces", owner="read_cabspotting")
     return batch.read_dataset(
         _contents(sources.as_paths(source, owner="read_cabspotting"), cabs),
         _parse,

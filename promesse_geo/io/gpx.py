@@ -20,7 +20,7 @@ from promesse_geo.io.batch import DroppedRecords, Part
 from promesse_geo.io.sources import Format, Head, Source, find_files, name_users, read_bytes
 from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_choice, check_users, check_users_exist
+from promesse_geo.validation import check_choice, check_flag, check_users, check_users_exist
 
 ENDINGS = (".gpx", ".gpx.gz")
 _STRAY = "in no segment of a track, or of another namespace than the file"
@@ -112,6 +112,7 @@ def read_gpx(
     """
     check_choice(user, name="user", owner="read_gpx", options=("file", "folder", "track"))
     chosen = check_users(users, owner="read_gpx")
+    check_flag(as_traces, name="as_traces", owner="read_gpx")
     by_track, by_folder = user == "track", user == "folder"
     paths = find_files(source, endings=ENDINGS, owner="read_gpx")
     user_of = name_users(paths, by="folder" if by_folder else "file")

@@ -22,7 +22,7 @@ from promesse_geo.io.sources import (
 )
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_users
+from promesse_geo.validation import check_flag, check_users
 
 _HEADER = (
     *("userid", "time", "tz", "gps_time", "altitude", "longitude", "latitude", "speed", "heading"),
@@ -101,6 +101,7 @@ def read_mdc(
     ['017']
     """
     chosen = check_users(users, owner="read_mdc")
+    check_flag(as_traces, name="as_traces", owner="read_mdc")
     files, records = _find_tables(as_paths(source, owner="read_mdc"))
     return batch.read_dataset(
         [(str(file), partial(read_stored, file)) for file in files],

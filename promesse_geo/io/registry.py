@@ -78,7 +78,7 @@ def read_file(
     >>> len(pg.read_file(file))
     2
     """
-    path = as_path(source)
+    path = as_path(source, owner="read_file")
     if str(path) == "-":
         raise FileNotFoundError("Standard input is not supported. Save it to a file and pass that.")
     check_exists(path)

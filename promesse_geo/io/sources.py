@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.messages import counted, invalid, warn
+from promesse_geo.messages import counted, warn
+from promesse_geo.validation import check_path
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """A file, a folder, a glob pattern, or several of these."""
@@ -97,25 +98,24 @@ def _warn_unread(source: Sequence[Path], endings: Sequence[str]) -> None:
 
 def as_paths(source: Source, *, owner: str) -> list[Path]:
     """Return the paths of a source; raise ValueError if there is none."""
-    if isinstance(source, (str, os.PathLike)) or not isinstance(source, Iterable) or hasattr(source, "read"):
-        return [as_path(source)]
+    if isinstance(source, (str, bytes, os.PathLike)) or not isinstance(source, Iterable) or hasattr(source, "read"):
+        return [as_path(source, owner=owner)]
     paths = list(source)
     if not paths:
         raise ValueError(f"The 'source' parameter of {owner} must be a path or a list of paths. Got an empty list.")
-    return [as_path(path) for path in paths]
+    return [as_path(path, owner=owner) for path in paths]
 
 
-def as_path(path: Any) -> Path:
+def as_path(path: Any, *, owner: str) -> Path:
     """Return a path; raise NotADirectoryError for a file with a slash after its name, which `Path` would drop.
 
     An open file is no path: TypeError.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        cure = "Save the content to a file, and pass its path."
-        raise TypeError(invalid("source", "a reader", "a path, as text or pathlib.Path", path, cure=cure))
-    if os.path.basename(os.fspath(path)) in ("", ".") and Path(path).is_file():
+    cure = "Save the content to a file, and pass its path."
+    place = check_path(path, name="source", owner=owner, cure=cure)
+    if os.path.basename(os.fspath(path)) in ("", ".") and place.is_file():
         raise NotADirectoryError(f"{os.fspath(path)!r} is a file, not a folder. Omit what follows its name.")
-    return Path(path)
+    return place
 
 
 def check_distinct(files: Sequence[Path]) -> None:

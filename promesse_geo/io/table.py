@@ -29,7 +29,7 @@ from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
 from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_errors, check_users, check_users_exist
+from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
 _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns], str]] = {
@@ -157,6 +157,7 @@ def read_table(
     """
     errors = check_errors(errors, owner="read_table")
     requested = check_users(users, owner="read_table")
+    check_flag(as_traces, name="as_traces", owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat, "segment": segment})
     options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop", segment=segment)
     paths = sources.find_files(source, endings=ENDINGS, owner="read_table")

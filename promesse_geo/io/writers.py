@@ -33,7 +33,7 @@ from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, invalid, listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
-from promesse_geo.validation import check_flag
+from promesse_geo.validation import check_flag, check_path
 
 _WGS84 = CRS.from_epsg(4326)
 _ROWS = 1_000_000  # records per block
@@ -184,18 +184,21 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
 
     Raises
     ------
+    TypeError
+        If it is no path.
     ValueError
         If the extension is unknown, or GDAL cannot write to the folder.
     FileExistsError, FileNotFoundError, IsADirectoryError
         If the file exists and `force` is False, its folder does not exist, or it is a folder.
     """
-    ending = Path(path).suffix.lower()
+    path = check_path(path, name="path", owner="write")
+    ending = path.suffix.lower()
     if ending not in WRITERS:
         raise ValueError(
-            f"The output {os.fspath(path)!r} must end with one of {listed(list(WRITERS))}, which sets the format."
+            f"The output {str(path)!r} must end with one of {listed(list(WRITERS))}, which sets the format."
         )
     check_target(path, force=force)
-    folder = str(target_of(Path(path)).parent)
+    folder = str(target_of(path).parent)
     if ending == ".gpkg" and (not folder.isprintable() or "!" in folder):
         raise ValueError(
             f"The folder {folder!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "

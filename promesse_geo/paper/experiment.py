@@ -22,7 +22,7 @@ from promesse_geo.paper.tables import MIN_DAYS, ROWS, TIMED, ZONES, Row
 from promesse_geo.preprocess import collapse_empty_days, first_days, prepare, split_gaps
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_flag, check_integer
+from promesse_geo.validation import check_flag, check_integer, check_path
 
 CITY = "synthetic city"
 CITY_ZONE = "Europe/Paris"
@@ -62,10 +62,12 @@ class Reproduction:
 
         Raises
         ------
-        OSError
-            If a file exists and `force` is False, or cannot be written.
+        TypeError, OSError
+            If a parameter is invalid, a file exists and `force` is False, or cannot be written.
         """
-        return write_report(self.tables, self.results, Path(folder), force=force)
+        owner = "Reproduction.save"
+        place = check_path(folder, name="folder", owner=owner)
+        return write_report(self.tables, self.results, place, force=check_flag(force, name="force", owner=owner))
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> "Reproduction":
@@ -82,12 +84,15 @@ class Reproduction:
 
         Raises
         ------
-        ValueError, OSError
-            If a file does not exist or holds something else.
+        TypeError, ValueError, OSError
+            If the folder or a file does not exist or holds something else.
         """
-        stored = Path(folder) / "results.parquet"
+        place = check_path(folder, name="folder", owner="Reproduction.load")
+        if not place.is_dir():
+            raise FileNotFoundError(f"The folder {str(place)!r} does not exist.")
+        stored = place / "results.parquet"
         results = load_results(stored if stored.exists() else stored.with_suffix(".csv"))
-        return cls({**read_tables(Path(folder)), **tables.beyond(results)}, results)
+        return cls({**read_tables(place), **tables.beyond(results)}, results)
 
 
 class ExampleData(NamedTuple):

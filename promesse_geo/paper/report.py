@@ -13,26 +13,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from promesse_geo.evaluation import save_results
+from promesse_geo.evaluation.results import is_table
 from promesse_geo.io.atomic import check_target, write_text
-from promesse_geo.paper.tables import ROWS
+from promesse_geo.messages import invalid
+from promesse_geo.paper.tables import PAPER_TABLES, ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 from promesse_geo.plot.page import page
-
-PAPER_TABLES = {
-    "Table I": "The prepared data sets",
-    "Table II": "F-scores of POI retrieval (%; 0 is best for privacy)",
-    "Table III": "Spatial errors (m; 0 is best for utility)",
-    "Table IV": "Range query distortions (%; 0 is best for utility)",
-    "Table V": "Execution times: protecting and writing as text (s)",
-    "Table VI": "Compression degrees (protected records in % of the original ones)",
-}
-"""The paper's tables with their titles."""
 
 _TITLES = PAPER_TABLES | {
     "Adaptive attack": "F-scores of an attacker who averages noise (%; 0 is best for privacy)",
     "Residue attack": "F-scores of an attacker who knows what smoothing leaves (%; 0 is best for privacy)",
     "Re-identification": "Users recognized by their POIs (%; 0 is best for privacy)",
-    "Area coverage": "F-scores of visited cells of 200 m (%; 100 is best for utility)",
+    "Area coverage": "F-scores of visited cells (%; 100 is best for utility)",
 }
 
 _NOTES = {
@@ -45,6 +37,8 @@ _NOTES = {
 DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
 """Labels of the tables that have figures."""
 
+_TABLE_TEXTS = ("dataset", "row", "unit")
+_TABLE_NUMBERS = ("paper", "ours", "spread", "ratio")
 _FILES = ("report.md", "report.html", "results.parquet", "results.csv")
 
 _ABOUT = (
@@ -102,12 +96,26 @@ def check_report_folder(folder: Path, *, force: bool) -> None:
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read the paper's tables that `write_report` wrote."""
-    missing = {key: [""] for key in ("paper", "ours", "spread", "ratio")}
-    return {
-        name: pd.read_csv(folder / f"table_{number}.csv", keep_default_na=False, na_values=missing)
-        for number, name in enumerate(PAPER_TABLES, start=1)
-    }
+    """Read the paper's tables that `write_report` wrote.
+
+    Raises
+    ------
+    ValueError, OSError
+        If a table does not exist or holds something else.
+    """
+    return {name: _read_table(folder / f"table_{number}.csv") for number, name in enumerate(PAPER_TABLES, start=1)}
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    kinds = dict.fromkeys(_TABLE_TEXTS, "str") | dict.fromkeys(_TABLE_NUMBERS, "float64")
+    missing = {name: [""] for name in _TABLE_NUMBERS}
+    try:
+        table = pd.read_csv(path, keep_default_na=False, na_values=missing, dtype=kinds)
+    except ValueError as error:  # of pandas, and of bytes that are no text
+        raise ValueError(f"The file {str(path)!r} holds no table that Reproduction.save wrote.") from error
+    if not is_table(table, texts=_TABLE_TEXTS, numbers=_TABLE_NUMBERS):
+        raise ValueError(f"The file {str(path)!r} holds no table that Reproduction.save wrote.")
+    return table
 
 
 def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
@@ -151,6 +159,11 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     pandas.DataFrame
         Text, indexed by row; the mechanisms of the paper come first, in its order.
 
+    Raises
+    ------
+    TypeError
+        If it is no list of such tables.
+
     Examples
     --------
     >>> import promesse_geo as pg
@@ -158,6 +171,13 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     >>> pg.paper.side_by_side([table]).columns.tolist()
     ['city: ours']
     """
+    if (
+        not isinstance(tables, Sequence)
+        or len(tables) == 0
+        or not all(is_table(each, texts=_TABLE_TEXTS[:2], numbers=_TABLE_NUMBERS) for each in tables)
+    ):
+        rule = "a list of one or more tables, as pg.paper.table_2 returns them"
+        raise TypeError(invalid("tables", "side_by_side", rule, tables))
     table = pd.concat(tables, ignore_index=True)
     order = {row.label: place for place, row in enumerate(ROWS)}
     labels = sorted(dict.fromkeys(table.row), key=lambda label: order.get(label, len(order)))
@@ -171,7 +191,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         else:
             columns.append(ours.rename(f"{dataset}: ours"))
     texts = [column.reindex(labels, fill_value="–").astype("str") for column in columns]
-    return pd.concat(texts, axis=1).rename_axis(None)
+    return pd.concat(texts, axis=1).rename_axis(None) if texts else pd.DataFrame()
 
 
 def format_value(value: float) -> str:

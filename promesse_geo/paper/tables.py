@@ -5,15 +5,28 @@ Utility. TrustCom 2015, Tables I to VI.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import geopandas as gpd
 import pandas as pd
 
+from promesse_geo.evaluation.results import complete_results
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.messages import listed
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
+
+PAPER_TABLES = {
+    "Table I": "The prepared data sets",
+    "Table II": "F-scores of POI retrieval (%; 0 is best for privacy)",
+    "Table III": "Spatial errors (m; 0 is best for utility)",
+    "Table IV": "Range query distortions (%; 0 is best for utility)",
+    "Table V": "Execution times: protecting and writing as text (s)",
+    "Table VI": "Compression degrees (protected records in % of the original ones)",
+}
+"""The paper's tables with their titles."""
 
 DATASETS = ("Cabspotting", "Geolife", "MDC")
 
@@ -146,8 +159,13 @@ def table_2(results: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         One row per data set and mechanism: `dataset`, `row` (the mechanism), `paper` (missing where it has none),
         `ours` (mean over seeds), `spread` (standard deviation over seeds), `ratio` (ours to the paper's), `unit`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the table is no result of `evaluate`, or holds several of these metrics, which no row can combine.
     """
-    return _of_metric(results, "PoiRetrieval", TABLE_2)
+    return _of_class(results, "PoiRetrieval", TABLE_2, owner="table_2")
 
 
 def table_3(results: pd.DataFrame) -> pd.DataFrame:
@@ -162,8 +180,13 @@ def table_3(results: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         As of `table_2`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of `table_2`.
     """
-    return _of_metric(results, "SpatialError", TABLE_3)
+    return _of_class(results, "SpatialError", TABLE_3, owner="table_3")
 
 
 def table_4(results: pd.DataFrame) -> pd.DataFrame:
@@ -178,8 +201,13 @@ def table_4(results: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         As of `table_2`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of `table_2`.
     """
-    return _of_metric(results, "RangeQueryDistortion", TABLE_4)
+    return _of_class(results, "RangeQueryDistortion", TABLE_4, owner="table_4")
 
 
 def table_5(times: pd.DataFrame) -> pd.DataFrame:
@@ -211,8 +239,13 @@ def table_6(results: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         As of `table_2`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of `table_2`.
     """
-    return _of_metric(results, "Compression", TABLE_6)
+    return _of_class(results, "Compression", TABLE_6, owner="table_6")
 
 
 def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -226,19 +259,60 @@ def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     Returns
     -------
     dict of str to pandas.DataFrame
-        Tables as of `table_2`, by the label of the metric up to its first comma, such as "Adaptive attack".
+        Tables as of `table_2`, by the label of the metric up to its first comma, such as "Adaptive attack". Where
+        that would be the title of two tables, or of one of the paper's, it is the whole label, or the metric with its
+        parameters. Metrics of the same label are in one table if no row combines them.
+
+    Raises
+    ------
+    TypeError
+        If the table is no result of `evaluate`.
     """
-    others = results[~results.metric_name.isin(_METRICS)]
-    tables = {}
-    for name, label in others.groupby("metric_name", sort=False).label.first().items():
-        title = label.partition(",")[0]
-        tables[title[:1].upper() + title[1:]] = _of_metric(results, str(name), {})
-    return tables
+    complete = complete_results(results, owner="beyond")
+    others = complete[~complete.metric_name.isin(_METRICS)]
+    groups: list[pd.DataFrame] = []
+    for _, group in others.groupby(["metric_name", "label", "unit"], sort=False):
+        groups += [rows for _, rows in group.groupby("metric", sort=False)] if _is_mixed(group) else [group]
+    titles = _titles([(str(group.label.iloc[0]), str(group.metric.iloc[0])) for group in groups])
+    return {title: _of_metric(group, {}) for title, group in zip(titles, groups, strict=True)}
 
 
-def _of_metric(results: pd.DataFrame, name: str, paper: Mapping[str, Sequence[float]]) -> pd.DataFrame:
-    """Return one row per data set and mechanism: the mean over seeds and the standard deviation."""
-    chosen = results[results.metric_name == name]
+def _is_mixed(results: pd.DataFrame) -> bool:
+    """Whether several metrics have values of the same data set and mechanism, which no row can combine."""
+    distinct = results[["dataset", "mechanism", "metric"]].drop_duplicates()
+    return bool(distinct.duplicated(["dataset", "mechanism"]).any())
+
+
+def _titles(metrics: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a title of its own for each metric of a label and a repr, from the label if possible."""
+    options = [
+        (label.partition(",")[0].strip(), label.strip(), metric, f"Metric {metric}") for label, metric in metrics
+    ]
+    taken = Counter(["", *(name.casefold() for name in PAPER_TABLES)])
+    for choices in options:
+        taken.update({choice.casefold() for choice in choices})
+    chosen = [next((each for each in choices if taken[each.casefold()] == 1), choices[-1]) for choices in options]
+    return [
+        title if title in choices[2:] else title[:1].upper() + title[1:]
+        for title, choices in zip(chosen, options, strict=True)
+    ]
+
+
+def _of_class(results: pd.DataFrame, name: str, paper: Mapping[str, Sequence[float]], *, owner: str) -> pd.DataFrame:
+    """Return the table of the only metric of a class."""
+    complete = complete_results(results, owner=owner)
+    chosen = complete[complete.metric_name == name]
+    several = sorted(set(chosen.metric))
+    if _is_mixed(chosen):
+        raise ValueError(
+            f"The results hold several metrics {name!r}: {listed(several)}. Choose one, as in "
+            f"results[results.metric == {several[0]!r}]."
+        )
+    return _of_metric(chosen, paper)
+
+
+def _of_metric(chosen: pd.DataFrame, paper: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """Return one row per data set and mechanism of a metric: the mean over seeds and the standard deviation."""
     labels = {repr(row.mechanism): row.label for row in ROWS}
     grouped = chosen.groupby(["dataset", "mechanism"], sort=False).value.agg(["mean", "std"])
     rows = [
@@ -257,4 +331,6 @@ def _beside(
         is_published = row in paper and dataset in DATASETS
         theirs = float(paper[row][DATASETS.index(dataset)]) if is_published else math.nan
         rows.append((dataset, row, theirs, value, spread, value / theirs if theirs else math.nan, unit))
-    return pd.DataFrame(rows, columns=["dataset", "row", "paper", "ours", "spread", "ratio", "unit"])
+    texts, numbers = ["dataset", "row"], ["paper", "ours", "spread", "ratio"]
+    table = pd.DataFrame(rows, columns=[*texts, *numbers, "unit"])
+    return table.astype(dict.fromkeys([*texts, "unit"], "str") | dict.fromkeys(numbers, "float64"))

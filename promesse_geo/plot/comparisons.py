@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import BboxBase
 
+from promesse_geo.evaluation.results import complete_results, is_table
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed, warn
 from promesse_geo.plot import colours
@@ -18,7 +19,6 @@ from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palet
 from promesse_geo.plot.tables import shortened
 from promesse_geo.validation import check_text
 
-_RESULTS = ("dataset", "mechanism", "metric", "unit")  # and the number "value"
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
 _SIDES = np.array(((1, 1), (1, -1), (-1, 1), (-1, -1)))  # of a point, where its label may be
 
@@ -44,7 +44,7 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     TypeError, ValueError
         If the table or the axes are invalid.
     """
-    if not _is_table(table, texts=("row", "unit"), numbers=_PAPER):
+    if not is_table(table, texts=("row", "unit"), numbers=_PAPER):
         raise TypeError(invalid("table", "beside_paper", "one of the tables of pg.reproduce", table))
     table = table.astype(dict.fromkeys(_PAPER, "float64"))
     axes = axes_for(ax, height=0.34 * len(table) + 1.1, owner="beside_paper")
@@ -63,15 +63,6 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     finish(axes)
     axes.grid(False, axis="y")
     return axes
-
-
-def _is_table(table: object, *, texts: tuple[str, ...], numbers: tuple[str, ...]) -> bool:
-    """Whether a frame has these columns of text and of numbers."""
-    if not isinstance(table, pd.DataFrame) or not set(table) >= {*texts, *numbers} or not table.columns.is_unique:
-        return False
-    return all(pd.api.types.is_any_real_numeric_dtype(table[name]) for name in numbers) and all(
-        pd.api.types.is_string_dtype(table[name]) for name in texts
-    )
 
 
 def trade_off(
@@ -140,18 +131,12 @@ def trade_off(
 
 
 def _check_results(results: Any) -> pd.DataFrame:
-    """Return results with all columns of `evaluate`; those of earlier versions lack some."""
-    if not _is_table(results, texts=_RESULTS, numbers=("value",)):
-        raise TypeError(invalid("results", "trade_off", "a table that pg.evaluate returned", results))
+    """Return complete results of one data set."""
+    complete = complete_results(results, owner="trade_off")
     if len(results) == 0:
         raise ValueError("The results are empty, so there is nothing to draw.")
     if len(results.dataset.unique()) > 1:
         raise ValueError("The results are of several data sets. Choose one, as in results[results.dataset == 'city'].")
-    name = results.metric.str.partition("(")[0]
-    defaults = {"mechanism_name": results.mechanism, "parameters": "{}", "metric_name": name, "label": name}
-    complete = results.assign(value=results.value.astype("float64"))
-    for column, default in defaults.items():
-        complete[column] = results[column].where(results[column].notna(), default) if column in results else default
     return complete
 
 
