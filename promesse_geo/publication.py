@@ -149,7 +149,7 @@ class Publication:
             return f"NOT written: {counted(failed, 'test')} failed."
         records, traces = self.counts["published_records"], self.counts["published_traces"]
         size = f"{counted(records, 'record')} of {counted(traces, 'trace')}"
-        return f"Not written (dry run): {size}." if self.path is None else f"Written: {self.path}, {size}."
+        return f"Not written (dry run): {size}." if self.path is None else f"Written: {self.path.name}, {size}."
 
 
 def publish(
