@@ -746,3 +746,35 @@ def test_a_mechanism_that_returns_what_is_no_trace_is_refused(fault):
     )
     with pytest.raises(ValueError, match=rf"Odd\._protect returned invalid Traces.*{fault}"):
         Odd().protect(traces)
+
+
+NOT_AS_ARRAYS_OF_TRACES_ARE = {
+    "times must be": lambda traces: {"times": traces.times.tolist()},
+    "times must be a": lambda traces: {"times": traces.times.astype("M8[ns]")},
+    "times must be a numpy": lambda traces: {"times": traces.times.astype(">i8")},
+    "times must be a numpy array": lambda traces: {"times": traces.times.astype(np.float64)},
+    "offsets must be": lambda traces: {"offsets": traces.offsets.astype(np.int32)},
+    "positions must be": lambda traces: {"positions": None},
+    "breaks must be": lambda traces: {"breaks": [1]},
+    "points must be": lambda traces: {"points": traces.points.astype(np.float32)},
+    "points must be a": lambda traces: {"points": traces.points.astype(">f8")},
+    "points .* length 1": lambda traces: {"points": traces.points * [[1], [1], [1.01], [1], [1]]},
+    "length 1": lambda traces: {"points": traces.points * 0},
+    "users must be": lambda traces: {"users": traces.users.tolist()},
+    "distinct users": lambda traces: {"users": pd.Index(["a", "a"])},
+    "none missing": lambda traces: {"users": pd.Index(["a", None])},
+    "one dimension": lambda traces: {"times": traces.times[:, None]},
+    "offsets one or more": lambda traces: {"offsets": traces.offsets[:0]},
+}
+
+
+@pytest.mark.parametrize("fault", NOT_AS_ARRAYS_OF_TRACES_ARE)
+def test_a_mechanism_that_returns_other_arrays_is_refused(fault):
+    @dataclass(frozen=True)
+    class Odd(pg.Mechanism):
+        def _protect(self, traces):
+            return replace(traces, **NOT_AS_ARRAYS_OF_TRACES_ARE[fault](traces))
+
+    traces = pg.Traces.from_arrays(*np.ones((2, 5)), times=np.arange(5), users=["a", "b"], counts=[2, 3])
+    with pytest.raises(ValueError, match=rf"Odd\._protect returned invalid Traces.*{fault}"):
+        Odd().protect(traces)

@@ -9,11 +9,19 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
+from promesse_geo import threads
 from promesse_geo.messages import counted, shown, warn
 from promesse_geo.preprocess.problems import path_warning
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.space import Sphere
 from promesse_geo.traces.traces import Data, Traces, map_traces
+
+_ARRAYS: dict[str, np.dtype] = dict.fromkeys(("times", "offsets", "positions", "breaks"), np.dtype(np.int64))
+_ARRAYS |= {"points": np.dtype(np.float64)}
+_SLIP = 1e-6  # of squared lengths: 3 m
+_BLOCK = 1 << 15  # points whose lengths are measured at a time
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,20 @@ class Mechanism(ABC):
 
 def _fault(traces: Traces) -> str:
     """What is wrong with Traces that a mechanism made, if anything: metrics would take them for private."""
-    offsets, records = traces.offsets, len(traces.times)
+    return _fault_of_arrays(traces) or _fault_of_points(traces) or _fault_of_order(traces)
+
+
+def _fault_of_arrays(traces: Traces) -> str:
+    """What is wrong with types and lengths."""
+    for name, kind in _ARRAYS.items():
+        array = getattr(traces, name)
+        if not isinstance(array, np.ndarray) or array.dtype != kind:
+            return f"{name} must be a numpy array of {kind}"
+    users, offsets, records = traces.users, traces.offsets, len(traces.times)
+    if not isinstance(users, pd.Index) or not users.is_unique or users.hasnans:
+        return "users must be a pandas.Index of distinct users, none missing"
+    if any(getattr(traces, name).ndim != 1 for name in _ARRAYS if name != "points") or not len(offsets):
+        return "arrays other than points must have one dimension, and offsets one or more numbers"
     if (
         len(offsets) != len(traces.users) + 1
         or offsets[0] != 0
@@ -142,23 +163,52 @@ def _fault(traces: Traces) -> str:
         return "offsets must run from 0 to the number of records, with one or more for each user"
     if traces.points.shape != (records, traces.space.dimension) or len(traces.positions) != records:
         return "arrays must have one length, and points the dimension of the space"
-    with np.errstate(invalid="ignore", over="ignore"):
-        finite = np.isfinite(traces.points.sum())  # needs no memory in the usual case
-    bad = 0 if finite else int((~np.isfinite(traces.points)).any(axis=1).sum())
+    return ""
+
+
+def _fault_of_points(traces: Traces) -> str:
+    """What is wrong with locations."""
+    slip = _slip(traces)
+    bad = 0 if np.isfinite(slip) else int((~np.isfinite(traces.points)).any(axis=1).sum())
     if bad:
-        return f"{counted(bad, 'record')} of {records:,} without a location (NaN or infinite)"
+        return f"{counted(bad, 'record')} of {len(traces.points):,} without a location (NaN or infinite)"
+    if isinstance(traces.space, Sphere) and not slip <= _SLIP:
+        return "points on the sphere must be vectors of length 1"
+    return ""
+
+
+def _fault_of_order(traces: Traces) -> str:
+    """What is wrong with the order of times and breaks."""
+    offsets, records = traces.offsets, len(traces.times)
     backward = np.flatnonzero(traces.times[1:] < traces.times[:-1]) + 1
     if not np.isin(backward, offsets).all():
         return "records must be in order of time"
     breaks = traces.breaks
     if (
-        breaks.dtype != np.int64
-        or (np.diff(breaks) <= 0).any()
+        (np.diff(breaks) <= 0).any()
         or (len(breaks) and not 0 < breaks[0] <= breaks[-1] < records)
         or np.isin(breaks, offsets).any()
     ):
         return "breaks must be ascending positions of records, never the first of a trace"
     return ""
+
+
+def _slip(traces: Traces) -> float:
+    """Return how far any squared length is from 1 on the sphere, in the plane 0; NaN or infinite if any number is."""
+    points = traces.points
+    with np.errstate(invalid="ignore", over="ignore"):
+        if not isinstance(traces.space, Sphere):
+            return float(points.sum() * 0)  # needs no memory in the usual case
+        slips: list[float] = []
+
+        def measure(first: int, last: int) -> None:
+            for start in range(first, last, _BLOCK):
+                block = points[start : min(start + _BLOCK, last)]
+                squares = np.einsum("ij,ij->i", block, block)
+                slips.extend((squares.max() - 1, 1 - squares.min()))
+
+        threads.run(measure, threads.even(len(points)))
+        return float(np.max(slips, initial=0))
 
 
 def allocate(shape: tuple[int, int], dtype: Any, *, share: float, error: str) -> np.ndarray:
