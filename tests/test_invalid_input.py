@@ -778,3 +778,23 @@ def test_a_mechanism_that_returns_other_arrays_is_refused(fault):
     traces = pg.Traces.from_arrays(*np.ones((2, 5)), times=np.arange(5), users=["a", "b"], counts=[2, 3])
     with pytest.raises(ValueError, match=rf"Odd\._protect returned invalid Traces.*{fault}"):
         Odd().protect(traces)
+
+
+@pytest.mark.parametrize(
+    "users", ["\ud800", ["\ud800"], {"secret"}, {"secret": 1}, pd.DataFrame({"secret": [1]}), None, 5, b"secret"]
+)
+@pytest.mark.parametrize("wrap", [lambda users: users, lambda users: iter([users])])
+def test_users_of_arrays_are_a_list(users, wrap):
+    with pytest.raises((TypeError, ValueError), match="must be a list of text or integers") as caught:
+        pg.Traces.from_arrays(*np.zeros((2, 2)), times=np.arange(2), users=wrap(users), counts=[2])
+    assert not isinstance(caught.value, UnicodeError)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seeds", ["secret", ["secret"], [1, "secret"], [b"secret"], 1.5, [None]])
+def test_wrong_seeds_are_not_shown(seeds):
+    city = pg.make_city(users=1, days=1)
+    with pytest.raises(TypeError, match="'seeds' parameter of evaluate") as caught:
+        pg.evaluate({"city": city}, [pg.Promesse(200)], seeds=seeds)
+    assert "secret" not in str(caught.value)
+    assert "1.5" not in str(caught.value)

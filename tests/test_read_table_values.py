@@ -465,3 +465,20 @@ def test_numbers_of_any_type_are_times_and_others_are_missing(tmp_path, kind):
     with pytest.warns(UserWarning, match="1 record |seconds"):
         read = pg.read_table(tmp_path / "x.parquet", errors="skip")
     assert read.time.dt.strftime("%H:%M").tolist() == ["10:00", "10:01"]
+
+
+@pytest.mark.parametrize("word", ["now", "today"])
+def test_the_time_of_the_run_is_no_time(tmp_path, word):
+    path = tmp_path / "a.csv"
+    path.write_text(f"user,time,lon,lat\na,{word},1,1\n")
+    with pytest.raises(ValueError, match="no time"):
+        pg.read_table(path)
+    path.write_text(f"user,time,lon,lat\na,{word},1,1\na,2020-01-01,1,1\n")
+    with pytest.warns(UserWarning, match="dropped 1 record"):
+        assert len(pg.read_table(path, errors="skip")) == 1
+
+
+def test_users_of_a_header_alone_are_text(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("user,time,lon,lat\n")
+    assert pg.read_table(path)["user"].dtype == "str"

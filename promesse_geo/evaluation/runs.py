@@ -361,12 +361,17 @@ def _check_datasets(datasets: Any) -> dict[str, Any]:
 def check_seeds(seeds: Any, *, owner: str) -> list[int]:
     """Return seeds as a list, from the seeds or their number; raise if they are invalid."""
     if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Sequence | np.ndarray | range):
+        if not is_integer(seeds):
+            rule = "a number of seeds, or a list of whole numbers"
+            raise TypeError(invalid("seeds", owner, rule, type(seeds)))
         return list(range(check_integer(seeds, name="seeds", owner=owner, high=MOST_SEEDS)))
     rule = f"one or more different whole numbers up to {_LARGEST_SEED}, at most {MOST_SEEDS:,} of them"
     if not 0 < len(seeds) <= MOST_SEEDS:
         raise ValueError(invalid("seeds", owner, rule, seeds))
-    checked = [check_integer(seed, name="seeds", owner=owner, low=0) for seed in seeds]
-    if len(set(checked)) < len(checked) or max(int(seed) for seed in seeds) > _LARGEST_SEED:
+    if not all(is_integer(seed) for seed in seeds):
+        raise TypeError(f"The 'seeds' parameter of {owner} must be {rule}. Got a value of another type among them.")
+    checked = [int(seed) for seed in seeds]
+    if len(set(checked)) < len(checked) or min(checked) < 0 or max(checked) > _LARGEST_SEED:
         raise ValueError(invalid("seeds", owner, rule, list(seeds)))
     return checked
 

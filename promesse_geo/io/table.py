@@ -295,7 +295,8 @@ def _join_users(files: Sequence[Columns]) -> pd.Series | None:
     kinds = {column.categories.dtype for column in columns if len(column.categories)}
     if len(kinds) > 1:
         return pd.concat([pd.Series(column).astype(object) for column in columns], ignore_index=True)
-    columns = [column if len(column.categories) else column.set_categories(pd.Index([], *kinds)) for column in columns]
+    none = pd.Index([], *(kinds or ["str"]))
+    columns = [column if len(column.categories) else column.set_categories(none) for column in columns]
     joined = union_categoricals(columns)
     is_text = all(file.is_text for file in files)
     return pd.Series(as_integers(joined) if is_text else joined, name=files[0].names.user)

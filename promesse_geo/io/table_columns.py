@@ -36,6 +36,7 @@ _KEYS = (
     *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
     *(pa.types.is_integer, pa.types.is_null),
 )
+_OF_THE_CLOCK = ("now", "today")  # pandas reads them as the time of the run
 _WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
@@ -294,7 +295,8 @@ def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
     """Parse ISO 8601; convert to UTC if there are offsets, which may differ."""
-    times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
+    written = column.mask(column.isin(_OF_THE_CLOCK))
+    times = pd.to_datetime(written, format="ISO8601", utc=True, errors="coerce")
     zoned = column[times.notna()].str.contains(_WITH_ZONE)
     if zoned.any() and not zoned.all():
         raise ValueError(f"the time column {name!r} mixes times with and without a zone. Convert them to one notation.")

@@ -9,7 +9,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo.messages import counted, invalid, listed, warn
+from promesse_geo.messages import counted, invalid, listed, shown, warn
 from promesse_geo.traces.columns import (
     ROLES,
     Name,
@@ -231,7 +231,7 @@ class Records:
                     f"The segments of Traces.from_arrays must be whole numbers, one for each of {len(x):,} records. "
                     f"Got {segments.dtype} of shape {segments.shape} instead."
                 )
-        codes, keys = read_users(pd.Series(users, name="user"))
+        codes, keys = read_users(_as_column(users))
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != len(x):
             raise ValueError(
                 "The counts of Traces.from_arrays must be whole numbers, none below 0, that add up to the records: "
@@ -373,6 +373,19 @@ def as_offsets(counts: np.ndarray) -> np.ndarray:
     np.cumsum(counts, out=offsets[1:])
     offsets.setflags(write=False)
     return offsets
+
+
+def _as_column(users: Any) -> pd.Series:
+    """Return the users of `Traces.from_arrays` as a column."""
+    rule = "The users of Traces.from_arrays must be a list of text or integers."
+    if not isinstance(users, (Sequence, pd.Series, pd.Index, pd.api.extensions.ExtensionArray, np.ndarray)):
+        raise TypeError(f"{rule} Got {shown(users)} instead.")
+    if getattr(users, "ndim", 1) != 1 or isinstance(users, bytes):
+        raise TypeError(f"{rule} Got {type(users).__name__} instead.")
+    try:
+        return pd.Series(users, name="user")
+    except UnicodeEncodeError:
+        raise ValueError(f"{rule} One has a lone surrogate, which is no valid Unicode.") from None
 
 
 def _unmasked(values: Any, name: str) -> np.ndarray:
