@@ -11,14 +11,14 @@ from datetime import date, timedelta, tzinfo
 import numpy as np
 import pandas as pd
 
-_SHORT = (str, bytes, numbers.Number, np.bool_, np.datetime64, np.timedelta64, date, timedelta, tzinfo, type)
+SHORT = (str, bytes, numbers.Number, np.bool_, np.datetime64, np.timedelta64, date, timedelta, tzinfo, type)
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def shown(value: object) -> str:
     """Return a short repr of a text, a number or a time; of anything else, which may hold data, its type."""
     kind = f"a value of type {type(value).__name__}"
-    if not isinstance(value, _SHORT) and value is not None and value is not pd.NA:
+    if not isinstance(value, SHORT) and value is not None and value is not pd.NA:
         shape = getattr(value, "shape", None)
         if isinstance(shape, tuple):
             return f"{kind} and shape {shape}"

@@ -7,7 +7,7 @@ import numpy as np
 
 from promesse_geo.audit.comparison import FEWEST_MOVED, Comparison
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, mechanism_classes
 from promesse_geo.stays import find_pois
 from promesse_geo.traces.traces import Traces
 
@@ -36,8 +36,7 @@ def mechanism_of(protection: dict[str, Any] | None) -> Mechanism | None:
     """
     if protection is None or protection["mechanism"] is None:
         return None
-    kinds = {kind.__name__: kind for kind in Mechanism.__subclasses__()}
-    return kinds[protection["mechanism"]](**protection["parameters"])
+    return mechanism_classes()[protection["mechanism"]](**protection["parameters"])
 
 
 def noted_mechanism(traces: Traces) -> Mechanism | None:

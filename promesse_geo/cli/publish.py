@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from click.core import ParameterSource
 import promesse_geo as pg
 from promesse_geo.cli import options
 from promesse_geo.io.atomic import check_target, write_text
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Mechanism, mechanism_classes
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication import CALENDARS
 from promesse_geo.validation import check_zone
@@ -23,19 +23,12 @@ from promesse_geo.validation import check_zone
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
 
 
-def _kinds(base: type[Mechanism] = Mechanism) -> Iterator[type[Mechanism]]:
-    """Yield the mechanisms."""
-    for kind in base.__subclasses__():
-        yield kind
-        yield from _kinds(kind)
-
-
 def _option_name(kind: type[Mechanism]) -> str:
     """Return the name of a mechanism on the command line: GeoIndistinguishability is geo-indistinguishability."""
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("-")
 
 
-_MECHANISMS = {_option_name(kind): kind for kind in _kinds()}
+_MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values()}
 
 
 def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

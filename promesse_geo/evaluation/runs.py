@@ -2,6 +2,7 @@
 
 import json
 import numbers
+import re
 import time as clock
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ MOST_SEEDS = 100_000
 MOST_JOBS = 10_000
 """Greatest number of processes."""
 
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _LARGEST_SEED = 2**63 - 1
 _DTYPES = dict.fromkeys(("dataset", "mechanism", "metric", "unit"), "str")
 _DTYPES |= {"seed": "Int64", "value": "float64", "seconds": "float64"}
@@ -92,7 +94,7 @@ def measure(
             pairs = matching.pairs(metric)
             values.append(_value(metric, pairs))
             reasons.append(metric.why_undefined(pairs) if np.isnan(values[-1]) else "")
-    labels = list(map(repr, checked))
+    labels = list(map(_name, checked))
     table = Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
     if any(reasons):
         table["reason"] = reasons
@@ -184,12 +186,12 @@ def evaluate(
             outcomes = Parallel(n_jobs=processes, return_as="generator")(jobs)
             for (mechanism, _), (values, messages) in zip(runs, outcomes, strict=True):
                 for message in messages:
-                    warn(f"{name}, {mechanism!r}: {message}")
-                parameters = json.dumps(mechanism.parameters(), default=repr, skipkeys=True)
-                columns = {"dataset": name, "mechanism": repr(mechanism), "mechanism_name": type(mechanism).__name__}
+                    warn(f"{name}, {_name(mechanism)}: {message}")
+                parameters = json.dumps(mechanism.description()["parameters"])
+                columns = {"dataset": name, "mechanism": _name(mechanism), "mechanism_name": type(mechanism).__name__}
                 rows += [columns | {"parameters": parameters} | row for row in values]
                 bar.update()
-    about = {"mechanisms": list(map(repr, to_run)), "metrics": list(map(repr, to_compute)), "seeds": chosen}
+    about = {"mechanisms": list(map(_name, to_run)), "metrics": list(map(_name, to_compute)), "seeds": chosen}
     table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
     table = table.astype(_DTYPES)
     table.attrs.update(provenance(traces, about))
@@ -299,9 +301,14 @@ def _noting(parts: Mapping[str, Any]) -> Iterator[None]:
         raise
 
 
+def _name(component: Mechanism | Metric) -> str:
+    """Return the repr of a mechanism or metric, without the addresses in memory that functions have in theirs."""
+    return _ADDRESS.sub("", repr(component))
+
+
 def _describe(metric: Metric) -> dict[str, Any]:
     """Return the columns of a metric."""
-    return {"metric": repr(metric), "metric_name": type(metric).__name__, "label": metric.label, "unit": metric.unit}
+    return {"metric": _name(metric), "metric_name": type(metric).__name__, "label": metric.label, "unit": metric.unit}
 
 
 def is_random(component: Mechanism | Metric) -> bool:
@@ -338,7 +345,7 @@ def _check_components(components: Any, kind: type, *, name: str, owner: str, rul
         raise TypeError(invalid(name, owner, rule, components))
     if len(components) == 0:
         raise ValueError(invalid(name, owner, rule, components))
-    labels = [repr(component) for component in components]
+    labels = [_name(component) for component in components]
     repeated = next((label for label in labels if labels.count(label) > 1), None)
     if repeated is not None:
         raise ValueError(f"The '{name}' of {owner} must differ. Got {repeated} twice.")

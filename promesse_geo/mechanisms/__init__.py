@@ -1,8 +1,8 @@
 """Protection mechanisms: one file each."""
 
-from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
 from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
 from promesse_geo.mechanisms.promesse import Promesse
 from promesse_geo.mechanisms.wait_for_me import WaitForMe, WaitForMeReport
 
-__all__ = ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport"]
+__all__ = ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport", "mechanism_classes"]

@@ -6,13 +6,14 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from promesse_geo import threads
-from promesse_geo.messages import counted, shown, warn
+from promesse_geo.messages import SHORT, counted, shown, warn
 from promesse_geo.preprocess.problems import path_warning
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import Sphere
@@ -134,8 +135,54 @@ class Mechanism(ABC):
         >>> pg.GeoIndistinguishability(0.01, seed=1).description()
         {'mechanism': 'GeoIndistinguishability', 'parameters': {'epsilon': 0.01, 'grid': None}}
         """
-        text = json.dumps({"mechanism": type(self).__name__, "parameters": self.parameters()}, default=shown)
+        text = json.dumps({"mechanism": type(self).__name__, "parameters": as_json(self.parameters())})
         return dict(json.loads(text))
+
+
+def mechanism_classes() -> dict[str, type[Mechanism]]:
+    """Return all mechanisms by the name of their class: subclasses of subclasses too, those of this package first."""
+    found: dict[str, type[Mechanism]] = {}
+    kinds: list[type[Mechanism]] = Mechanism.__subclasses__()
+    while kinds:
+        for kind in kinds:
+            known = found.get(kind.__name__)
+            if known is None or not known.__module__.startswith(f"{__package__}."):
+                found[kind.__name__] = kind
+        kinds = [each for kind in kinds for each in kind.__subclasses__()]
+    return found
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON holds it.
+
+    Numbers of numpy become plain ones, and what JSON does not hold a text that is the same in every run. Of what may
+    hold data, such as frames, it names type and size alone. Mappings whose keys would be the same text become pairs.
+    """
+    if isinstance(value, np.generic):
+        value = value.item() if isinstance(value.item(), (bool, int, float, str)) else value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        keys = [key if isinstance(key, str) else _text(key) for key in value]
+        values = [as_json(each) for each in value.values()]
+        pairs = zip(keys, values, strict=True)
+        return dict(pairs) if len(set(keys)) == len(keys) else [list(pair) for pair in pairs]
+    if isinstance(value, (set, frozenset)):
+        return sorted((as_json(each) for each in value), key=str)
+    return [as_json(each) for each in value] if isinstance(value, (list, tuple)) else _text(value)
+
+
+def _text(value: Any) -> str:
+    """Return a text of a value that is the same in every run."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))})"
+    if isinstance(value, Enum):
+        return str(value)
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, np.generic):
+        value = value.item() if isinstance(value.item(), (bool, int, float, str)) else value
+    return repr(value) if isinstance(value, SHORT) or value is None else shown(value)
 
 
 def _fault(traces: Traces) -> str:

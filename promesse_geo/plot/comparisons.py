@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import BboxBase
 
 from promesse_geo.evaluation.results import complete_results, is_table
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import mechanism_classes
 from promesse_geo.messages import invalid, listed, warn
 from promesse_geo.plot import colours
 from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette
@@ -197,11 +197,6 @@ def _as_text(value: Any, *, digits: int = 12) -> str:
     return str(value)
 
 
-def _classes() -> dict[str, type[Mechanism]]:
-    """Return all classes of mechanisms by name, those of this package first."""
-    return {each.__name__: each for each in Mechanism.__subclasses__()}
-
-
 def _draw_families(axes: Axes, points: pd.DataFrame) -> list[Line2D]:
     """Draw a line per family of mechanisms."""
     names = points.drop_duplicates("family").name.tolist()
@@ -241,7 +236,7 @@ def _styles(names: list[str]) -> list[tuple[str, str]]:
     first, second, *others = palette()
     inks, markers = (second, first, *others), "soD^vP"  # Promesse, the second class by name, has its usual blue
     styles = [(inks[number % 6], markers[(number + number // 6) % 6]) for number in range(36)]
-    classes = {name: number for number, name in enumerate(_classes()) if number < len(inks)}
+    classes = {name: number for number, name in enumerate(mechanism_classes()) if number < len(inks)}
     taken = {classes[name] for name in names if name in classes}
     free = set(range(len(styles))) - taken
     remaining = itertools.cycle(sorted(free, key=lambda number: (number // 6, number < len(classes), number)))
@@ -260,7 +255,7 @@ def _legend(points: pd.DataFrame) -> list[str]:
         counts = {key: sum(key in each and each[key] == value for each in others) for key, value in parameters.items()}
         differing = [key for key, count in counts.items() if count < len(others)]
         enough = [key for key in differing if counts[key] == 1][:1] or differing
-        unit = _classes()[name].units if name in _classes() else {}
+        unit = mechanism_classes()[name].units if name in mechanism_classes() else {}
         texts = [f"{key} = {_as_text(parameters[key])} {unit.get(key, '')}".rstrip() for key in enough]
         names.append(", ".join([name, *texts, *([f"ε in {unit['epsilon']}"] if "epsilon" in unit else [])]))
     return names
