@@ -11,7 +11,7 @@ import pytest
 import shapely
 
 import promesse_geo as pg
-from promesse_geo.audit import check_files, file_epsilon, file_mechanism
+from promesse_geo.audit import check_files, file_mechanism
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*could not be protected", "ignore:The elevations", "ignore:.*files overlap", "ignore:.*not read,"
@@ -257,13 +257,12 @@ def test_what_is_written_again_passes(tmp_path, safe):
 def test_a_file_names_its_mechanism(tmp_path, safe, ending):
     path = tmp_path / f"safe.{ending}"
     pg.write(safe, path, mechanism=pg.Promesse(200))
-    assert file_epsilon(path) == 200
+    assert file_mechanism(path).epsilon == 200
     pg.write(safe, path, force=True)
     assert file_mechanism(path) == pg.Promesse(200)
     for mechanism in (pg.GeoIndistinguishability(0.01, grid=3), pg.WaitForMe(3, 150)):
         pg.write(safe, path, mechanism=mechanism, force=True)
         assert file_mechanism(path) == mechanism
-        assert file_epsilon(path) is None
     pg.write(replace(pg.Traces.from_frame(safe), protection=None), path, force=True)
     assert file_mechanism(path) is None
 

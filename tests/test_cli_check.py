@@ -8,7 +8,7 @@ import pytest
 from test_cli import done, failed, make_frame, run
 
 import promesse_geo as pg
-from promesse_geo.audit import file_epsilon
+from promesse_geo.audit import file_mechanism
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sample"
 
@@ -138,7 +138,7 @@ def test_what_was_checked_is_renamed_for_publication(prepared, tmp_path):
     published, before = gpd.read_parquet(tmp_path / "published.parquet"), gpd.read_parquet(safe)
     assert set(published["user"]).isdisjoint(before["user"])
     assert sorted(published["time"]) == sorted(before["time"])
-    assert file_epsilon(tmp_path / "published.parquet") == 200
+    assert file_mechanism(tmp_path / "published.parquet") == pg.Promesse(200)
 
 
 def test_tests_to_review_are_counted(prepared, tmp_path):

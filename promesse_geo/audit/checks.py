@@ -35,7 +35,6 @@ _RECORDS = "no record equals an original one"
 _SAMPLE = 100_000  # records that show quickly that there is no grid
 _SAME = 1e-6  # metres by which coordinates of one row of a grid differ at most after they were read from a file
 _FEW_STAYS, _MOST_STAYS = 0.1, 0.5  # of the original ones: retrieved by chance or by far too many
-_MIXED = 0.05  # of the traces of Promesse that may lie apart from those of their user; others move them
 _PAIRS = 20.0  # close pairs that chance would give: fewer are too few to recognize a grid
 
 
@@ -198,7 +197,7 @@ def _check_users(comparison: Comparison, mechanism: Mechanism | None) -> Finding
         return Finding(test, REVIEW, f"{reason}: compare with the users kept (--keep-users), before you rename them")
     reason = f"{compared:,} of {counted(after, 'trace')} compared"
     apart = int(comparison.apart.sum())
-    if not comparison.by_user or (isinstance(mechanism, Promesse) and apart > _MIXED * compared):
+    if not comparison.by_user:
         lie = f"{apart:,} of {counted(compared, 'trace')} {'lies' if apart == 1 else 'lie'}"
         reason = f"{lie} apart from the original of the same user key, so keys may not mean the same people"
         return Finding(test, REVIEW, f"{reason}; compare before you rename users")

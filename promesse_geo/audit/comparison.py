@@ -32,9 +32,10 @@ FEWEST_MOVED = 500
 
 _HOUR = 3_600 * 10**9
 _SAME_PERIOD = 10**10  # nanoseconds within which times are about the same, if they are not published more coarsely
-_APART = 0.25  # of the traces that lie apart: users of so many were mixed up
+_APART = 0.3  # of the traces that lie apart: at most 0.18 of the right ones on real data, half of those mixed up
 _BESIDE = 100.0  # metres within which traces are not apart
 _FEW = 16  # published points of a trace, whose distance from the original path is typical
+_PLACES = 128  # points of an original path
 _ROWS = 256  # pairs of traces compared at a time
 _SAMPLE = 64  # records of a trace that show whether most are like them
 _STEP = 0.1  # metres within which steps are the same
@@ -400,14 +401,14 @@ def _some_rows(traces: Traces, many: int) -> np.ndarray:
 
 
 def _rows_along(traces: Traces) -> np.ndarray:
-    """Return the numbers of records evenly spread over the path of each trace, shape (traces, `_SAMPLE`)."""
-    rows = _some_rows(traces, 4 * _SAMPLE)
+    """Return the numbers of records evenly spread over the path of each trace, shape (traces, `_PLACES`)."""
+    rows = _some_rows(traces, 4 * _PLACES)
     steps = np.linalg.norm(np.diff(traces.points[rows], axis=1), axis=2)
     path = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
     path /= np.maximum(path[:, -1:], 1e-12)
     numbers = np.arange(len(traces))[:, None]
     keys = (path + 2 * numbers).ravel()  # ascending: one search serves all traces
-    found = np.searchsorted(keys, np.linspace(0, 1, _SAMPLE) + 2 * numbers)
+    found = np.searchsorted(keys, np.linspace(0, 1, _PLACES) + 2 * numbers)
     return rows.ravel()[np.minimum(found, rows.shape[1] * (numbers + 1) - 1)]
 
 

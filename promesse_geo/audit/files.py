@@ -25,7 +25,7 @@ from promesse_geo.io.table import ENDINGS, table_kind
 from promesse_geo.io.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES, parse_segment
 from promesse_geo.io.text_table import read_layout
 from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe, has_custom_text
-from promesse_geo.mechanisms import Mechanism, Promesse
+from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_path
@@ -109,12 +109,6 @@ def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
     except (KeyError, TypeError, ValueError):
         warn(f"The metadata of {str(path)!r} names a mechanism that is not known here; it is ignored.")
         return None
-
-
-def file_epsilon(path: str | os.PathLike[str]) -> float | None:
-    """Return ε in metres if the metadata of a file names Promesse, else None."""
-    mechanism = file_mechanism(path)
-    return mechanism.epsilon if isinstance(mechanism, Promesse) else None
 
 
 def _read_mechanism(text: str | None) -> Mechanism | None:
