@@ -168,7 +168,7 @@ GOOD = {
     "in a plane": (pg.Promesse(200), lambda frame: frame.to_crs(32631)),
     "noise": (NOISE, lambda frame: frame),
     "noise, renamed": (NOISE, renumbered),
-    "strong noise": (pg.GeoIndistinguishability(0.002, grid=0.1), lambda frame: frame),
+    "strong noise": (pg.GeoIndistinguishability(0.002, grid=0.1, seed="nor this"), lambda frame: frame),
     "groups": (GROUPS, lambda frame: frame),
     "groups, renamed": (GROUPS, renumbered),
 }

@@ -163,8 +163,10 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     mechanism, identified = identify(comparison, named)
     if epsilon is None and isinstance(mechanism, Promesse):
         epsilon = mechanism.epsilon
-    if isinstance(mechanism, WaitForMe):  # moves traces far
-        comparison = replace(comparison, trusts_keys=True)
+    if isinstance(mechanism, WaitForMe):  # moves traces as far as it needs
+        comparison = replace(comparison, beside=math.inf)
+    if isinstance(mechanism, GeoIndistinguishability):
+        comparison = replace(comparison, beside=max(comparison.beside, 4 / mechanism.epsilon))  # twice the mean
     by_design = isinstance(mechanism, GeoIndistinguishability | WaitForMe)  # keep times, do not hide ends
     ends: list[Callable[[], Finding]] = [
         lambda: _check_first_points(comparison, epsilon),

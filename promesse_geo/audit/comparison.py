@@ -33,7 +33,6 @@ FEWEST_MOVED = 500
 _HOUR = 3_600 * 10**9
 _SAME_PERIOD = 10**10  # nanoseconds within which times are about the same, if they are not published more coarsely
 _APART = 0.3  # of the traces that lie apart: at most 0.18 of the right ones on real data, half of those mixed up
-_BESIDE = 100.0  # metres within which traces are not apart
 _FEW = 16  # published points of a trace, whose distance from the original path is typical
 _PLACES = 128  # points of an original path
 _ROWS = 256  # pairs of traces compared at a time
@@ -54,13 +53,13 @@ class Comparison:
         The original traces.
     protected : Traces
         The protected traces, in their own space.
-    trusts_keys : bool
-        Whether equal user keys mean the same people even where their traces lie apart.
+    beside : float
+        Metres within which traces of one user key do not lie apart: as far as the mechanism moves records.
     """
 
     original: Traces
     protected: Traces
-    trusts_keys: bool = False
+    beside: float = 100.0
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -75,9 +74,7 @@ class Comparison:
     @cached_property
     def by_user(self) -> bool:
         """Whether users are in both who look like the same people; if not, records are compared with all users'."""
-        if not len(self.pairs.originals):
-            return False
-        return self.trusts_keys or float(self.apart.mean()) <= _APART
+        return len(self.pairs.originals) > 0 and float(self.apart.mean()) <= _APART
 
     @cached_property
     def apart(self) -> np.ndarray:
@@ -93,7 +90,7 @@ class Comparison:
         few = self.pairs.protected.points[_some_rows(self.pairs.protected, _FEW)]
         near = self._typical_distances(few, paths, originals)
         others = [self._typical_distances(few, paths, (originals + step) % count) for step in steps[steps > 0]]
-        return (near > np.median(others, axis=0)) & (near > _BESIDE)
+        return (near > np.median(others, axis=0)) & (near > self.beside)
 
     def _typical_distances(self, few: np.ndarray, paths: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return the median metres from some points to the nearest points of the paths of given numbers, shape (n,)."""
