@@ -407,6 +407,19 @@ def test_writable_arrays_are_copied_and_stay_writable():
     assert replace(traces, times=traces.times).times is traces.times
 
 
+@pytest.mark.parametrize("kind", [bytearray, bytes, lambda content: np.frombuffer(content, "u1").copy()])
+def test_a_pickle_does_not_change_with_its_buffers(kind):
+    city, given = pg.make_city(users=2, days=1, as_traces=True), []
+    text = pickle.dumps(city, protocol=5, buffer_callback=given.append)
+    buffers = [kind(each.raw()) for each in given]
+    again = pickle.loads(text, buffers=buffers)
+    for buffer in buffers if kind is not bytes else []:
+        memoryview(buffer)[:] = bytes(len(buffer))
+    for name in ("points", "times", "offsets", "positions", "breaks"):
+        assert np.array_equal(getattr(again, name), getattr(city, name))
+        assert not getattr(again, name).flags.writeable
+
+
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda traces: pickle.loads(pickle.dumps(traces))])
 def test_copies_are_read_only(duplicate):
     assert are_read_only(duplicate(pg.Traces.from_arrays(**ARRAYS)))

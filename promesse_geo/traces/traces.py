@@ -43,6 +43,16 @@ def freeze(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def _is_in_open_buffer(array: np.ndarray) -> bool:
+    """Whether the memory of an array is that of another object that can be written to, such as a bytearray."""
+    shared: Any = array
+    while isinstance(shared, np.ndarray):
+        shared = shared.base
+    while isinstance(shared, memoryview):  # which may be read-only where what it shows is not
+        shared = shared.obj
+    return shared is not None and not memoryview(shared).readonly
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Traces:
     """Records of a data set as arrays, one trace after the other.
@@ -108,10 +118,11 @@ class Traces:
                 shared = shared.base
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the arrays of a pickle or a deep copy read-only."""
-        vars(self).update(state)
-        for name in _ARRAYS:
-            freeze(state[name])
+        """Make the arrays of a pickle or a deep copy read-only; copy those in buffers that others can write to."""
+        owned = {name: state[name].copy() if _is_in_open_buffer(state[name]) else state[name] for name in _ARRAYS}
+        vars(self).update(state | owned)
+        for array in owned.values():
+            freeze(array)
 
     def __len__(self) -> int:
         """Return the number of traces."""
