@@ -285,6 +285,48 @@ def without_geometry(city):
 
 
 @FILES
+def test_added_columns_keep_their_types(city, tmp_path, name):
+    table = pg.evaluate({"c": city}, [Promesse(100), Promesse(200)], [Compression()])
+    table = table.assign(
+        whole=[1, 2**53 + 1],
+        large=np.array([1, 2**64 - 1], np.uint64),
+        number=[0.1, np.nan],
+        maybe=pd.array([7, None], "Int64"),
+        text=["1", "2"],
+        odd=["", "True"],
+    )
+    pg.save_results(table, tmp_path / name)
+    pd.testing.assert_frame_equal(pg.load_results(tmp_path / name), table, check_exact=True)
+
+
+@pytest.mark.parametrize("values", [[True, False], pd.to_datetime(["2020-01-01"] * 2), [1j, 2], ["a", 1]], ids=range(4))
+def test_a_column_that_csv_does_not_keep_is_refused(city, tmp_path, values):
+    table = pg.evaluate({"c": city}, [Promesse(100), Promesse(200)], [Compression()])
+    with pytest.raises(ValueError, match="'added'"):
+        pg.save_results(table.assign(added=values), tmp_path / "results.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_seeds_as_floats_are_stored_if_they_are_whole(city, tmp_path):
+    table = pg.evaluate({"c": city}, [Promesse(100), GeoIndistinguishability(0.01)], [Compression()])
+    pg.save_results(table.astype({"seed": "float64"}), tmp_path / "results.csv")
+    pd.testing.assert_frame_equal(pg.load_results(tmp_path / "results.csv"), table)
+    with pytest.raises(ValueError, match=r"'seed' .* whole"):
+        pg.save_results(table.assign(seed=0.5), tmp_path / "half.csv")
+
+
+@FILES
+def test_a_text_that_is_too_long_for_csv_is_refused_there(city, tmp_path, name):
+    table = pg.measure(city, city, [Compression()]).assign(metric="x" * 131_073)
+    if name.lower().endswith("csv"):
+        with pytest.raises(ValueError, match="131,072 characters"):
+            pg.save_results(table, tmp_path / name)
+        table = table.assign(metric="x" * 131_072)
+    pg.save_results(table, tmp_path / name)
+    pd.testing.assert_frame_equal(pg.load_results(tmp_path / name), table)
+
+
+@FILES
 def test_what_holds_no_results_is_not_saved(city, tmp_path, name):
     table = pg.measure(city, city, [Compression()])
     placed = gpd.GeoDataFrame(table, geometry=city.geometry.iloc[:1])

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +27,8 @@ _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely"
 
 _TEXTS = ("dataset", "mechanism", "metric", "unit")  # of evaluate
 _NUMBERS = ["value", "seconds", "seed"]
+_LONGEST_CELL = 131_072  # characters that the csv module reads
+_KNOWN = {*_NUMBERS, *_TEXTS, "mechanism_name", "parameters", "metric_name", "label", "reason"}
 _COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
 
 
@@ -118,6 +120,7 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     """
     _check_table(table)
     target = check_results_output(path, force=check_flag(force, name="force", owner="save_results"))
+    as_text = _for_csv(table) if target.suffix.lower() == ".csv" else table
     with atomic_path(target, force=force, private=False) as temporary:
         try:
             if target.suffix.lower() == ".parquet":
@@ -126,7 +129,7 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
                     table.to_parquet(file, index=False, write_page_checksum=True)
             else:
                 quoting: Literal[2] = csv.QUOTE_NONNUMERIC  # else a carriage return in a name would end the row
-                table.to_csv(temporary, index=False, lineterminator="\n", quoting=quoting)
+                as_text.to_csv(temporary, index=False, lineterminator="\n", quoting=quoting)
         except (pa.ArrowException, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ValueError(
                 f"The table cannot be stored in {target.name!r}: {type(error).__name__} in a column or in its attrs. "
@@ -145,6 +148,23 @@ def _check_table(table: Any) -> None:
     for name in table.columns.intersection(_NUMBERS):
         if not is_numeric_dtype(table[name]) or is_bool_dtype(table[name]):
             raise ValueError(f"The column {name!r} of the table must hold numbers. Got the type {table[name].dtype}.")
+
+
+def _for_csv(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose seeds are integers; raise if a column would not be read from CSV as it is."""
+    cure = "Convert it to text or numbers, or save to a file that ends in .parquet."
+    for name, column in table.items():
+        if is_bool_dtype(column) or not (is_any_real_numeric_dtype(column) or is_string_dtype(column)):
+            raise ValueError(f"CSV does not keep the type {column.dtype} of the column {name!r}. {cure}")
+        if is_string_dtype(column) and column.str.len().max() > _LONGEST_CELL:
+            rule = f"a text of more than {_LONGEST_CELL:,} characters, which cannot be read from CSV"
+            raise ValueError(f"The column {name!r} of the table has {rule}. Save to a file that ends in .parquet.")
+    if "seed" not in table:
+        return table
+    try:
+        return table.assign(seed=table["seed"].astype("Int64"))
+    except (TypeError, ValueError):
+        raise ValueError("The column 'seed' of the table must hold whole numbers.") from None
 
 
 def is_table(table: object, *, texts: Sequence[str], numbers: Sequence[str]) -> bool:
@@ -234,11 +254,32 @@ def _read_csv(source: Path) -> pd.DataFrame:
     for name in table.columns.intersection(["value", "seconds"]):
         table[name] = [float(number or "nan") for number in table[name]]  # exact to the last digit
     if "seed" in table:
-        table["seed"] = pd.array([int(seed) if seed else None for seed in table["seed"]], dtype="Int64")
+        seeds = [int(seed.removesuffix(".0")) if seed else None for seed in table["seed"]]
+        table["seed"] = pd.array(seeds, dtype="Int64")
+    for name in _unquoted(rest if is_old else text, set(names) - _KNOWN):
+        table[name] = _as_numbers(table[name].tolist())
     if is_old:
         about = dict(json.loads(first.removeprefix("# ")))
         table.attrs.update({name: value for name, value in about.items() if name != "rows of this file"})
     return table
+
+
+def _unquoted(text: str, columns: Collection[str]) -> list[str]:
+    """Return those of the columns that hold numbers, which `save_results` does not quote, or nothing."""
+    if not columns:
+        return []
+    names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True, quoting=csv.QUOTE_NONNUMERIC)
+    kinds = {name: {type(value) for value in values if value != ""} for name, *values in zip(names, *rows, strict=True)}
+    return [name for name in columns if kinds[name] == {float}]
+
+
+def _as_numbers(texts: list[str]) -> pd.Series:
+    """Return integers if all are, else floats; an empty text is a missing number."""
+    try:
+        numbers = [int(text) if text else None for text in texts]
+    except ValueError:
+        return pd.Series([float(text or "nan") for text in texts])
+    return pd.Series(numbers, dtype="Int64" if None in numbers else None)
 
 
 def _check_suffix(path: Any, *, owner: str) -> Path:
