@@ -46,6 +46,7 @@ _METRICS = (
     SpatialError(),
     Compression(),
 )
+_LABELS = [metric.label for metric in _METRICS]
 _DATES = (
     "The published times are true dates: holidays, events and other data of the same days can be linked with them. "
     "calendar='common' (--calendar common) hides them."
@@ -136,11 +137,11 @@ class Publication:
         return {
             "Data": "\n".join(self.summary),
             "Audit": findings(self.audit, width=width),
-            "What attacks still find, and utility": measures(self.measures),
+            "What attacks still find, and utility": measures(self.measures.assign(metric=_LABELS)),
         }
 
     def _repr_html_(self) -> str:
-        return preformatted(self._sections(100)) + paragraphs([*self.notes, self._outcome])
+        return paragraphs([self._outcome]) + preformatted(self._sections(100)) + paragraphs(self.notes)
 
     @property
     def _outcome(self) -> str:
@@ -360,26 +361,40 @@ def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
     """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
     zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
     jumps = "dropped" if speed is not None and speed <= FASTEST else "kept: --max-speed 350 drops them"
-    others = counts["dropped_jumps"] if speed not in (None, FASTEST) else 0
     slower = f"kept; if nobody travelled as fast, pass max_speed={FAST:g} (--max-speed {FAST:g})"
+    gap = span(pd.Timedelta(choices.gap, unit="ns"))
     rows = [
-        (counts["records"], f"records of {counted(counts['users'], 'user')}", ""),
-        (counts["zero_fixes"], "fixes at exactly (0, 0)", zeros),
-        (counts["jumps"], f"records that imply a speed over {FASTEST:g} m/s", jumps),
-        (others, f"records that imply a speed over {speed or 0:g} m/s", "dropped"),
-        (counts["fast_steps"], f"other steps over {FAST:g} m/s", slower),
-        (counts["equal_times"], "records at the time of the record before", "kept"),
-        (counts["single_record_users"], "users with a single record", ""),
-        (counts["breaks"], "breaks of the recorder", "traces are split there"),
-        (counts["gaps"], f"gaps of {span(pd.Timedelta(choices.gap, unit='ns'))} or more", "traces are split there"),
-        (counts["dropped_other_days"], "records of other days", "dropped"),
-        (counts["traces"], "traces after splitting", ""),
-        (counts["dropped_traces"], "traces that cannot be protected", "dropped"),
-        (counts["published_traces"], "traces to publish", ""),
-        (counts["published_records"], "records to publish", ""),
+        ("records", "record", f"of {counted(counts['users'], 'user')}", ""),
+        ("zero_fixes", "fix", "at exactly (0, 0)", zeros),
+        ("jumps", "record", f"that would need over {FASTEST:g} m/s", jumps),
+        (
+            "dropped_jumps",
+            "record",
+            f"that would need over {speed or 0:g} m/s",
+            "dropped" * (speed not in (None, FASTEST)),
+        ),
+        ("fast_steps", "other step", f"over {FAST:g} m/s", slower),
+        ("equal_times", "record", "at the time of the record before", "kept"),
+        ("single_record_users", "user", "with a single record", ""),
+        ("breaks", "break", "of the recorder", "traces are split there"),
+        ("gaps", "gap", f"of {gap} or more", "traces are split there"),
+        ("dropped_other_days", "record", "of other days", "dropped"),
+        ("traces", "trace", "after splitting", ""),
+        ("dropped_traces", "trace", "that cannot be protected", "dropped"),
+        ("published_traces", "trace", "to publish", ""),
+        ("published_records", "record", "to publish", ""),
     ]
-    width = max(len(f"{number:,}") for number, _, _ in rows)
-    lines = [f"{number:>{width},}  {what}{f' ({done})' if done else ''}" for number, what, done in rows if number]
+    width = max(len(f"{counts[name]:,}") for name, *_ in rows)
+    lines = [
+        f"{counts[name]:>{width},}  {_noun(noun, counts[name])} {rest}{f' ({done})' if done else ''}"
+        for name, noun, rest, done in rows
+        if counts[name] and not (name == "dropped_jumps" and not done)
+    ]
     if counts["swapped_axes"]:
         lines.append("x and y may be swapped: the data lie far from their CRS or time zone, and near it if swapped.")
     return lines
+
+
+def _noun(singular: str, count: int) -> str:
+    """Return a noun in the form for a count."""
+    return singular if count == 1 else f"{singular}es" if singular.endswith("x") else f"{singular}s"
