@@ -4,8 +4,8 @@ import json
 import os
 import textwrap
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from promesse_geo.preprocess.jumps import Steps, is_zero
 from promesse_geo.preprocess.problems import FAST, FASTEST, are_axes_swapped, find_problems
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.traces import Traces, as_traces, freeze
 from promesse_geo.validation import check_choice, check_duration, check_flag, check_integer, check_number, check_zone
 
 CALENDARS = {
@@ -233,14 +233,15 @@ def publish(
     dry_run = check_flag(dry_run, name="dry_run", owner="publish")
     target = _check_path(path, dry_run=dry_run, force=force)
     raw = as_traces(data, user=user, time=time, warns=True)
+    _check_description(mechanism, raw)
     cleaned, counts = _clean(raw, choices)
-    parts, of_parts = _split(cleaned, choices)
+    parts, of_parts, remarks = _split(cleaned, choices)
+    dropped = [*_dropped(counts), *remarks]
+    _check_rest(parts, dropped, "no record is left after cleaning and preparation")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         protected = mechanism.protect(parts)
-    if not protected.records:
-        remedy = f" {mechanism.remedy}" if mechanism.remedy else ""
-        raise ValueError(f"Nothing is left to publish: no trace could be protected.{remedy}")
+    _check_rest(protected, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     audit = check_published(parts, protected, mechanism=mechanism)
     table = measure(parts, protected, _METRICS)
     published = pseudonymize(protected)
@@ -252,7 +253,8 @@ def publish(
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
         write(published, written, mechanism=mechanism, force=force)
-    messages = [*_dropped(counts), *(str(warning.message) for warning in caught)]
+    messages = [f"publish dropped {', '.join(dropped)}."] if dropped else []
+    messages += [str(warning.message) for warning in caught]
     if written is not target:
         messages.append("Nothing was written, because a test failed: see the audit.")
     if messages:
@@ -297,6 +299,23 @@ def _check_mechanism(mechanism: Any) -> None:
         raise ValueError("The mechanism has a seed. Anyone who guesses it can undo the protection. Omit it to publish.")
 
 
+def _check_description(mechanism: Mechanism, raw: Traces) -> None:
+    """Raise ValueError if a parameter of a mechanism, which files name, is the key of a user."""
+    users = {str(user) for user in raw.users}
+    if not users.isdisjoint(_texts(mechanism.description()["parameters"])):
+        raise ValueError("A parameter of the mechanism is the key of a user, and files name the parameters. Omit it.")
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield all texts in content of JSON, keys included."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        yield from (text for pair in content.items() for part in pair for text in _texts(part))
+    elif isinstance(content, list | tuple):
+        yield from (text for part in content for text in _texts(part))
+
+
 def _check_path(path: Any, *, dry_run: bool, force: Any) -> Path | None:
     if path is None:
         if not dry_run:
@@ -310,9 +329,8 @@ def _clean(raw: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
     """Drop fixes at (0, 0) and jumps; return the rest, and counts of what was found and dropped."""
     odd = find_problems(raw)
     located = raw if choices.keep_zero or not odd.zero_fixes else raw.select(~is_zero(raw))
-    found, speed = find_problems(located), choices.max_speed
-    reached = located
-    if speed is not None:
+    found, speed, reached = find_problems(located), choices.max_speed, located
+    if speed is not None and found.jumps is not None:  # on the common calendar days are closer than they were
         reached = located.select(Steps.survey(located, speed).longest_chains(speed))
     rest = find_problems(reached)
     return reached, {
@@ -330,55 +348,72 @@ def _clean(raw: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
     }
 
 
-def _split(traces: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
-    """Choose days and split Traces at gaps; return the parts, and counts of what was dropped and split."""
+def _split(traces: Traces, choices: _Choices) -> tuple[Traces, dict[str, int], list[str]]:
+    """Choose days and split Traces at gaps; return the parts, counts, and what was dropped in words."""
     zone = choices.zone if traces.time_format.zone is not None else None  # naive times are local times
     days = _PAPER_DAYS if choices.calendar == "paper" else max(traces.records, 1)
-    dated = traces
+    dated, gaps = _break_at_gaps(traces, choices.gap)
     if choices.calendar != "keep-dates":
-        dated, zone = collapse(traces, zone), None
-    kept, _ = keep_first_days(dated, days, choices.min_days or 1, zone)
+        dated, zone = collapse(dated, zone), None
+    kept, remarks = keep_first_days(dated, days, choices.min_days or 1, zone)
     parts = split(kept, choices.gap, seed=None, keep_user=False)
-    return parts, {
-        "dropped_other_days": traces.records - kept.records,
-        "gaps": int((np.diff(kept.times) >= choices.gap)[np.diff(kept.trace_numbers) == 0].sum()),
-        "traces": len(parts),
-    }
+    return (
+        parts,
+        {
+            "dropped_users": len(traces) - len(kept),
+            "dropped_other_days": traces.records - kept.records,
+            "gaps": int(np.isin(gaps, kept.positions).sum()),
+            "traces": len(parts),
+        },
+        remarks,
+    )
+
+
+def _break_at_gaps(traces: Traces, gap: int) -> tuple[Traces, np.ndarray]:
+    """Return Traces with breaks at gaps of true time, which the common calendar may close, and positions after gaps."""
+    after = np.flatnonzero(np.diff(traces.times) >= gap) + 1
+    after = np.setdiff1d(after, traces.segments)
+    breaks = np.union1d(traces.breaks, after)
+    return replace(traces, breaks=freeze(breaks)), traces.positions[after]
+
+
+def _check_rest(rest: Traces, dropped: Sequence[str], reason: str) -> None:
+    """Raise ValueError if no record is left, and say what was dropped before."""
+    if not rest.records:
+        before = f" Dropped before: {', '.join(dropped)}." if dropped else ""
+        raise ValueError(f"Nothing is left to publish: {reason}{'' if reason.endswith('.') else '.'}{before}")
 
 
 def _dropped(counts: Mapping[str, int]) -> list[str]:
-    """Return a sentence about the records that were dropped before the mechanism, if there are any."""
+    """Return in words how many records were dropped by cleaning."""
     words = {
         "dropped_zero_fixes": ("fix at exactly (0, 0)", "fixes at exactly (0, 0)"),
         "dropped_jumps": ("record that implies too high a speed", "records that imply too high a speed"),
-        "dropped_other_days": ("record of other days", "records of other days"),
     }
-    dropped = [counted(counts[name], *nouns) for name, nouns in words.items() if counts[name]]
-    return [f"publish dropped {', '.join(dropped)}."] if dropped else []
+    return [counted(counts[name], *nouns) for name, nouns in words.items() if counts[name]]
 
 
 def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
     """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
     zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
-    jumps = "dropped" if speed is not None and speed <= FASTEST else "kept: --max-speed 350 drops them"
+    others = counts["dropped_jumps"] if speed is not None and speed < FASTEST else 0
+    jumps = "dropped" if counts["dropped_jumps"] else "kept; max_speed=350 (--max-speed 350) drops them"
+    if speed is not None and speed > FASTEST and counts["dropped_jumps"]:
+        jumps = f"{counts['dropped_jumps']:,} over {speed:g} m/s dropped"
     slower = f"kept; if nobody travelled as fast, pass max_speed={FAST:g} (--max-speed {FAST:g})"
     gap = span(pd.Timedelta(choices.gap, unit="ns"))
     rows = [
         ("records", "record", f"of {counted(counts['users'], 'user')}", ""),
         ("zero_fixes", "fix", "at exactly (0, 0)", zeros),
         ("jumps", "record", f"that would need over {FASTEST:g} m/s", jumps),
-        (
-            "dropped_jumps",
-            "record",
-            f"that would need over {speed or 0:g} m/s",
-            "dropped" * (speed not in (None, FASTEST)),
-        ),
+        ("dropped_jumps", "record", f"that would need over {speed or 0:g} m/s", "dropped" * bool(others)),
         ("fast_steps", "other step", f"over {FAST:g} m/s", slower),
         ("equal_times", "record", "at the time of the record before", "kept"),
         ("single_record_users", "user", "with a single record", ""),
         ("breaks", "break", "of the recorder", "traces are split there"),
         ("gaps", "gap", f"of {gap} or more", "traces are split there"),
-        ("dropped_other_days", "record", "of other days", "dropped"),
+        ("dropped_users", "user", "with too few days", "dropped"),
+        ("dropped_other_days", "record", "of other days or such users", "dropped"),
         ("traces", "trace", "after splitting", ""),
         ("dropped_traces", "trace", "that cannot be protected", "dropped"),
         ("published_traces", "trace", "to publish", ""),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pyproj import Transformer
+from pyproj.exceptions import ProjError
 
 from promesse_geo import threads
 from promesse_geo.kernels import jumps as kernels
@@ -164,7 +165,10 @@ def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
         return False
     rows = np.linspace(0, traces.records - 1, min(_SAMPLE, traces.records)).astype(np.int64)
     x, y = traces.space.coordinates(traces.points[rows])
-    to_degrees = Transformer.from_crs(crs, 4326, always_xy=True)
+    try:
+        to_degrees = Transformer.from_crs(crs, 4326, always_xy=True)
+    except ProjError:  # of another body
+        return False
     degrees = [to_degrees.transform(*axes) for axes in ((x, y), (y, x))]
     if zone is not None and crs.is_geographic:
         given, swapped = (float(np.mean(_degrees_from(zone, longitudes))) for longitudes, _ in degrees)
