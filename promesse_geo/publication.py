@@ -14,7 +14,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo.audit import FAILED, check_published
+from promesse_geo.audit import FAILED, REVIEW, Finding, check_published, worst_first
 from promesse_geo.evaluation import measure
 from promesse_geo.io.writers import check_output, write
 from promesse_geo.mechanisms import Mechanism
@@ -55,6 +55,7 @@ _ONCE = (
     "Publish the same people only once. A second publication, with another ε or of other days, can be joined with "
     "this one: traces at ε = 100 m and ε = 200 m were matched in 149 of 150 cases, whatever their names."
 )
+_SWAPPED = "the data lie far from their CRS or time zone, and near it with x and y swapped"
 _NO_PROOF = "Passing all tests does not prove anonymity."
 
 
@@ -137,7 +138,9 @@ class Publication:
         return {
             "Data": "\n".join(self.summary),
             "Audit": findings(self.audit, width=width),
-            "What attacks still find, and utility": measures(self.measures.assign(metric=_LABELS)),
+            "What attacks still find (F-scores: 0 % is best), and utility": measures(
+                self.measures.assign(metric=_LABELS)
+            ),
         }
 
     def _repr_html_(self) -> str:
@@ -145,12 +148,20 @@ class Publication:
 
     @property
     def _outcome(self) -> str:
-        failed = int((self.audit["verdict"] == FAILED).sum())
+        failed, reviews = (int((self.audit["verdict"] == verdict).sum()) for verdict in (FAILED, REVIEW))
         if failed:
-            return f"NOT written: {counted(failed, 'test')} failed."
+            return f"No: {counted(failed, 'test')} failed. NOT written."
         records, traces = self.counts["published_records"], self.counts["published_traces"]
         size = f"{counted(records, 'record')} of {counted(traces, 'trace')}"
-        return f"Not written (dry run): {size}." if self.path is None else f"Written: {self.path.name}, {size}."
+        judged = f"{counted(reviews, 'test')} to review: only you can judge whether to publish." if reviews else ""
+        done = (
+            "Not written (dry run)"
+            if self.path is None
+            else f"Written: {os.fsencode(self.path.name).decode(errors='replace')}"
+        )
+        return f"{'' if reviews else 'Yes: '}{'No' if reviews else 'no'} test failed. {judged} {done}, {size}.".replace(
+            "  ", " "
+        )
 
 
 def publish(
@@ -242,11 +253,14 @@ def publish(
         warnings.simplefilter("always")
         protected = mechanism.protect(parts)
     _check_rest(protected, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
-    audit = check_published(parts, protected, mechanism=mechanism)
+    checked = check_published(parts, protected, mechanism=mechanism)
+    rows = [Finding(*row) for row in checked.itertuples(index=False, name=None)]
+    audit = worst_first([*_findings(counts), *rows])
     table = measure(parts, protected, _METRICS)
     published = pseudonymize(protected)
     counts |= of_parts | {
         "dropped_traces": len(parts) - len(protected),
+        "published_users": _count_published_users(raw, parts, protected),
         "published_traces": len(published),
         "published_records": published.records,
     }
@@ -262,7 +276,7 @@ def publish(
     notes = (*((_DATES,) if calendar == "keep-dates" else ()), _ONCE, _NO_PROOF)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)
-    return Publication(result, audit, series, table, written, notes, tuple(_describe(counts, choices)))
+    return Publication(result, audit, series, table, written, notes, tuple(_describe(counts, choices, mechanism)))
 
 
 @dataclass(frozen=True)
@@ -327,22 +341,26 @@ def _check_path(path: Any, *, dry_run: bool, force: Any) -> Path | None:
 
 def _clean(raw: Traces, choices: _Choices) -> tuple[Traces, dict[str, int]]:
     """Drop fixes at (0, 0) and jumps; return the rest, and counts of what was found and dropped."""
-    odd = find_problems(raw)
-    located = raw if choices.keep_zero or not odd.zero_fixes else raw.select(~is_zero(raw))
-    found, speed, reached = find_problems(located), choices.max_speed, located
+    odd, zero = find_problems(raw), is_zero(raw)
+    located = raw.select(~zero) if zero.any() else raw
+    found, speed = find_problems(located), choices.max_speed
+    keep = np.ones(located.records, bool)
     if speed is not None and found.jumps is not None:  # on the common calendar days are closer than they were
-        reached = located.select(Steps.survey(located, speed).longest_chains(speed))
+        keep = Steps.survey(located, speed).longest_chains(speed)
+    kept = zero & choices.keep_zero
+    kept[~zero] = keep
+    reached = raw.select(kept)
     rest = find_problems(reached)
     return reached, {
         "records": raw.records,
         "users": len(raw),
         "single_record_users": odd.single_record_users,
         "zero_fixes": odd.zero_fixes,
-        "dropped_zero_fixes": raw.records - located.records,
+        "dropped_zero_fixes": 0 if choices.keep_zero else int(zero.sum()),
         "jumps": found.jumps or 0,
-        "dropped_jumps": located.records - reached.records,
+        "dropped_jumps": int((~keep).sum()),
         "fast_steps": rest.fast_steps or 0,
-        "equal_times": rest.equal_times,
+        "equal_times": odd.equal_times,
         "breaks": rest.breaks,
         "swapped_axes": are_axes_swapped(raw, zone=choices.zone),
     }
@@ -377,6 +395,29 @@ def _break_at_gaps(traces: Traces, gap: int) -> tuple[Traces, np.ndarray]:
     return replace(traces, breaks=freeze(breaks)), traces.positions[after]
 
 
+def _findings(counts: Mapping[str, int]) -> list[Finding]:
+    """Return what of the raw data somebody has to decide."""
+    findings = []
+    if fast := counts["fast_steps"]:
+        steps = (
+            f"{counted(fast, 'step')} over {FAST:g} m/s {'is' if fast == 1 else 'are'} kept, with the path along them"
+        )
+        reason = f"{steps}: if nobody took a plane or a fast train, pass max_speed={FAST:g} (--max-speed {FAST:g})"
+        findings.append(Finding("no fast steps in the raw data", REVIEW, reason))
+    if counts["swapped_axes"]:
+        findings.append(Finding("x and y are not swapped", REVIEW, _SWAPPED))
+    return findings
+
+
+def _count_published_users(raw: Traces, parts: Traces, protected: Traces) -> int:
+    """Number of users of whom anything is published."""
+    chosen = parts.users.get_indexer(protected.users)
+    firsts = parts.positions[parts.offsets[:-1][chosen[chosen >= 0]]]
+    owners = np.empty(raw.positions.max() + 1, np.int64)
+    owners[raw.positions] = raw.trace_numbers
+    return len(np.unique(owners[firsts]))
+
+
 def _check_rest(rest: Traces, dropped: Sequence[str], reason: str) -> None:
     """Raise ValueError if no record is left, and say what was dropped before."""
     if not rest.records:
@@ -393,10 +434,10 @@ def _dropped(counts: Mapping[str, int]) -> list[str]:
     return [counted(counts[name], *nouns) for name, nouns in words.items() if counts[name]]
 
 
-def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
+def _describe(counts: Mapping[str, int], choices: _Choices, mechanism: Mechanism) -> list[str]:
     """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
     zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
-    others = counts["dropped_jumps"] if speed is not None and speed < FASTEST else 0
+    slower_too = speed is not None and speed < FASTEST and counts["dropped_jumps"] > counts["jumps"]
     jumps = "dropped" if counts["dropped_jumps"] else "kept; max_speed=350 (--max-speed 350) drops them"
     if speed is not None and speed > FASTEST and counts["dropped_jumps"]:
         jumps = f"{counts['dropped_jumps']:,} over {speed:g} m/s dropped"
@@ -406,7 +447,7 @@ def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
         ("records", "record", f"of {counted(counts['users'], 'user')}", ""),
         ("zero_fixes", "fix", "at exactly (0, 0)", zeros),
         ("jumps", "record", f"that would need over {FASTEST:g} m/s", jumps),
-        ("dropped_jumps", "record", f"that would need over {speed or 0:g} m/s", "dropped" * bool(others)),
+        ("dropped_jumps", "record", f"in all that would need over {speed or 0:g} m/s", "dropped" * slower_too),
         ("fast_steps", "other step", f"over {FAST:g} m/s", slower),
         ("equal_times", "record", "at the time of the record before", "kept"),
         ("single_record_users", "user", "with a single record", ""),
@@ -416,6 +457,7 @@ def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
         ("dropped_other_days", "record", "of other days or such users", "dropped"),
         ("traces", "trace", "after splitting", ""),
         ("dropped_traces", "trace", "that cannot be protected", "dropped"),
+        ("published_users", "user", "in the data to publish", ""),
         ("published_traces", "trace", "to publish", ""),
         ("published_records", "record", "to publish", ""),
     ]
@@ -425,9 +467,8 @@ def _describe(counts: Mapping[str, int], choices: _Choices) -> list[str]:
         for name, noun, rest, done in rows
         if counts[name] and not (name == "dropped_jumps" and not done)
     ]
-    if counts["swapped_axes"]:
-        lines.append("x and y may be swapped: the data lie far from their CRS or time zone, and near it if swapped.")
-    return lines
+    zone = f", days of {choices.zone}" if choices.zone is not None else ""
+    return [f"Protected with {mechanism!r}, calendar {choices.calendar!r}{zone}", *lines]
 
 
 def _noun(singular: str, count: int) -> str:

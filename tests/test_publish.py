@@ -119,7 +119,7 @@ def test_calendars(raw, calendar):
 
 def test_the_paper_keeps_twenty_days():
     long = volunteers(users=3, days=25, zeros=0, jumps=0)
-    with pytest.warns(UserWarning, match="other days"):
+    with pytest.warns(UserWarning, match="after the first 20 days"):
         paper = long.promesse.publish(None, pg.Promesse(200), calendar="paper", dry_run=True)
     assert paper.counts["dropped_other_days"] == 5 * ROWS_PER_DAY * 2
     with pytest.warns(UserWarning, match="dropped"):
@@ -131,6 +131,9 @@ def test_zero_fixes_and_jumps_can_be_kept(raw):
     with pytest.warns(UserWarning, match="dropped"):
         kept = raw.promesse.publish(None, pg.Promesse(20_000), keep_zero=True, max_speed=None, dry_run=True)
     assert (kept.counts["dropped_zero_fixes"], kept.counts["dropped_jumps"]) == (0, 0)
+    with pytest.warns(UserWarning, match="too high a speed"):
+        zeros = raw.promesse.publish(None, pg.Promesse(20_000), keep_zero=True, dry_run=True)
+    assert (zeros.counts["dropped_zero_fixes"], zeros.counts["dropped_jumps"]) == (0, 5)
     assert kept.counts["zero_fixes"] == 4
 
 
@@ -144,6 +147,7 @@ def test_steps_that_may_be_true_are_kept_and_counted():
     assert result.counts["fast_steps"] == 3  # 10 km in two minutes, once a day
     assert result.counts["dropped_jumps"] == 0
     assert "--max-speed 50" in repr(result)
+    assert result.audit.set_index("test").verdict["no fast steps in the raw data"] == "review"
 
 
 def test_traces_give_traces(raw):
@@ -199,10 +203,6 @@ def test_an_option_overrides_the_file_of_choices(csv, tmp_path):
     config.write_text('{"epsilon": 100, "keep_zero": true}')
     run = publish(csv, "--dry-run", "--config", config, "--json", "--max-speed", 1000, "--epsilon", 20_000)
     assert run.exit_code in (0, 1), run.output
-    config.write_text('{"seed": 1}')
-    assert publish(csv, "--dry-run", "--config", config).exit_code == 2
-    config.write_text("no json")
-    assert publish(csv, "--dry-run", "--config", config).exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,88 @@ def test_wrong_use_is_status_2(csv, tmp_path, arguments, words):
     run = publish(csv, tmp_path / "public.csv", *arguments)
     assert run.exit_code == 2
     assert words in run.output
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"seed": 1}',
+        "no json",
+        "[1]",
+        '{"epsilon": true}',
+        '{"epsilon": [200]}',
+        '{"epsilon": 200, "epsilon": 3}',
+        '{"epsilon": 200, "min_days": 1.7}',
+        '{"epsilon": 200, "min_days": 1e400}',
+        '{"epsilon": 200, "max_speed": null}',
+        '{"epsilon": 200, "keep_zero": 1}',
+        '{"epsilon": 200, "crs": {"a": 1}}',
+        '{"epsilon": 200, "report": "x.html"}',
+        "[" * 100_000,
+    ],
+)
+def test_a_wrong_file_of_choices_is_wrong_use(csv, tmp_path, content):
+    config = tmp_path / "choices.json"
+    config.write_text(content)
+    run = publish(csv, "--dry-run", "--config", config)
+    assert run.exit_code == 2, run.output
+    assert "Traceback" not in run.output
+
+
+@pytest.mark.parametrize("option", ["--report", "--save-config"])
+def test_the_files_of_a_run_are_different(csv, tmp_path, option):
+    target = tmp_path / "same.json"
+    run = publish(csv, target, "--epsilon", 200, option, target, "--force")
+    assert run.exit_code == 2
+    assert "same file" in run.output
+    config = tmp_path / "choices.json"
+    config.write_text('{"epsilon": 200}')
+    assert publish(csv, target, "--config", config, option, config, "--force").exit_code == 2
+    assert config.read_text() == '{"epsilon": 200}'
+
+
+def test_traces_are_split_at_gaps_that_the_calendar_closes():
+    """The last record of a day and the first of the next day with data are minutes apart on the common calendar."""
+    times = [
+        *pd.date_range("2024-01-01 23:00", periods=60, freq="30s"),
+        *pd.date_range("2024-01-06 00:10", periods=60, freq="30s"),
+    ]
+    x = np.concatenate((2.0 + np.arange(60) * 5e-4, 2.3 + np.arange(60) * 5e-4))
+    frame = gpd.GeoDataFrame(
+        {"user": "a", "time": pd.DatetimeIndex(times, tz="UTC")},
+        geometry=gpd.points_from_xy(x, np.full(120, 48.0)),
+        crs=4326,
+    )
+    result = frame.promesse.publish(None, pg.Promesse(200), dry_run=True)
+    assert (result.counts["gaps"], result.counts["traces"]) == (1, 2)
+    assert not result.data.geometry.x.between(2.031, 2.299).any()
+
+
+def test_a_parameter_that_is_a_user_is_refused(raw):
+    @dataclass(frozen=True)
+    class Without(pg.Mechanism):
+        skipped: tuple[str, ...]
+
+        def _protect(self, traces):
+            return traces.select(~np.isin(traces.trace_numbers, [0]))
+
+    with pytest.raises(ValueError, match="key of a user") as caught:
+        raw.promesse.publish(None, Without(("p0",)), dry_run=True)
+    assert "p0" not in str(caught.value)
+
+
+def test_users_with_few_days_are_counted(raw):
+    with pytest.warns(UserWarning, match="1 user .* with fewer than 2 days"):
+        result = raw.promesse.publish(None, pg.Promesse(200), min_days=2, dry_run=True)
+    assert result.counts["dropped_users"] == 1
+    assert result.counts["published_users"] == 4  # one never moves
+
+
+def test_nothing_left_says_what_was_dropped(raw):
+    with pytest.raises(ValueError, match=r"4 fixes .* 6 users .* with fewer than 30 days"):
+        raw.promesse.publish(None, pg.Promesse(200), min_days=30, dry_run=True)
+    with pytest.raises(ValueError, match="no trace could be protected"):
+        raw.promesse.publish(None, pg.Promesse(500_000), dry_run=True)
 
 
 def test_a_file_is_needed_but_in_a_dry_run(csv):

@@ -149,8 +149,8 @@ def _check_jumps(before: Traces) -> Finding:
         reason = f"the original has {' and '.join(found)}, to and from which paths are published"
         remedy = f"apply drop_zero() and drop_jumps(max_speed={FASTEST:g}) before all other steps, or publish()"
         return Finding(test, REVIEW, f"{reason}; {remedy}")
-    if problems.jumps is None:
-        return Finding(test, PASSED, "speeds are unknown on the common calendar; no fix lies at exactly (0, 0)")
+    if problems.jumps is None:  # speeds are unknown on the common calendar
+        return Finding("no fix at (0, 0) in the original", PASSED, "no fix lies at exactly (0, 0)")
     return Finding(test, PASSED, f"no record needs over {FASTEST:g} m/s, and none lies at exactly (0, 0)")
 
 

@@ -33,17 +33,42 @@ _MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values()
 
 def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     """Take the choices of a file as defaults of the options."""
+    context.ensure_object(dict)["config"] = value
     if value is None:
         return
-    known = {option.name for option in context.command.params} - _OF_ONE_RUN
+    name = click.format_filename(value)
     try:
-        choices = json.loads(Path(value).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise click.BadParameter(f"{click.format_filename(value)} cannot be read as JSON: {error}") from None
-    unknown = sorted(set(choices) - known) if isinstance(choices, dict) else ["no object"]
-    if unknown:
-        raise click.BadParameter(f"{click.format_filename(value)} holds unknown choices: {', '.join(unknown)}.")
-    context.default_map = choices
+        choices = json.loads(Path(value).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+    except (OSError, ValueError, RecursionError) as error:
+        raise click.BadParameter(f"{name} cannot be read as JSON: {error}") from None
+    if not isinstance(choices, dict):
+        raise click.BadParameter(f"{name} must hold a JSON object, as --save-config writes it.")
+    known = {str(option.name): option for option in context.command.params if option.name not in _OF_ONE_RUN}
+    if unknown := sorted(set(choices) - set(known)):
+        raise click.BadParameter(f"{name} holds unknown choices: {', '.join(unknown)}.")
+    wrong = sorted(key for key, choice in choices.items() if not _fits(choice, known[key]))
+    if wrong:
+        raise click.BadParameter(f"{name} holds wrong values of {', '.join(wrong)}: see --help.")
+    # as text, numbers are checked as on the command line
+    context.default_map = {
+        key: choice if isinstance(choice, bool | list) else str(choice) for key, choice in choices.items()
+    }
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise ValueError if a key stands twice."""
+    if len(pairs) != len({key for key, _ in pairs}):
+        raise ValueError("a key stands twice.")
+    return dict(pairs)
+
+
+def _fits(choice: Any, option: click.Parameter) -> bool:
+    """Whether a value of JSON is a bool for a flag, a list of text for a repeated option, else text or a number."""
+    if getattr(option, "is_flag", False):
+        return isinstance(choice, bool)
+    if getattr(option, "multiple", False):
+        return isinstance(choice, list) and all(isinstance(text, str) for text in choice)
+    return isinstance(choice, str | int | float) and not isinstance(choice, bool)
 
 
 def _save_config(context: click.Context, path: str, *, force: bool) -> None:
@@ -68,6 +93,8 @@ def _make_mechanism(name: str, epsilon: float | None, parameters: tuple[str, ...
         parameter, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"--parameter must be NAME=VALUE, such as epsilon=200. Got {text!r} instead.")
+        if parameter in values:
+            raise ValueError(f"The parameter {parameter!r} is specified twice. Specify it once.")
         values[parameter] = _parse(value)
     unknown = ", ".join(sorted(set(values) - set(known)))
     if unknown:
@@ -84,7 +111,7 @@ def _parse(text: str) -> Any:
     """Return a number, a bool or null of JSON, else the text."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -175,13 +202,21 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
 
 
 def _check_targets(context: click.Context, output: str | None, *, force: bool) -> None:
-    """Raise before long work if a file cannot be written, or is INPUT."""
+    """Raise before long work if a file cannot be written, or is INPUT or another file of this run."""
     if output is not None and not context.obj["dry_run"]:
         options.check_target(context, output, force=force)
-    for name in ("report", "save_config"):
-        if path := context.obj[name]:
-            options.check_not_input(path, {"INPUT": context.obj["source"]}, name=f"--{name.replace('_', '-')}")
+    taken = {} if output is None else {"OUTPUT": output}
+    if context.obj["config"]:
+        taken["--config"] = context.obj["config"]
+    for option in ("report", "save_config"):
+        if path := context.obj[option]:
+            name = f"--{option.replace('_', '-')}"
+            options.check_not_input(path, {"INPUT": context.obj["source"]}, name=name)
+            for other, used in taken.items():
+                if Path(path).resolve() == Path(used).resolve():
+                    raise click.UsageError(f"{name} and {other} are the same file. Specify another path.")
             check_target(Path(path), force=force)
+            taken[name] = path
 
 
 COMMANDS = (publish,)

@@ -10,7 +10,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   max-width: 72rem; padding: 0 1rem; }
 h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 .wide { overflow-x: auto; }
-pre { font: 14px/1.5 ui-monospace, monospace; }
+pre { font: 14px/1.5 ui-monospace, monospace; white-space: pre-wrap; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 tbody th { text-align: left; font-weight: normal; }
