@@ -521,6 +521,7 @@ class TestTables:
         with pytest.raises(KeyError, match="segment column 'segment' does not exist"):
             pg.read_table(file, segment="segment")
 
+    @pytest.mark.filterwarnings("ignore:The column .segment. is not used")
     @pytest.mark.parametrize("ending", [".parquet", ".geojson", ".gpkg"])
     def test_a_foreign_column_is_read_only_if_specified(self, tmp_path, ending):
         file = tmp_path / f"trips{ending}"
@@ -562,3 +563,20 @@ class TestTables:
         assert pg.read_file(after).breaks.tolist() == [5]
         table = CliRunner().invoke(main, ["check", str(before), str(after), "--epsilon", "100"])
         assert "other columns" not in "".join(line for line in table.output.splitlines() if "failed" in line)
+
+
+@pytest.mark.parametrize("ending", ["csv", "geojson"])
+def test_a_column_of_segments_that_no_metadata_names_is_not_passed_over_in_silence(tmp_path, ending):
+    frame = pg.make_city(users=1, days=1).iloc[:100]
+    traces = frame.assign(segment=np.arange(100) // 50).promesse(segment="segment").traces()
+    pg.write(traces, tmp_path / f"raw.{ending}")
+    with pytest.warns(UserWarning, match="--segment segment"):
+        assert len(pg.read_file(tmp_path / f"raw.{ending}").breaks) == 0
+    assert len(pg.read_file(tmp_path / f"raw.{ending}", segment="segment").breaks) == 1
+
+
+@pytest.mark.parametrize("name", [pd.NA, np.array([1, 2]), [1], {"a": 1}, object()])
+def test_roles_that_name_no_column_are_ignored(name):
+    frame = pg.make_city(users=1, days=1).iloc[:100].copy()
+    frame.attrs["promesse"] = {"user": name, "time": name, "segment": name}
+    assert len(pg.Traces.from_frame(frame)) == 1

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import geopandas as gpd
+import pandas as pd
 import pytest
 from test_cli import done, failed, make_frame, run
 
@@ -168,3 +169,13 @@ def test_one_trace_is_smoothed_and_checked_without_users(tmp_path):
 def test_help_explains_the_exit_status_3():
     words = " ".join(done("check", "--help").stdout.split())
     assert "exit status is 3 if any test failed" in words
+
+
+def test_columns_of_the_original_alone_can_be_named(tmp_path):
+    """A CSV with names of its own is compared with the GeoParquet made of it."""
+    parts = pg.prepare(pg.make_city(users=3, days=1), tz="Europe/Paris")
+    own = pd.DataFrame({"user": parts.user, "time": parts.time, "Länge": parts.geometry.x, "Breite": parts.geometry.y})
+    own.to_csv(tmp_path / "raw.csv", index=False)
+    pg.write(parts.promesse.smooth(200), tmp_path / "safe.parquet", mechanism=pg.Promesse(200))
+    names = ("--lon", "Länge", "--lat", "Breite")
+    assert "failed" not in done("check", tmp_path / "raw.csv", tmp_path / "safe.parquet", *names).stdout

@@ -139,16 +139,30 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
     options = context.ensure_object(dict)
     _check_options_apply(context)
     click.echo("reading …", err=True)
-    traces = pg.read_file(
-        source or options["source"],
-        format=None if source else options["format"],
-        layer=None if source else options["layer"],
-        segment=... if source or options["segment"] is None else options["segment"],
-        errors="skip" if options["skip"] and not source else "raise",
-        **reading_options(context),
-    )
+    columns = reading_options(context)
+    if source is None:
+        traces = pg.read_file(
+            options["source"],
+            format=options["format"],
+            layer=options["layer"],
+            segment=... if options["segment"] is None else options["segment"],
+            errors="skip" if options["skip"] else "raise",
+            **columns,
+        )
+    else:
+        traces = _read_protected(source, columns)
     click.echo(f"read {size(traces)}", err=True)
     return traces
+
+
+def _read_protected(source: str, columns: Mapping[str, Any]) -> Traces:
+    """Read PROTECTED; --lon and --lat may be columns of INPUT only."""
+    try:
+        return pg.read_file(source, **columns)
+    except KeyError:
+        if columns["lon"] is None and columns["lat"] is None:
+            raise
+        return pg.read_file(source, **{**columns, "lon": None, "lat": None})
 
 
 def _check_options_apply(context: click.Context) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
     KNOWN_TIMES,
     KNOWN_USERS,
@@ -89,6 +89,7 @@ class Columns(NamedTuple):
     segments: np.ndarray | None = None
 
 
+_SEGMENT = "segment"  # as to_frame() names it
 METADATA_KEY = "promesse_geo"
 """Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, and the column of
 segments if there is one, as JSON."""
@@ -132,6 +133,11 @@ def find_user_and_time(
 
 def _find_segment(columns: Sequence[str], options: ReadOptions, named: str | None) -> Any:
     """Return the column of segments that is specified, or that the file names."""
+    if options.segment is ... and named is None and _SEGMENT in columns:
+        warn(
+            "The column 'segment' is not used. If it numbers segments of traces, with breaks between them, pass "
+            "segment='segment' (--segment segment), else segment=None."
+        )
     if options.segment is ...:
         return named if named in columns else None
     return None if options.segment is None else _find(columns, options.segment, options, role="segment", known=())

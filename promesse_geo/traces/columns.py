@@ -124,8 +124,10 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
 def existing_roles(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the names of columns by role in the `attrs` of a frame, without those that do not exist."""
     roles = frame.attrs.get(ROLES)
-    names = [*frame.columns, *([frame.index.name] if isinstance(frame.index, pd.DatetimeIndex) else [])]
-    return {role: name for role, name in roles.items() if name in names} if isinstance(roles, dict) else {}
+    names = {*frame.columns, *([frame.index.name] if isinstance(frame.index, pd.DatetimeIndex) else [])}
+    if not isinstance(roles, dict):
+        return {}
+    return {role: name for role, name in roles.items() if isinstance(name, Hashable) and name in names}
 
 
 def read_protection(attributes: Any) -> dict[str, Any] | None:
