@@ -215,7 +215,7 @@ def _check_targets(context: click.Context, output: str | None, *, force: bool) -
             for other, used in taken.items():
                 if Path(path).resolve() == Path(used).resolve():
                     raise click.UsageError(f"{name} and {other} are the same file. Specify another path.")
-            check_target(Path(path), force=force)
+            check_target(path, force=force)
             taken[name] = path
 
 

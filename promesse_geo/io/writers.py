@@ -191,14 +191,13 @@ def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
     FileExistsError, FileNotFoundError, IsADirectoryError
         If the file exists and `force` is False, its folder does not exist, or it is a folder.
     """
-    path = check_path(path, name="path", owner="write")
-    ending = path.suffix.lower()
+    ending = check_path(path, name="path", owner="write").suffix.lower()
     if ending not in WRITERS:
         raise ValueError(
-            f"The output {str(path)!r} must end with one of {listed(list(WRITERS))}, which sets the format."
+            f"The output {os.fspath(path)!r} must end with one of {listed(list(WRITERS))}, which sets the format."
         )
     check_target(path, force=force)
-    folder = str(target_of(path).parent)
+    folder = str(target_of(Path(path)).parent)
     if ending == ".gpkg" and (not folder.isprintable() or "!" in folder):
         raise ValueError(
             f"The folder {folder!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "
