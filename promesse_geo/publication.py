@@ -200,7 +200,7 @@ def publish(
         "common" moves all days to a common calendar (see `collapse_empty_days`), "paper" keeps the first 20 days of
         each user as well, "keep-dates" keeps true dates and splits traces at gaps only.
     gap : str, timedelta or number of seconds
-        Shortest time between records at which a trace is split.
+        Shortest time between records at which a trace is split, before days are moved to the common calendar.
     min_days : int, optional
         Drop users with fewer days of data.
     max_speed : float or None

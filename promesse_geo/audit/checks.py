@@ -448,7 +448,8 @@ def _check_noise(comparison: Comparison, mechanism: Mechanism | None, *, named: 
     if has_guessable_noise(comparison, mechanism, named=named):
         reason = "an easily guessed seed gives the noise, so anybody can subtract it; protect without a seed"
         return Finding(test, FAILED, reason)
-    return Finding(test, PASSED, "no obvious seed of geo-indistinguishability gives these locations")
+    tried = "" if named else " at the levels of the paper or round ones; name the mechanism to try its own"
+    return Finding(test, PASSED, f"no obvious seed of geo-indistinguishability gives these locations{tried}")
 
 
 def check_digits(comparison: Comparison, mechanism: Mechanism | None) -> Finding:

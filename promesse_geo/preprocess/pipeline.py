@@ -59,6 +59,11 @@ def prepare(
     TypeError, ValueError, KeyError
         If a parameter is invalid or the data cannot be read.
 
+    Notes
+    -----
+    As in the paper, gaps are those of the common calendar, which closes the gap between a record before midnight and
+    the next one after midnight of a later day. `publish` splits there too.
+
     References
     ----------
     Paper, section V-A, "Datasets".
