@@ -60,7 +60,7 @@ def test_smoothed_parts_pass_every_test(parts, safe):
         "no unused categories": "passed",
         "no attributes": "passed",
         "data are prepared": "passed",
-        "no impossible jumps in the original": "passed",
+        "no fix at (0, 0) in the original": "passed",
         "users are matched or renamed": "passed",
         "first points are hidden": "passed",
         "last points are hidden": "passed",
