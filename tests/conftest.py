@@ -21,7 +21,7 @@ settings.register_profile(
     print_blob=True,
     deadline=None,
     database=None,
-    max_examples=60 if COMPILED else 20,
+    max_examples=60 if COMPILED else 12,
     suppress_health_check=_QUIET,
 )
 settings.register_profile(
