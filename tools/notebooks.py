@@ -39,11 +39,7 @@ def run(path: Path) -> nbformat.NotebookNode:
 def small_notebook() -> nbformat.NotebookNode:
     """Return a notebook that protects a small data set and draws a map."""
     cell, kernel = nbformat.v4.new_code_cell, {"name": "python3", "display_name": "Python 3", "language": "python"}
-    read = [
-        "import promesse_geo as pg",
-        "",
-        'original = pg.make_city(users=5, days=1).promesse.prepare(tz="Europe/Paris")',
-    ]
+    read = ["import promesse_geo as pg", "", "original = pg.make_city(users=5, days=1, seed=4)"]
     cells = [cell("\n".join([*read, "safe = original.promesse.smooth(200)"])), cell("original.promesse.map(safe)")]
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
