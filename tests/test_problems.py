@@ -224,3 +224,9 @@ def test_bounds_are_those_of_the_coordinates(crs, places):
     x, y = traces.coordinates()
     expected = x.min(), y.min(), x.max(), y.max()
     np.testing.assert_allclose(traces.space.bounds(traces.points), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_trace_of_several_days_without_gaps_is_said():
+    frame = frame_of([("a", START + i * HOUR, (4.8 + 0.01 * i, 45.7)) for i in range(60)], crs=4326)
+    with pytest.warns(UserWarning, match=r"1 trace of more than a day.*prepare\(\)"):
+        frame.promesse.smooth(200)

@@ -129,8 +129,8 @@ def _splits_in_words(found: Problems) -> list[str]:
     words = []
     if found.gaps:
         words.append(f"{counted(found.gaps, 'gap')} of 4 h or more")
-        if found.long_traces:
-            words.append(f"{counted(found.long_traces, 'trace')} of more than a day")
+    if found.long_traces:
+        words.append(f"{counted(found.long_traces, 'trace')} of more than a day")
     if found.breaks:
         words.append(f"{counted(found.breaks, 'break')} of the recorder")
     return words
@@ -149,7 +149,7 @@ def _jumps_in_words(found: Problems) -> list[str]:
 def _remedy(found: Problems) -> str:
     """The functions to apply first, in their order, and the options of the command line."""
     verbs = ["drop_zero()"] * bool(found.zero_fixes) + ["drop_jumps()"] * bool(found.jumps)
-    verbs += ["prepare()"] * bool(found.gaps or found.breaks)
+    verbs += ["prepare()"] * bool(found.gaps or found.breaks or found.long_traces)
     option = f" --max-speed {FASTEST:g}" if found.jumps else ""
     return f"Apply {', then '.join(verbs)} first (promesse-geo prepare{option})."
 

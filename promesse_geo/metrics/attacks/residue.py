@@ -73,7 +73,7 @@ class Residue(PoiRetrieval):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.split_gaps(pg.make_city(users=5, days=3), keep_user=True)
+    >>> city = pg.prepare(pg.make_city(users=5, days=3), tz="Europe/Paris", keep_user=True)
     >>> safe = pg.Promesse(100).protect(city)
     >>> pg.Residue().measure(city, safe) > 20 + pg.PoiRetrieval().measure(city, safe)
     True
