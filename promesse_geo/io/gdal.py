@@ -10,6 +10,8 @@ from urllib.parse import quote
 import pyogrio
 from pyogrio.errors import DataLayerError, DataSourceError, FeatureError, FieldError, GeometryError
 
+pyogrio.set_gdal_config_options({"GML_DOWNLOAD_SCHEMA": "NO"})  # reading a file does not use the network
+
 GDAL_ERRORS = (DataSourceError, DataLayerError, FeatureError, FieldError, GeometryError)
 
 SQLITE_JOURNALS = ("-wal", "-journal")

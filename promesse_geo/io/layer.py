@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyogrio
 
 from promesse_geo.io.batch import DroppedRecords
@@ -145,19 +146,64 @@ def _read(driver: str, path: Path, options: ReadOptions) -> tuple[Columns, str]:
     with silent():
         source = _for_gdal(driver, path)
         layer = _layer(source, options.layer)
+    dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
+    columns, _ = read_layer(source, options, opening=dates, layer=layer, may_be_empty=driver == "GeoJSON")
+    return columns, layer
+
+
+def read_layer(
+    source: str,
+    options: ReadOptions,
+    *,
+    opening: Mapping[str, str],
+    layer: str | None = None,
+    may_be_empty: bool = False,
+) -> tuple[Columns, int]:
+    """Read a layer by GDAL.
+
+    Parameters
+    ----------
+    source : str
+        What GDAL opens.
+    options : ReadOptions
+        The names of columns, and the CRS.
+    opening : mapping of str to str
+        Options of GDAL for the format.
+    layer : str, optional
+        The layer; by default the one of `options`, or the only one with a geometry.
+    may_be_empty : bool
+        Whether a file without columns is one without records.
+
+    Returns
+    -------
+    columns : Columns
+        The records.
+    expected : int
+        The number of records that the file declares; −1 if it declares none.
+    """
+    with silent():
+        layer = _layer(source, options.layer) if layer is None else layer
         info = pyogrio.read_info(source, layer=layer)
-        if driver == "GeoJSON" and not info["features"] and not len(info["fields"]):
-            return _no_records(info["crs"], options), layer
+        if may_be_empty and not info["features"] and not len(info["fields"]):
+            return _no_records(info["crs"], options), 0
         text = (info["layer_metadata"] or {}).get(METADATA_KEY)
         names = find_user_and_time(
             list(info["fields"]), options, geometry=info["geometry_name"] or "geometry", segment=parse_segment(text)
         )
         columns = [name for name in (names.user, names.time, names.segment) if name is not None]
-        dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
-        _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **dates)
+        _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **opening)
     points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
-    content = as_columns(table, points, names=names, crs=resolve_crs(info["crs"], options))
-    return content._replace(protection=parse_protection(text)), layer
+    content = as_columns(_with_dashes(table, names.time), points, names=names, crs=resolve_crs(info["crs"], options))
+    return content._replace(protection=parse_protection(text)), info["features"]
+
+
+def _with_dashes(table: pa.Table, name: Any) -> pa.Table:
+    """Write the dates of a table as 2024-03-04, not as 2024/03/04, as GDAL writes them to the text of dBase."""
+    column = table.column(name)
+    if not pa.types.is_string(column.type):
+        return table
+    dashed = pc.replace_substring_regex(column, r"^(\d{4})/(\d\d)/(\d\d)", r"\1-\2-\3")
+    return table.set_column(table.column_names.index(name), name, dashed)
 
 
 def _no_records(crs: Any, options: ReadOptions) -> Columns:

@@ -41,6 +41,13 @@ _NO_TEXT = {
     b"\xd0\xcf\x11\xe0": "is an Excel workbook; save it as CSV",
 }
 _COMPANION = re.compile(r"[._]|thumbs\.db|desktop\.ini|(readme|licen[cs]e|labels)\b|.*-(journal|wal|shm)$")
+COMPANIONS = {
+    ".shp": (".dbf", ".shx", ".prj", ".cpg", ".sbn", ".sbx", ".qix", ".qpj", ".qmd", ".ain", ".aih", ".shp.xml"),
+    ".tab": (".dat", ".map", ".id", ".ind"),
+    ".mif": (".mid",),
+    ".gml": (".xsd", ".gfs"),
+}
+"""Extensions of the files that belong to a file of another extension and the same name, and are read with it."""
 _LISTED = 3  # endings in a warning
 _HEAD = 4096  # bytes
 _GROWTH, _SMALL, _LARGEST = 200, 1 << 30, 100 << 30  # a factor, and bytes: trajectories shrink to about a tenth
@@ -83,17 +90,26 @@ def _warn_unread(source: Sequence[Path], endings: Sequence[str]) -> None:
     for path in filter(Path.is_dir, source):
         for _, folders, files in os.walk(path):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            names = [name.lower() for name in files]
+            names = {name.lower() for name in files}
             unread.update(
                 os.path.splitext(name)[1] or "none"
                 for name in names
-                if not name.endswith(tuple(endings)) and not _COMPANION.match(name)
+                if not name.endswith(tuple(endings)) and not _COMPANION.match(name) and not _belongs(name, names)
             )
     if unread:
         of_endings = ", ".join(ending for ending, _ in unread.most_common(_LISTED))
         more = ", …" if len(unread) > _LISTED else ""
         files_were = counted(unread.total(), "file was", "files were")
         warn(f"{files_were} not read, because the ending is another one ({of_endings}{more}).")
+
+
+def _belongs(name: str, names: Collection[str]) -> bool:
+    """Whether a file is a part of one of the files beside it, as .dbf of .shp; names are in lower case."""
+    for ending, companions in COMPANIONS.items():
+        stems = (name.removesuffix(companion) for companion in companions if name.endswith(companion))
+        if any(f"{stem}{ending}" in names for stem in stems):
+            return True
+    return False
 
 
 def as_paths(source: Source, *, owner: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Read tables of records: CSV, Parquet, GeoPackage and GeoJSON."""
+"""Read tables of records: CSV, Parquet, GeoPackage, GeoJSON and other formats of GDAL."""
 
 import os
 import re
@@ -19,11 +19,14 @@ from pandas.api.types import union_categoricals
 from promesse_geo.io import batch, sources
 from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.gpx import is_gpx
-from promesse_geo.io.layer import read_geojson, read_geopackage
+from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
+from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
+from promesse_geo.io.vector import READERS as VECTOR_READERS
+from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
@@ -31,12 +34,17 @@ from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist
 
-ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json")
+ENDINGS = (
+    *(".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json"),
+    *SQLITE_ENDINGS,
+    *VECTOR_ENDINGS,
+)
 _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns], str]] = {
     "parquet": (read_parquet_table, "GeoParquet"),
-    "geopackage": (read_geopackage, "a GeoPackage"),
+    "geopackage": (read_sqlite, "a GeoPackage or SpatiaLite"),
     "geojson": (read_geojson, "GeoJSON"),
     "csv": (read_text_table, "CSV in UTF-8 or UTF-16"),
+    **VECTOR_READERS,
 }
 
 
@@ -53,6 +61,8 @@ def why_no_table(head: Head) -> str:
         return "is empty"
     if reason := sources.why_no_text(stored, readable=_READABLE):
         return reason
+    if vector_kind(stored):
+        return ""
     if stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
         cure = ". Read it with read_gpx (--format gpx)" if is_gpx(head, "") else ""
         return f"is XML, not a table{cure}"
@@ -65,6 +75,8 @@ def kind_of(head: Head) -> str:
     """Return "parquet", "geopackage", "geojson" or "csv"; empty if a file with these first bytes is no table."""
     if why_no_table(head):
         return ""
+    if kind := vector_kind(head.stored):
+        return kind
     is_json = head.stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"\x1e"))
     known = next((kind for magic, kind in _KINDS.items() if head.stored.startswith(magic)), None)
     return known or ("geojson" if is_json else "csv")
@@ -93,7 +105,9 @@ def read_table(
     as_traces: bool = False,
     errors: str = "raise",
 ) -> gpd.GeoDataFrame | Traces:
-    r"""Read tables of records: CSV, Parquet, GeoPackage or GeoJSON, detected from their content.
+    r"""Read tables of records: CSV, Parquet, GeoPackage, GeoJSON and other formats, detected from their content.
+
+    GDAL reads points of Shapefile, FlatGeobuf, GML, SpatiaLite, MapInfo, GMT, JML, TopoJSON and Esri JSON.
 
     CSV may use commas, semicolons, tabs or bars between values, decimal points or commas, UTF-8 or UTF-16, and
     compression with gzip, bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow points) or have columns of
@@ -122,7 +136,7 @@ def read_table(
     crs : anything pyproj takes, optional
         CRS of the coordinates if the file does not specify it; EPSG:4326 by default for longitude and latitude.
     layer : str, optional
-        The layer to read from a GeoPackage with several layers.
+        The layer to read from a GeoPackage or another file with several layers.
     segment : column name, None or ...
         A column whose value changes where nothing was recorded between two records; see `Traces.from_frame`. By
         default only the one that the metadata of a file of `write` names.
@@ -305,14 +319,17 @@ def _join_users(files: Sequence[Columns]) -> pd.Series | None:
 def _options(head: Head) -> list[str]:
     """Return the options that apply to a kind of table."""
     options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer", "segment"]
-    needless = {"geopackage": {"lon", "lat"}, "geojson": {"lon", "lat", "layer"}}
+    needless = {
+        "geojson": {"lon", "lat", "layer"},
+        **{kind: {"lon", "lat"} for kind in ("geopackage", *VECTOR_READERS)},
+    }
     without = set() if head == sources.NO_HEAD else needless.get(kind_of(head), {"layer"})
     return [name for name in options if name not in without]
 
 
 FORMAT = Format(
     "table",
-    "CSV, GeoParquet, GeoPackage, GeoJSON",
+    "CSV, GeoParquet, GeoPackage, GeoJSON, Shapefile, FlatGeobuf, GML, SpatiaLite, MapInfo",
     read_table,
     lambda head, name: not why_no_table(head),
     files=tuple(f"*{ending}" for ending in ENDINGS),
