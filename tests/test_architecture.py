@@ -31,7 +31,7 @@ LAYERS = (
     ("__main__",),
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
-LAZY = {"__init__", "accessor"}  # may load heavy packages when they are first used
+LAZY = {"__init__", "accessor", "fit"}  # may load heavy or optional packages when they are first used
 
 every_file = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(PACKAGE)) for file in FILES])
 

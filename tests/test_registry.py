@@ -11,6 +11,7 @@ import zipfile
 import pyarrow as pa
 import pytest
 from conftest import ROOT
+from fit_encoder import fit, record
 
 import promesse_geo as pg
 from promesse_geo.io import registry
@@ -28,6 +29,16 @@ GPX = (
     b'<?xml version="1.0"?>\n<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8">'
     b"<time>2024-03-04T08:00:00Z</time></trkpt></trkseg></trk></gpx>\n"
 )
+TCX = (
+    b"<TrainingCenterDatabase><Activities><Activity><Lap><Track><Trackpoint><Time>2024-03-04T08:00:00Z</Time><Position>"
+    b"<LatitudeDegrees>45.7</LatitudeDegrees><LongitudeDegrees>4.8</LongitudeDegrees></Position></Trackpoint></Track>"
+    b"</Lap></Activity></Activities></TrainingCenterDatabase>"
+)
+KML = (
+    b'<kml xmlns="http://www.opengis.net/kml/2.2"><Placemark><TimeStamp><when>2024-03-04T08:00:00Z</when></TimeStamp>'
+    b"<Point><coordinates>4.8,45.7</coordinates></Point></Placemark></kml>"
+)
+FIT = fit(record(1_709_539_200, 45.7, 4.8))
 CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\n"
 
 
@@ -82,6 +93,12 @@ GUESSES = {
     "gpx: one in UTF-16": GPX.decode().encode("utf-16"),
     "gpx: one that is packed": gzip.compress(GPX),
     "gpx: a folder": {"ana/ride.gpx": GPX, "ben/walk.gpx.gz": gzip.compress(GPX), "README.txt": b"Dear reader"},
+    "tcx: a file": TCX,
+    "tcx: a folder": {"ride.tcx": TCX, "walk.tcx.gz": gzip.compress(TCX)},
+    "kml: a file": KML,
+    "kml: a folder": {"ride.kml": KML, "walk.kmz": zipped({"doc.kml": KML})},
+    "fit: a file": FIT,
+    "fit: a folder": {"ride.fit": FIT, "walk.fit.gz": gzip.compress(FIT)},
     "table: a CSV": CSV,
     "table: one that is packed": gzip.compress(CSV),
     "table: one in UTF-16": CSV.decode().encode("utf-16"),
@@ -179,7 +196,8 @@ def test_the_samples_are_recognized(folder):
     assert pg.read_file(SAMPLE / folder).records > 0
 
 
-EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder", "table: a folder"]
+EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder"]
+EVERY += ["tcx: a folder", "kml: a folder", "fit: a folder", "table: a folder"]
 every_format = pytest.mark.parametrize("kind", EVERY)
 
 
@@ -212,8 +230,14 @@ def test_users_are_text_or_integers(kind, tmp_path):
 @every_format
 def test_skip_and_drop_mean_the_same(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
-    name = {"cabspotting": "new_bad.txt", "geolife": "Data/009/Trajectory/bad.plt", "mdc": "gps-bad.csv"}
-    bad = path / name.get(kind.partition(":")[0], "bad.gpx" if kind.startswith("gpx") else "bad.csv")
+    name = {
+        "cabspotting": "new_bad.txt",
+        "geolife": "Data/009/Trajectory/bad.plt",
+        "mdc": "gps-bad.csv",
+        "table": "bad.csv",
+    }
+    format = kind.partition(":")[0]
+    bad = path / name.get(format, f"bad.{format}")
     bad.parent.mkdir(parents=True, exist_ok=True)
     bad.write_bytes(b"")
     users = {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyproj import CRS
 
-from promesse_geo.io import cabspotting, geolife, gpx, mdc, table
+from promesse_geo.io import cabspotting, fit, geolife, gpx, kml, mdc, table, tcx
 from promesse_geo.io.sources import NO_HEAD, Format, as_path, check_exists, check_no_pipe, files_inside, read_head
 from promesse_geo.io.table import why_no_table
 from promesse_geo.messages import listed
@@ -17,7 +17,19 @@ from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice
 
-FORMATS = {format.name: format for format in (cabspotting.FORMAT, geolife.FORMAT, mdc.FORMAT, gpx.FORMAT, table.FORMAT)}
+FORMATS = {
+    format.name: format
+    for format in (
+        cabspotting.FORMAT,
+        geolife.FORMAT,
+        mdc.FORMAT,
+        gpx.FORMAT,
+        tcx.FORMAT,
+        kml.FORMAT,
+        fit.FORMAT,
+        table.FORMAT,
+    )
+}
 """Formats by name; the first one that accepts a file reads it."""
 
 READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in format.options(NO_HEAD)), "crs"]))
@@ -50,7 +62,7 @@ def read_file(
     ----------
     source : path
         The file or folder.
-    format : {"cabspotting", "geolife", "mdc", "gpx", "table"}, optional
+    format : {"cabspotting", "geolife", "mdc", "gpx", "tcx", "kml", "fit", "table"}, optional
         Detected from the content by default.
     user, time, lon, lat, crs, layer, segment
         As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
