@@ -233,4 +233,4 @@ def _is_geolife(head: Head, name: str) -> bool:
     return name.lower().endswith(_ENDING) or head.content.startswith(b"Geolife trajectory")
 
 
-FORMAT = Format("geolife", "Geolife", read_geolife, _is_geolife, files=(f"*{_ENDING}",), zipped=True)
+FORMAT = Format("geolife", "Geolife", read_geolife, _is_geolife, files=(f"*{_ENDING}",), zipped=True, joins=False)

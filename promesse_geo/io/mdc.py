@@ -301,4 +301,5 @@ FORMAT = Format(
     _is_mdc,
     files=(*(f"*gps*{ending}" for ending in _ENDINGS), *(f"*{ending}" for ending in _ENDINGS)),
     by_name=False,
+    joins=False,
 )

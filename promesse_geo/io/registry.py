@@ -1,21 +1,35 @@
 """The formats that can be read, and `read_file`, which recognizes them."""
 
 import os
-import zipfile
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyproj import CRS
 
 from promesse_geo.io import cabspotting, fit, geolife, gpx, kml, mdc, table, tcx
-from promesse_geo.io.sources import NO_HEAD, Format, as_path, check_exists, check_no_pipe, files_inside, read_head
-from promesse_geo.io.table import why_no_table
+from promesse_geo.io.archives import first_names, has_packed_name, is_archive, is_packed, unpacked
+from promesse_geo.io.mixed import Group, read_mixed
+from promesse_geo.io.sources import (
+    COMPRESSIONS,
+    NO_HEAD,
+    Format,
+    Head,
+    as_path,
+    check_exists,
+    check_no_pipe,
+    files_inside,
+    is_geodatabase,
+    read_head,
+    warn_unread,
+)
+from promesse_geo.io.table import kind_of, why_no_table
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_choice
+from promesse_geo.validation import check_choice, check_errors
 
 FORMATS = {
     format.name: format
@@ -38,6 +52,7 @@ READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in
 LABELS = ", ".join(format.label for format in FORMATS.values())
 """Names of the formats in help texts."""
 
+_ZIP = (b"PK\3\4", b"PK\5\6")
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
@@ -95,73 +110,134 @@ def read_file(
         raise FileNotFoundError("Standard input is not supported. Save it to a file and pass that.")
     check_exists(path)
     check_no_pipe(path)
-    name = guess_format(path) if format is None else format
-    chosen = FORMATS[check_choice(name, name="format", owner="read_file", options=list(FORMATS))]
-    allowed = chosen.options(NO_HEAD)
-    if crs is not None and "crs" not in allowed and read_crs(crs) != CRS.from_epsg(4326):
-        raise ValueError(f"Format '{name}' is in EPSG:4326, but 'crs' (--crs) specifies another CRS. Omit it.")
+    if format is not None:
+        check_choice(format, name="format", owner="read_file", options=list(FORMATS))
+    skips = check_errors(errors, owner="read_file") == "drop"
     given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer, "segment": segment}
-    options = {name: value for name, value in given.items() if name in allowed and value is not ...}
-    return chosen.read(path, users=users, as_traces=True, errors=errors, **options)
+    options = {name: value for name, value in given.items() if value is not ...}
+    with unpacked(path, skips=skips, passes=_unpacks_itself) as place:
+        groups = find_groups(place) if format is None else [(FORMATS[format], [place])]
+        if len(groups) > 1:
+            warn_unread([place], lambda name: any(form.claims(name) for form, _ in groups))
+        return _read(groups, users=users, errors=errors, options=options)
+
+
+def _read(groups: Sequence[Group], *, users: Iterable[Any] | None, errors: str, options: Mapping[str, Any]) -> Traces:
+    """Read files in one format or several."""
+    if len(groups) > 1:
+        return read_mixed(groups, users=users, errors=errors, options=options)
+    (form, (path,)), crs = groups[0], options["crs"]
+    allowed = form.options(NO_HEAD)
+    if crs is not None and "crs" not in allowed and read_crs(crs) != CRS.from_epsg(4326):
+        raise ValueError(f"Format '{form.name}' is in EPSG:4326, but 'crs' (--crs) specifies another CRS. Omit it.")
+    chosen = {name: value for name, value in options.items() if name in allowed}
+    return form.read(path, users=users, as_traces=True, errors=errors, **chosen)
 
 
 def used_options(path: Path, format: str) -> set[str]:
     """Return the names in `READING` that apply to a file or folder of a format."""
-    return {"crs", *FORMATS[format].options(read_head(path) if path.is_file() else NO_HEAD)}
+    head = read_head(path) if path.is_file() else NO_HEAD
+    is_native = not is_packed(head.stored) or _unpacks_itself(path)
+    return {"crs", *FORMATS[format].options(head if is_native else NO_HEAD)}
 
 
 def guess_format(path: Path) -> str:
-    """Return the name of the format of a file or folder, from its content.
+    """Return the name of the format of a file, a folder or an archive, from its content.
+
+    Returns
+    -------
+    str
+        Of several formats that are read together, the one with the most options.
 
     Raises
     ------
     ValueError
-        If no format or several formats fit.
+        If no format fits, or several that are not read together.
     """
-    if path.is_dir():
-        return _format_of_folder(path)
-    head = read_head(path)
-    if head.stored.startswith((b"PK\3\4", b"PK\5\6")):
-        return _format_of_zip(path)
-    for format in FORMATS.values():
-        if format.sniff(head, path.name):
-            return format.name
+    if path.is_file() and not is_packed((head := read_head(path)).stored):
+        return _format_of_head(path, head).name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # reading warns again
+        with unpacked(path, skips=True, passes=_unpacks_itself) as place:
+            groups = find_groups(place)
+    return max((form for form, _ in groups), key=lambda form: len(form.options(NO_HEAD))).name
+
+
+def find_groups(path: Path) -> list[Group]:
+    """Return the formats of a file or folder and their files; a folder of one format stands for its files.
+
+    Raises
+    ------
+    ValueError
+        If no format fits, or several that are not read together.
+    """
+    if path.is_dir() and not is_geodatabase(path):
+        return _groups_of_folder(path)
+    head = NO_HEAD if path.is_dir() else read_head(path)
+    if head.stored.startswith(_ZIP) and (zipped := _format_of_zip(path)):
+        return [(zipped, [path])]
+    return [(_format_of_head(path, head), [path])]
+
+
+def _format_of_head(path: Path, head: Head) -> Format:
+    """Return the format of a file with these first bytes."""
+    for form in FORMATS.values():
+        if form.sniff(head, path.name):
+            return form
     raise ValueError(f"{str(path)!r} {why_no_table(head)}. {_CURE}")
 
 
-def _format_of_folder(folder: Path) -> str:
-    """Return the only format of the files in a folder; each format leaves the files that it does not claim."""
-    files = sorted(files_inside(folder, lambda file: any(format.claims(file.name) for format in FORMATS.values())))
-    names = []
-    for format in FORMATS.values():
-        if claimed := _claimed(format, files):
-            names.append(format.name)
+def _groups_of_folder(folder: Path) -> list[Group]:
+    """Return the formats of the files in a folder; each format leaves the files that it does not claim."""
+    files = sorted(files_inside(folder, lambda file: any(form.claims(file.name) for form in FORMATS.values())))
+    groups: list[Group] = []
+    for form in FORMATS.values():
+        if claimed := _claimed(form, files):
+            groups.append((form, claimed))
             files = sorted(set(files) - set(claimed))
-    if len(names) == 1:
-        return names[0]
-    what = f"files of several formats ({', '.join(names)})" if names else "no file in a known format"
-    raise ValueError(f"The folder {str(folder)!r} has {what}. {_CURE}")
+    if not groups:
+        raise ValueError(f"The folder {str(folder)!r} has no file in a known format. {_CURE}")
+    if len(groups) == 1:
+        return [(groups[0][0], [folder])]
+    names = ", ".join(form.name for form, _ in groups)
+    apart = [form.name for form, _ in groups if not form.joins]
+    if apart:
+        raise ValueError(
+            f"The folder {str(folder)!r} has files of several formats ({names}), and {listed(apart)} cannot be read "
+            f"together with others. {_CURE}"
+        )
+    return groups
 
 
-def _claimed(format: Format, files: Sequence[Path]) -> list[Path]:
+def _claimed(form: Format, files: Sequence[Path]) -> list[Path]:
     """Return the files that a format claims by name; none if it needs to recognize one of the first and does not."""
-    claimed = format.claim(files)
-    first = [] if format.by_name else [file for file in claimed[:_SNIFFED] if file.is_file()]
-    return claimed if format.by_name or any(format.sniff(read_head(file), file.name) for file in first) else []
+    claimed = form.claim(files)
+    first = [] if form.by_name else [file for file in claimed[:_SNIFFED] if file.is_file()]
+    return claimed if form.by_name or any(form.sniff(read_head(file), file.name) for file in first) else []
 
 
-def _format_of_zip(path: Path) -> str:
+def _format_of_zip(path: Path) -> Format | None:
     """Return the first format that reads zip archives and claims a file in this one."""
-    zipped = [format for format in FORMATS.values() if format.zipped]
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [os.path.basename(name) for name in archive.namelist()]
-    except zipfile.BadZipFile:
-        raise ValueError(f"The zip archive {str(path)!r} is cut or damaged. Download it again. {_CURE}") from None
-    for format in zipped:
-        if any(format.claims(name) for name in names):
-            return format.name
-    raise ValueError(
-        f"The zip archive {str(path)!r} has no file of {listed([format.name for format in zipped])}; other zip "
-        f"archives are not read. Extract it. {_CURE}"
-    )
+    names = [os.path.basename(name) for name in first_names(path)]
+    for form in FORMATS.values():
+        is_for_it = (not form.joins or not has_packed_name(path.name)) and any(form.claims(name) for name in names)
+        if form.zipped and (is_for_it or form.claims(path.name)):
+            return form
+    return None
+
+
+def _unpacks_itself(path: Path) -> bool:
+    """Whether the reader of a format takes an archive or compressed file as it is."""
+    head = read_head(path)
+    accepting = [form for form in FORMATS.values() if form.sniff(head, path.name)]
+    if head.stored.startswith(_ZIP):
+        return _format_of_zip(path) is not None
+    if any(form.claims(path.name) for form in accepting):
+        return True
+    if is_archive(path):
+        datasets = [form for form in accepting if not form.joins]
+        names = [os.path.basename(name) for name in first_names(path)]
+        return bool(datasets) and (not names or any(form.claims(name) for form in datasets for name in names))
+    plain = Head(head.content, head.content)
+    first = next((form for form in FORMATS.values() if form.sniff(plain, path.name)), None)
+    return bool(first in accepting and head.stored.startswith(tuple(COMPRESSIONS)) and kind_of(plain) == "csv")

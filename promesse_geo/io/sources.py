@@ -32,7 +32,12 @@ COMPRESSIONS = {_GZIP: "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """First bytes of text in UTF-16."""
 
-_OPENERS: dict[bytes, Callable[[Any], Any]] = {_GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {
+    _GZIP: gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+    b"\x28\xb5\x2f\xfd": lambda file: pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"),
+}
 _NO_TEXT = {
     **{magic: f"is compressed ({name}); decompress it" for magic, name in COMPRESSIONS.items()},
     b"\xfd7zXZ": "is compressed (xz); decompress it",
@@ -80,12 +85,20 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     paths = as_paths(source, owner=owner)
     files = [file for path in paths for file in _files_of(os.fspath(path), endings)]
     check_distinct(files)
-    _warn_unread(paths, endings)
+    warn_unread(paths, lambda name: name.endswith(tuple(endings)))
     return sorted(files)
 
 
-def _warn_unread(source: Sequence[Path], endings: Sequence[str]) -> None:
-    """Warn once of the files in folders that have other endings, but for hidden files and known companions."""
+def warn_unread(source: Sequence[Path], is_read: Callable[[str], bool]) -> None:
+    """Warn once of the files in folders that have other endings, but for hidden files and known companions.
+
+    Parameters
+    ----------
+    source : sequence of pathlib.Path
+        Files, which are not looked at, and folders.
+    is_read : callable
+        Returns whether a file with this name, in lower case, is read.
+    """
     unread: Counter[str] = Counter()
     for path in filter(Path.is_dir, source):
         for _, folders, files in os.walk(path):
@@ -94,7 +107,7 @@ def _warn_unread(source: Sequence[Path], endings: Sequence[str]) -> None:
             unread.update(
                 os.path.splitext(name)[1] or "none"
                 for name in names
-                if not name.endswith(tuple(endings)) and not _COMPANION.match(name) and not _belongs(name, names)
+                if not is_read(name) and not _COMPANION.match(name) and not _belongs(name, names)
             )
     if unread:
         of_endings = ", ".join(ending for ending, _ in unread.most_common(_LISTED))
@@ -161,6 +174,11 @@ def _files_of(path: str, endings: Sequence[str]) -> list[Path]:
     if not files:
         raise FileNotFoundError(f"No file matches the pattern {path!r}.")
     return files
+
+
+def is_geodatabase(path: Path) -> bool:
+    """Whether a folder is a file geodatabase of ArcGIS."""
+    return path.suffix.lower() == ".gdb" and path.is_dir() and any(path.glob("*.gdbtable"))
 
 
 def check_exists(path: str | os.PathLike[str]) -> None:
@@ -289,15 +307,16 @@ class _TooLargeError(Exception):
 
 
 def read_head(path: Path) -> Head:
-    """Return the first 4096 bytes of a file, decompressed too if gzip, bzip2 or xz compressed it."""
+    """Return the first 4096 bytes of a file, decompressed too if gzip, bzip2, xz or zstd compressed it."""
     with path.open("rb") as file:
         stored = content = file.read(_HEAD)
         for magic, opener in _OPENERS.items():
             if stored.startswith(magic):
                 content = b""
                 file.seek(0)
-                with suppress(OSError, EOFError, zlib.error, lzma.LZMAError), opener(file) as stream:
-                    content = stream.read1(_HEAD)
+                failures = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+                with suppress(*failures), opener(file) as stream:
+                    content = getattr(stream, "read1", stream.read)(_HEAD)
     return Head(stored, content)
 
 
@@ -398,6 +417,8 @@ class Format:
         Whether a name that fits is enough. Otherwise `sniff` must accept one of the first such files.
     zipped : bool
         Whether `read` reads zip archives of such files.
+    joins : bool
+        Whether `read` takes a list of files, and what it reads may be joined with files of other formats.
     options : callable
         `options(head)` returns the names of the options of `read` for a file with these first bytes. If these are
         `NO_HEAD`, it returns all.
@@ -410,6 +431,7 @@ class Format:
     files: tuple[str, ...]
     by_name: bool = True
     zipped: bool = False
+    joins: bool = True
     options: Callable[[Head], Collection[str]] = lambda head: ()
 
     def claims(self, name: str) -> bool:

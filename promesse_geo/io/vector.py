@@ -63,7 +63,6 @@ ENDINGS = tuple(ending for driver in DRIVERS.values() for ending in driver.endin
 """Extensions of the formats."""
 
 SQLITE_ENDINGS = (".sqlite", ".sqlite3")
-_GEODATABASE = ".gdb"
 
 
 def vector_kind(start: bytes) -> str:
@@ -149,11 +148,6 @@ def _tables(path: Path) -> set[str]:
             return {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master")}
     except sqlite3.Error:
         return set()
-
-
-def is_geodatabase(path: Path) -> bool:
-    """Whether a folder is a file geodatabase of ArcGIS."""
-    return path.suffix.lower() == _GEODATABASE and path.is_dir() and any(path.glob("*.gdbtable"))
 
 
 READERS = {name: (partial(read_vector, kind=name), driver.label) for name, driver in DRIVERS.items()}

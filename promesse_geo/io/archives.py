@@ -1,0 +1,339 @@
+"""Unpack archives and compressed files into a private temporary folder, and name the originals in messages."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import stat
+import tarfile
+import tempfile
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from promesse_geo.io.sources import check_no_pipe, size_limit, too_large
+from promesse_geo.messages import counted, warn
+
+_ZIP = (b"PK\3\4", b"PK\5\6")
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+    _ZSTD: lambda file: pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"),
+}
+_PACKED = re.compile(r"(.+?)(?:\.(?:gz|bz2|xz|zst)|\.zip|\.tar(?:\.\w+)?|\.t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
+_IS_TAR = re.compile(r".+\.(?:tar(?:\.\w+)?|t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError, pa.ArrowException)
+_PIECE = 1 << 20  # bytes
+_MEMBERS = 1_000_000
+_DEPTH = 3  # archives in archives
+_LOOKED_AT = 50  # names of members
+
+
+class _Member(NamedTuple):
+    """A file in an archive: its path there, and a function that opens it."""
+
+    name: str
+    open: Callable[[], Any]
+
+
+class _Budget:
+    """How many bytes and members may still be unpacked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._size = path, path.stat().st_size
+        self._bytes, self._members = size_limit(self._size), _MEMBERS
+
+    def take(self, size: int) -> None:
+        """Count bytes; raise ValueError if there are too many."""
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ValueError(too_large(repr(str(self._path)), self._size))
+
+    def take_member(self) -> None:
+        """Count a member; raise ValueError if there are too many."""
+        self._members -= 1
+        if self._members < 0:
+            raise ValueError(f"{str(self._path)!r} has more than {_MEMBERS:,} members. Extract it first.")
+
+
+def is_packed(start: bytes) -> bool:
+    """Return whether a file that begins so is an archive (zip, tar) or compressed (gzip, bzip2, xz, zstd)."""
+    return start.startswith((*_ZIP, *_OPENERS)) or _is_tar(start)
+
+
+def _is_packed(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return is_packed(file.read(512))
+    except OSError:  # reading it raises
+        return False
+
+
+def _is_tar(head: bytes) -> bool:
+    return head[257:262] == b"ustar"
+
+
+def has_packed_name(name: str) -> bool:
+    """Return whether a name has the extension of an archive or a compressed file."""
+    return _PACKED.fullmatch(name) is not None
+
+
+def first_names(path: Path) -> list[str]:
+    """Return names of the first members of an archive; of a compressed file, its name without the extension."""
+    names: list[str] = []
+    with suppress(OSError, ValueError, NotImplementedError, *_BROKEN), _members(path) as members:
+        for member in members:
+            names.append(member.name)
+            if len(names) == _LOOKED_AT:
+                break
+    return names
+
+
+@contextmanager
+def unpacked(path: Path, *, skips: bool, passes: Callable[[Path], bool]) -> Iterator[Path]:
+    """Provide a file or folder without archives and compressed files.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file or folder.
+    skips : bool
+        Whether archives that are cut or damaged give what comes before that place, with a warning.
+    passes : callable
+        Returns whether a packed file stays as it is, because a reader of a format unpacks it itself.
+
+    Yields
+    ------
+    pathlib.Path
+        The path itself if nothing is to be unpacked, else a private temporary folder that is removed at the end. It
+        has the name of the folder or archive, in a folder that has the name of the one above. Errors and warnings
+        meanwhile name the originals.
+
+    Raises
+    ------
+    ValueError
+        If an archive is cut, damaged, encrypted or too large, or a member's path leads out of it.
+    """
+    place = Path(os.path.abspath(path))
+    packed = [file for file in _packed_files(place) if not passes(file)]
+    if not packed:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="promesse-geo-") as folder:  # of mode 0700
+        above = place.parent if place.is_dir() else place.parent.parent
+        root = Path(folder, above.name or "root", place.name if place.is_dir() else place.parent.name or "root")
+        root.mkdir(parents=True)
+        names = {str(root): str(path) if place.is_dir() else str(path.parent)}
+        with _renamed(names):
+            target = _mirror(place, root, set(packed), names, skips=skips) if place.is_dir() else root
+            if place.is_file():
+                target = _unpack(place, root, str(path), names, skips=skips)
+            yield target
+
+
+def _packed_files(path: Path) -> list[Path]:
+    """Return a packed file itself, or those in a folder, at any depth."""
+    if path.is_file():
+        return [path] if _is_packed(path) else []
+    return [file for file in _walk(path) if has_packed_name(file.name) and file.is_file() and _is_packed(file)]
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place, name) for name in sorted(files) if not name.startswith("."))
+
+
+def _mirror(folder: Path, root: Path, packed: set[Path], names: dict[str, str], *, skips: bool) -> Path:
+    """Link the files of a folder into another one, and unpack some there."""
+    for file in _walk(folder):
+        target = root / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if file not in packed:
+            target.symlink_to(file)
+        else:
+            _unpack(file, target.parent, names[str(root)] + str(file)[len(str(folder)) :], names, skips=skips)
+    return root
+
+
+def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skips: bool, depth: int = 1) -> Path:
+    """Unpack a file into a folder; return the folder of an archive, or the file that was compressed."""
+    check_no_pipe(path)
+    match = _PACKED.fullmatch(path.name)
+    stem = match[1] if match else path.stem or "data"
+    holds_files = is_archive(path)
+    target = folder / stem
+    if os.path.lexists(target):  # what was packed lies beside it, too
+        target = folder / path.name
+    names[str(target)] = shown
+    if holds_files:
+        target.mkdir()
+    budget, count = _Budget(path), 0
+    try:
+        with _members(path, shown) as members:
+            for member in members:
+                budget.take_member()
+                _write(member, _inside(target, member.name, shown) if holds_files else target, budget)
+                count += 1
+    except (*_BROKEN, OSError, NotImplementedError, RuntimeError) as error:
+        problem = _problem(shown, error)
+        if not (skips and count):
+            raise ValueError(problem) from error
+        warn(f"{problem} What comes before that was read.")
+    if holds_files and depth < _DEPTH:
+        for file in [file for file in _walk(target) if has_packed_name(file.name) and _is_packed(file)]:
+            inner = shown + str(file)[len(str(target)) :]
+            _unpack(file, file.parent, inner, names, skips=skips, depth=depth + 1)
+            file.unlink()
+    return target
+
+
+def _problem(shown: str, error: Exception) -> str:
+    """Return why a packed file cannot be unpacked."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
+        return f"{shown!r} cannot be unpacked: {os.strerror(error.errno)}."
+    if isinstance(error, NotImplementedError):
+        return f"{shown!r} is compressed by a method that Python lacks. Extract it first."
+    if isinstance(error, RuntimeError):
+        return f"{shown!r} is encrypted. Extract it first."
+    noun = "zip archive" if isinstance(error, zipfile.BadZipFile) else "archive"
+    return f"The {noun} {shown!r} is cut or damaged. Download it again."
+
+
+def _inside(folder: Path, name: str, shown: str) -> Path:
+    """Return where a member goes; raise ValueError if its path leads out of the folder."""
+    steps = [step for step in re.split(r"[/\\]", name) if step not in ("", ".")]
+    if ".." in steps or name.startswith(("/", "\\")) or re.match("[A-Za-z]:", name) or "\0" in name or not steps:
+        raise ValueError(f"{shown!r} has a member whose path leads out of the archive. Extract it with care.")
+    return folder.joinpath(*steps)
+
+
+def _write(member: _Member, target: Path, budget: _Budget) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if os.path.lexists(target):  # of an archive that was appended to
+        target.unlink()
+    try:
+        with member.open() as source, target.open("xb") as file:
+            while piece := source.read(_PIECE):
+                budget.take(len(piece))
+                file.write(piece)
+    except BaseException:
+        with suppress(OSError):
+            target.unlink()
+        raise
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is a zip or tar archive, and not a single compressed file."""
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.startswith(_ZIP) or _is_tar(head) or _IS_TAR.fullmatch(path.name):
+        return True
+    with suppress(OSError, ValueError, *_BROKEN), _decompressed(path) as stream:
+        return _is_tar(stream.read(512))
+    return False
+
+
+@contextmanager
+def _decompressed(path: Path) -> Iterator[Any]:
+    with path.open("rb") as file:
+        head = file.read(8)
+        file.seek(0)
+        opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+        if opener is None:
+            yield file
+            return
+        with opener(file) as stream:
+            yield stream
+
+
+@contextmanager
+def _members(path: Path, shown: str = "") -> Iterator[Iterator[_Member]]:
+    """Open a packed file, and provide its members that are plain files."""
+    with path.open("rb") as file:
+        is_zip = file.read(4) in _ZIP
+    if is_zip:
+        with zipfile.ZipFile(path) as archive:
+            yield _of_zip(archive)
+    elif is_archive(path):
+        with _decompressed(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            yield _of_tar(archive, shown)
+    else:
+        match = _PACKED.fullmatch(path.name)
+        with _decompressed(path) as stream:
+            yield iter([_Member(match[1] if match else path.name, lambda: io.BufferedReader(_Unclosed(stream)))])
+
+
+class _Unclosed(io.RawIOBase):
+    """A stream that leaves the one below open."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; return the number of bytes."""
+        piece = self._stream.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def _of_zip(archive: zipfile.ZipFile) -> Iterator[_Member]:
+    for info in archive.infolist():
+        mode = info.external_attr >> 16
+        if not info.is_dir() and (not stat.S_IFMT(mode) or stat.S_ISREG(mode)):
+            yield _Member(info.filename, partial(archive.open, info))
+
+
+def _of_tar(archive: tarfile.TarFile, shown: str) -> Iterator[_Member]:
+    others = 0
+    for info in archive:
+        if info.isreg():
+            yield _Member(info.name, partial(archive.extractfile, info))
+        others += not info.isreg() and not info.isdir()
+    if others and shown:
+        warn(f"{counted(others, 'link or special file', 'links or special files')} in {shown!r} were not read.")
+
+
+@contextmanager
+def _renamed(names: dict[str, str]) -> Iterator[None]:
+    """Replace paths in the messages of errors and warnings, those of folders after those of what is in them."""
+
+    def rename(text: str) -> str:
+        for path in sorted(names, key=len, reverse=True):
+            text = text.replace(path, names[path])
+        return text
+
+    failure: Exception | None = None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, OSError) as error:
+            failure = error
+    for each in caught:
+        if issubclass(each.category, UserWarning):
+            warn(rename(str(each.message)))
+    if failure is None:
+        return
+    words = failure.args[0] if isinstance(failure, KeyError) and failure.args else str(failure)
+    kinds = (FileNotFoundError, PermissionError, ValueError, TypeError, KeyError, OSError)
+    kind = next(kind for kind in kinds if isinstance(failure, kind))
+    renamed = kind(rename(str(words)))
+    for note in getattr(failure, "__notes__", ()):
+        renamed.add_note(rename(note))
+    raise renamed from failure

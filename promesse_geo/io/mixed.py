@@ -1,0 +1,112 @@
+"""Read files of several formats as one data set."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyproj import CRS
+
+from promesse_geo.io import batch
+from promesse_geo.io.sources import NO_HEAD, Format
+from promesse_geo.messages import counted
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import check_users, check_users_exist
+
+Group = tuple[Format, Sequence[Path]]
+"""A format and its files."""
+
+_BY_PLACE = ("file", "folder", "folder-2")
+"""Values of `user` that every format takes that takes a user."""
+
+
+def read_mixed(
+    groups: Sequence[Group], *, users: Iterable[Any] | None, errors: str, options: Mapping[str, Any]
+) -> Traces:
+    """Read each group with its format, and join them.
+
+    Parameters
+    ----------
+    groups : sequence of (Format, sequence of pathlib.Path)
+        Formats that read several files.
+    users : iterable of text or integers, optional
+        The users to read; all by default.
+    errors : {"raise", "skip"}
+        As in `read_file`.
+    options : mapping
+        Options of the formats by name; each format gets those that it has.
+
+    Returns
+    -------
+    Traces
+        In EPSG:4326 and UTC. Users are text.
+
+    Raises
+    ------
+    ValueError
+        If a table has another CRS or times without zone, or users of two formats have the same name.
+    """
+    chosen = check_users(users, owner="read_file")
+    read = [
+        (form.name, form.read(list(files), as_traces=True, errors=errors, **_options_of(form, options)))
+        for form, files in groups
+    ]
+    for name, traces in read:
+        _check_joinable(name, traces)
+    if options.get("user") not in ("folder", "folder-2"):
+        _check_users_differ(read)
+    joined = batch.join([part for _, traces in read for part in _parts(traces)])
+    check_users_exist(chosen, joined.users, owner="read_file")
+    if chosen is None:
+        return joined
+    return joined.select(np.repeat([key in chosen for key in joined.users], joined.counts))
+
+
+def _options_of(form: Format, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that a format has; names of columns are for tables only."""
+    allowed = form.options(NO_HEAD)
+    by_column = "time" in allowed
+    return {
+        name: value
+        for name, value in options.items()
+        if name in allowed and (name != "user" or by_column or value in _BY_PLACE)
+    }
+
+
+def _check_joinable(name: str, traces: Traces) -> None:
+    if not CRS.from_user_input(traces.space.crs).equals(CRS.from_epsg(4326), ignore_axis_order=True):
+        problem = "have another CRS than EPSG:4326"
+    elif traces.time_format.zone is None:
+        problem = "have times without a zone"
+    elif traces.names.user is None:
+        problem = "have no users"
+    else:
+        return
+    raise ValueError(
+        f"The files of the format '{name}' {problem}, so they cannot be joined with those of other formats. Read one "
+        f"format at a time, as in format='{name}' (--format {name})."
+    )
+
+
+def _check_users_differ(read: Sequence[tuple[str, Traces]]) -> None:
+    """Raise ValueError if files of two formats have users of one name, who may be two people, or one person twice."""
+    counts = Counter(str(user) for _, traces in read for user in traces.users)
+    twice = sum(count > 1 for count in counts.values())
+    if twice:
+        names = " and ".join(f"'{name}'" for name, _ in read)
+        raise ValueError(
+            f"{counted(twice, 'user is', 'users are')} in files of several formats ({names}), so two people could "
+            "become one, or one trip two. If each folder is a user, pass user='folder' (--user folder), else read one "
+            f"format at a time, as in format='{read[0][0]}' (--format {read[0][0]})."
+        )
+
+
+def _parts(traces: Traces) -> Iterable[batch.Part]:
+    """Yield the records of each trace."""
+    x, y = traces.coordinates()
+    has_breaks = len(traces.breaks) > 0
+    for number, user in enumerate(traces.users):
+        rows = slice(traces.offsets[number], traces.offsets[number + 1])
+        segments = traces.segment_numbers[rows].astype(np.int64) if has_breaks else None
+        yield batch.Part(str(user), traces.times[rows], x[rows], y[rows], segments=segments)

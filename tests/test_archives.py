@@ -1,0 +1,209 @@
+"""Archives and compressed files of any format are read as the folder that they hold."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tarfile
+import tempfile
+import warnings
+import zipfile
+
+import geopandas as gpd
+import numpy as np
+import pyarrow as pa
+import pyogrio
+import pytest
+
+import promesse_geo as pg
+from promesse_geo.io import archives, sources
+from promesse_geo.io.registry import guess_format
+
+GPX = (
+    b'<?xml version="1.0"?>\n<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8">'
+    b"<time>2024-03-04T08:00:00Z</time></trkpt></trkseg></trk></gpx>\n"
+)
+CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\nana,2024-03-04T08:01:00Z,4.85,45.75\n"
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda content: pa.compress(content, "zstd", asbytes=True),
+}
+
+
+def tarred(members) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def zipped(members) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+PACK = {
+    "zip": zipped,
+    "tar": tarred,
+    **{f"tar.{ending}": lambda members, each=each: each(tarred(members)) for ending, each in COMPRESS.items()},
+}
+
+
+@pytest.fixture(autouse=True)
+def private(tmp_path, monkeypatch):
+    """A place for temporary folders, which is empty again after each test."""
+    place = tmp_path / "private"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    assert not list(place.iterdir())
+
+
+def store(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+@pytest.mark.parametrize(("name", "content", "user"), [("ride.gpx", GPX, "ride"), ("t.csv", CSV, "ana")])
+def test_a_compressed_file_is_read_as_the_file(tmp_path, name, content, user, ending):
+    path = store(tmp_path / "ana" / f"{name}.{ending}", COMPRESS[ending](content))
+    assert pg.read_file(path).users.tolist() == [user]
+    assert guess_format(path) == ("gpx" if "gpx" in name else "table")
+    assert pg.read_file(path, user="folder").users.tolist() == ["ana"]
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("name", ["a", "archive"])
+def test_an_archive_is_read_as_its_folder(tmp_path, ending, name):
+    members = {"gpx/ann/one.gpx": GPX, "gpx/ben/two.gpx": GPX.replace(b"4.8", b"4.9")}
+    path = store(tmp_path / f"{name}.{ending}", PACK[ending](members))
+    traces = pg.read_file(path)
+    assert traces.users.tolist() == ["one", "two"]
+    np.testing.assert_allclose(traces.coordinates()[0], [4.8, 4.9])
+    assert pg.read_file(path, user="folder").users.tolist() == ["ann", "ben"]
+    assert pg.read_file(path, users=["two"]).users.tolist() == ["two"]
+    assert pg.read_file(path, format="gpx").records == 2
+    flat = store(tmp_path / f"flat.{ending}", PACK[ending]({"one.gpx": GPX}))
+    assert pg.read_file(flat, user="folder").users.tolist() == ["flat"]
+
+
+def test_a_zip_of_a_shapefile_equals_what_geopandas_reads(tmp_path):
+    frame = gpd.GeoDataFrame({"user": ["a", "b"], "time": ["2024-03-04T08:00:00Z", "2024-03-04T08:01:00Z"]})
+    frame = frame.set_geometry(gpd.points_from_xy([4.8, 4.9], [45.7, 45.8], crs=4326))
+    pyogrio.write_dataframe(frame, tmp_path / "s.shp")
+    parts = {file.name: file.read_bytes() for file in tmp_path.glob("s.*")}
+    path = store(tmp_path / "s.zip", zipped(parts))
+    read, other = pg.read_file(path).to_frame(), gpd.read_file(path)
+    assert read.geometry.to_wkt().tolist() == other.geometry.to_wkt().tolist()
+
+
+def test_files_of_several_formats_are_one_data_set(tmp_path):
+    folder = tmp_path / "export"
+    store(folder / "ride.gpx", GPX)
+    store(folder / "walk.gpx.bz2", bz2.compress(GPX))
+    store(folder / "t.csv", CSV)
+    store(folder / "old.zip", zipped({"run.gpx": GPX}))
+    store(folder / "photo.jpg", b"\xff\xd8")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        traces = pg.read_file(folder)
+    assert dict(zip(traces.users, traces.counts.tolist(), strict=True)) == {"ana": 2, "ride": 1, "run": 1, "walk": 1}
+    assert [str(each.message) for each in caught if "not read" in str(each.message)] == [
+        "1 file was not read, because the ending is another one (.jpg)."
+    ]
+    assert guess_format(folder) == "table"
+
+
+def test_one_user_in_two_formats_is_an_error(tmp_path):
+    store(tmp_path / "x" / "ana.gpx", GPX)
+    store(tmp_path / "x" / "t.csv", CSV)
+    with pytest.raises(ValueError, match=r"1 user is .*several formats \('gpx' and 'table'\).*--format") as caught:
+        pg.read_file(tmp_path / "x")
+    assert "ana" not in str(caught.value)
+    assert pg.read_file(tmp_path / "x", user="folder").users.tolist() == ["x"]
+
+
+def test_errors_name_archive_and_member(tmp_path, private):
+    path = store(tmp_path / "two.zip", zipped({"a/bad.gpx": b"<gpx><trk>", "a/good.gpx": GPX}))
+    with pytest.raises(ValueError, match=r"two\.zip/a/bad\.gpx") as caught:
+        pg.read_file(path)
+    assert str(private) not in str(caught.value)
+    with pytest.warns(UserWarning, match=r"1 file .*two\.zip/a/bad\.gpx") as warned:
+        assert pg.read_file(path, errors="skip").users.tolist() == ["good"]
+    assert not any(str(private) in str(each.message) for each in warned)
+    single = store(tmp_path / "bad.gpx.xz", lzma.compress(b"<gpx><trk>"))
+    with pytest.raises(ValueError, match=r"bad\.gpx\.xz' is not GPX"):
+        pg.read_file(single)
+
+
+@pytest.mark.parametrize("name", ["../out.csv", "/out.csv", "a/../../out.csv", "..\\out.csv", "C:\\out.csv"])
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_no_member_leaves_the_archive(tmp_path, name, pack):
+    path = store(tmp_path / "deep" / "evil.tar", pack({"in.csv": CSV, name: CSV}))
+    with pytest.raises(ValueError, match=r"evil\.tar' has a member whose path leads out"):
+        pg.read_file(path)
+    assert not list(tmp_path.rglob("out.csv"))
+
+
+def test_links_and_special_files_are_not_unpacked(tmp_path):
+    secret = store(tmp_path / "secret.csv", CSV.replace(b"ana", b"eve"))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for kind, name in ((tarfile.SYMTYPE, "l.csv"), (tarfile.LNKTYPE, "h.csv"), (tarfile.FIFOTYPE, "p.csv")):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, str(secret)
+            archive.addfile(member)
+        member = tarfile.TarInfo("t.csv")
+        member.size = len(CSV)
+        archive.addfile(member, io.BytesIO(CSV))
+    path = store(tmp_path / "links.tar", packed.getvalue())
+    with pytest.warns(UserWarning, match=r"3 links or special files in .*links\.tar"):
+        assert pg.read_file(path).users.tolist() == ["ana"]
+
+
+def test_a_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "size_limit", lambda size: 1000)
+    monkeypatch.setattr(sources, "size_limit", lambda size: 1000)
+    path = store(tmp_path / "bomb.zip", zipped({"t.csv": CSV * 100}))
+    with pytest.raises(ValueError, match=r"bomb\.zip' would take more than"):
+        pg.read_file(path)
+
+
+@pytest.mark.parametrize("ending", ["zip", "tar.gz", "tar.xz", "tar.zst"])
+def test_a_cut_archive_is_named_and_skip_keeps_what_comes_before(tmp_path, ending):
+    noise = np.random.default_rng(1).bytes(300_000)
+    path = store(tmp_path / f"a.{ending}", PACK[ending]({"t.csv": CSV, "photo.jpg": noise, "u.csv": CSV})[:-90_000])
+    with pytest.raises(ValueError, match=rf"a\.{ending}' is cut or damaged"):
+        pg.read_file(path)
+    if ending != "zip":  # its table of members is at the end
+        with pytest.warns(UserWarning, match="What comes before that was read"):
+            assert pg.read_file(path, errors="skip").users.tolist() == ["ana"]
+
+
+def test_an_encrypted_zip_is_named(tmp_path):
+    content = bytearray(zipped({"t.csv": CSV}))
+    for magic, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(magic) + offset] |= 1
+    with pytest.raises(ValueError, match=r"t\.zip' is encrypted"):
+        pg.read_file(store(tmp_path / "t.zip", bytes(content)))
+
+
+def test_the_temporary_folder_is_private(tmp_path, private, monkeypatch):
+    modes = []
+    monkeypatch.setattr(
+        archives, "_write", lambda *_: modes.extend(os.stat(f).st_mode & 0o777 for f in private.iterdir())
+    )
+    with pytest.raises(ValueError, match="no file in a known format"):
+        pg.read_file(store(tmp_path / "a.zip", zipped({"t.csv": CSV})))
+    assert modes == [0o700]
