@@ -243,7 +243,7 @@ def test_polygons_are_no_records(tmp_path):
     ring = [[4, 45], [5, 45], [5, 46], [4, 45]]
     square = {"type": "Polygon", "coordinates": [ring]}
     said = refused(geojson_of(tmp_path, {"user": "ana", "time": "2024-03-04T08:00:00Z"}, geometry=square))
-    assert "one that is not a point" in said
+    assert "the geometries are Polygon; a trace is one point a row with a time" in said
 
 
 @pytest.mark.parametrize(

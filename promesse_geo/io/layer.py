@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyogrio
+import shapely
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
+from promesse_geo.io.lines import find_line_user, read_json_lines, read_measured_lines
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import (
     BY_NAME,
@@ -31,6 +33,9 @@ from promesse_geo.traces.columns import Names
 _LONGEST = 1 << 20  # bytes of one feature
 _PIECE = 1 << 20  # bytes in memory
 _BOM = b"\xef\xbb\xbf"
+_LINES = (b'LineString"', b'"MovingPoint"')
+_LINE_TYPES = (shapely.GeometryType.LINESTRING, shapely.GeometryType.MULTILINESTRING)
+_OVERLAP = 16  # bytes, more than any of these
 _MEMBERS = (b'"Feature"', b'"geometry"')
 
 
@@ -50,13 +55,13 @@ def read_geopackage(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         is_intact = False
     if not is_intact:
         raise ValueError("it is a GeoPackage that is cut or damaged: its pages are inconsistent. Download it again.")
-    columns, layer = _read("GPKG", path, options)
+    columns, layer, read = _read("GPKG", path, options)
     try:
         count = _query(path, f"SELECT count(*) FROM {quoted(layer)}")
     except sqlite3.OperationalError:  # a view with functions of GDAL, or a format that this SQLite lacks
         return columns
-    if count != len(columns.x):
-        raise ValueError(f"only {counted(len(columns.x), 'record')} of {count:,} could be read. Read it again.")
+    if count != read:
+        raise ValueError(f"only {counted(read, 'record')} of {count:,} could be read. Read it again.")
     return columns
 
 
@@ -69,8 +74,10 @@ def _query(path: Path, query: str) -> Any:
 def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoJSON or a GeoJSON sequence; count features that cannot be read."""
     with path.open("rb") as stored:
+        if _may_hold_lines(stored) and (lines := read_json_lines(path, options)) is not None:
+            return lines
         is_sequence = _is_sequence(stored)
-        columns, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, options)
+        columns, _, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, options)
         count = _count_lines(stored) if is_sequence else _count_features(stored, expected=len(columns.x))
     lost = count - len(columns.x)
     if lost <= 0:
@@ -82,6 +89,16 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of a file in pieces: a map of it in memory would end the process if the file is cut."""
     file.seek(0)
     return iter(partial(file.read, _PIECE), b"")
+
+
+def _may_hold_lines(file: BinaryIO) -> bool:
+    """Whether a name of lines stands anywhere in a file."""
+    window = b""
+    for piece in _pieces(file):
+        window = window[-_OVERLAP:] + piece
+        if any(word in window for word in _LINES):
+            return True
+    return False
 
 
 def _is_sequence(file: BinaryIO) -> bool:
@@ -141,14 +158,14 @@ def _count_filled(file: BinaryIO, *, separator: bytes) -> int:
     return count + is_filled
 
 
-def _read(driver: str, path: Path, options: ReadOptions) -> tuple[Columns, str]:
-    """Return the records of a layer, and its name."""
+def _read(driver: str, path: Path, options: ReadOptions) -> tuple[Columns, str, int]:
+    """Return the records of a layer, its name, and the number of its features."""
     with silent():
         source = _for_gdal(driver, path)
         layer = _layer(source, options.layer)
     dates = {"DATE_AS_STRING": "YES"} if driver == "GeoJSON" else {}  # or a user such as 2024-01-01 becomes a date
-    columns, _ = read_layer(source, options, opening=dates, layer=layer, may_be_empty=driver == "GeoJSON")
-    return columns, layer
+    columns, count, _ = read_layer(source, options, opening=dates, layer=layer, may_be_empty=driver == "GeoJSON")
+    return columns, layer, count
 
 
 def read_layer(
@@ -158,7 +175,7 @@ def read_layer(
     opening: Mapping[str, str],
     layer: str | None = None,
     may_be_empty: bool = False,
-) -> tuple[Columns, int]:
+) -> tuple[Columns, int, int]:
     """Read a layer by GDAL.
 
     Parameters
@@ -178,23 +195,39 @@ def read_layer(
     -------
     columns : Columns
         The records.
-    expected : int
-        The number of records that the file declares; −1 if it declares none.
+    count, expected : int
+        The number of features that were read, and that the file declares; −1 if it declares none.
     """
     with silent():
         layer = _layer(source, options.layer) if layer is None else layer
         info = pyogrio.read_info(source, layer=layer)
         if may_be_empty and not info["features"] and not len(info["fields"]):
-            return _no_records(info["crs"], options), 0
+            return _no_records(info["crs"], options), 0, 0
+        geometry = info["geometry_name"] or "wkb_geometry"
+        if (first := _first_line(source, layer, str(info["geometry_type"]))) is not None:
+            user = find_line_user(list(info["fields"]), options) if shapely.has_m(first) else None
+            asked = [] if user is None else [user]
+            _, table = pyogrio.read_arrow(source, layer=layer, columns=asked, **opening)
+            lines = read_measured_lines(table, geometry, name=user, crs=resolve_crs(info["crs"], options))
+            return lines, len(table), info["features"]
         text = (info["layer_metadata"] or {}).get(METADATA_KEY)
         names = find_user_and_time(
             list(info["fields"]), options, geometry=info["geometry_name"] or "geometry", segment=parse_segment(text)
         )
         columns = [name for name in (names.user, names.time, names.segment) if name is not None]
         _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **opening)
-    points = decode_points(table.column(info["geometry_name"] or "wkb_geometry"))
+    points = decode_points(table.column(geometry))
     content = as_columns(_with_dashes(table, names.time), points, names=names, crs=resolve_crs(info["crs"], options))
-    return content._replace(protection=parse_protection(text)), info["features"]
+    return content._replace(protection=parse_protection(text)), len(table), info["features"]
+
+
+def _first_line(source: str, layer: str, kind: str) -> Any:
+    """Return the first geometry of a layer if it is a line, else None."""
+    if kind.startswith(("Point", "2.5D Point")):
+        return None
+    _, table = pyogrio.read_arrow(source, layer=layer, columns=[], max_features=1)
+    shapes = shapely.from_wkb(table.column(table.num_columns - 1).to_numpy(), on_invalid="ignore")
+    return shapes[0] if len(shapes) and shapely.get_type_id(shapes[0]) in _LINE_TYPES else None
 
 
 def _with_dashes(table: pa.Table, name: Any) -> pa.Table:

@@ -16,6 +16,7 @@ from promesse_geo.io import table_columns
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection, parse_segment
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names
+from promesse_geo.traces.points import no_points
 
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
@@ -217,6 +218,8 @@ def decode_points(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool
         return points["x"].copy(), points["y"].copy(), False
     geometries = shapely.from_wkb(column.to_numpy(), on_invalid="ignore")
     is_point = (shapely.get_type_id(geometries) == shapely.GeometryType.POINT) & ~shapely.is_empty(geometries)
+    if not is_point.any() and (words := no_points(geometries)):
+        raise ValueError(words)
     x, y = np.full((2, len(geometries)), np.nan)
     x[is_point], y[is_point] = shapely.get_x(geometries[is_point]), shapely.get_y(geometries[is_point])
     return x, y, bool((shapely.get_coordinate_dimension(geometries) > 2).any())

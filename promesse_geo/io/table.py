@@ -183,6 +183,7 @@ def read_table(
     contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
+        warnings.filterwarnings("ignore", "Measured", UserWarning)  # of pyogrio, which reads M nevertheless
         files, skipped = batch.read_parts(contents, lambda _, file: [file], errors=errors, owner="read_table")
     batch.check_some_read(files, skipped)
     invalid: dict[str, np.ndarray] = {}

@@ -91,9 +91,9 @@ def _check_ended(path: Path) -> None:
 
 
 def _read_all(source: str, options: ReadOptions) -> Columns:
-    columns, expected = read_layer(source, options, opening={})
-    if expected > len(columns.x):
-        raise ValueError(f"only {counted(len(columns.x), 'record')} of {expected:,} could be read. Download it again.")
+    columns, count, expected = read_layer(source, options, opening={})
+    if expected > count:
+        raise ValueError(f"only {counted(count, 'record')} of {expected:,} could be read. Download it again.")
     return columns
 
 

@@ -23,6 +23,7 @@ from promesse_geo.traces.columns import (
     read_times,
     read_users,
 )
+from promesse_geo.traces.points import check_are_points
 from promesse_geo.traces.space import Base, Space, choose_space
 
 _COMPUTE = "Pass what its method .compute() returns."
@@ -134,6 +135,7 @@ class Records:
                 + (_COMPUTE if hasattr(frame, "compute") else _MAKE)
             )
         check_geometry(frame)
+        check_are_points(np.asarray(frame.geometry.array, dtype=object))
         if frame.crs is None:
             raise ValueError(
                 "The GeoDataFrame has no CRS, so its distances have no unit. "
