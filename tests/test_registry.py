@@ -40,6 +40,20 @@ KML = (
     b"<Point><coordinates>4.8,45.7</coordinates></Point></Placemark></kml>"
 )
 FIT = fit(record(1_709_539_200, 45.7, 4.8))
+GOOGLE = b'{"locations": [{"latitudeE7": 457000000, "longitudeE7": 48000000, "timestamp": "2024-03-04T08:00:00Z"}]}'
+SEMANTIC = b"""{"timelineObjects": [{"placeVisit": {"location": {"latitudeE7": 457000000, "longitudeE7": 48000000},
+    "duration": {"startTimestamp": "2024-03-04T08:00:00Z", "endTimestamp": "2024-03-04T09:00:00Z"}}}]}"""
+ANDROID = b"""{"semanticSegments": [{"startTime": "2024-03-04T08:00:00.000+01:00",
+    "endTime": "2024-03-04T10:00:00.000+01:00", "timelinePath": [
+    {"point": "45.7\xc2\xb0, 4.8\xc2\xb0", "time": "2024-03-04T08:10:00.000+01:00"}]}]}"""
+IOS = b"""[{"endTime": "2024-03-04T10:00:00.000+01:00", "startTime": "2024-03-04T08:00:00.000+01:00",
+    "timelinePath": [{"durationMinutesOffsetFromStartTime": "10", "point": "geo:45.7,4.8"}]}]"""
+OWNTRACKS = b'{"_type": "location", "lat": 45.7, "lon": 4.8, "tst": 1709539200, "tid": "an"}'
+OVERLAND = b"""{"locations": [{"type": "Feature", "geometry": {"type": "Point", "coordinates": [4.8, 45.7]},
+    "properties": {"timestamp": "2024-03-04T08:00:00Z", "device_id": "ana"}}]}"""
+POLARSTEPS = b'{"locations": [{"lat": 45.7, "lon": 4.8, "time": 1709539200.5}]}'
+NMEA = b"$GPRMC,123519,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A\r\n"
+IGC = b"AXXX001\r\nHFDTE040324\r\nB1101355206343N00006198WA0058700558\r\n"
 CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\n"
 
 
@@ -100,7 +114,26 @@ GUESSES = {
     "kml: a folder": {"ride.kml": KML, "walk.kmz": zipped({"doc.kml": KML})},
     "fit: a file": FIT,
     "fit: a folder": {"ride.fit": FIT, "walk.fit.gz": gzip.compress(FIT)},
+    "google: positions": GOOGLE,
+    "google: one that is packed": gzip.compress(GOOGLE),
+    "google: visits": SEMANTIC,
+    "google: Android": ANDROID,
+    "google: iOS": IOS,
+    "google: a folder": {"ana.json": GOOGLE, "ben.json.gz": gzip.compress(IOS), "README.txt": b"Dear reader"},
+    "owntracks: lines": b"2024-03-04T08:00:00Z\t*                 \t" + OWNTRACKS + b"\n",
+    "owntracks: messages": OWNTRACKS + b"\n" + OWNTRACKS + b"\n",
+    "owntracks: a folder": {"2024-03.rec": b"2024-03-04T08:00:00Z\t*\t" + OWNTRACKS + b"\n"},
+    "overland: a batch": OVERLAND,
+    "overland: a folder": {"1.json": OVERLAND, "2.json": OVERLAND},
+    "polarsteps: a trip": POLARSTEPS,
+    "polarsteps: a folder": {"ana.json": POLARSTEPS, "ben.json": POLARSTEPS},
+    "nmea: a log": NMEA,
+    "nmea: a folder": {"boat.nmea": NMEA, "car.log": NMEA, "README.txt": b"Dear reader"},
+    "igc: a flight": IGC,
+    "igc: a folder": {"flight.igc": IGC, "glide.igc.gz": gzip.compress(IGC)},
     "table: a CSV": CSV,
+    "table: GeoJSON": b"""{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"user": "a",
+        "time": "2024-03-04T08:00:00Z"}, "geometry": {"type": "Point", "coordinates": [4.8, 45.7]}}]}""",
     "table: one that is packed": gzip.compress(CSV),
     "table: one in UTF-16": CSV.decode().encode("utf-16"),
     "table: a folder": {"a/a.csv": CSV, "b/b.csv.gz": gzip.compress(CSV.replace(b"ana", b"ben"))},
@@ -197,7 +230,8 @@ def test_the_samples_are_recognized(folder):
 
 
 EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder"]
-EVERY += ["tcx: a folder", "kml: a folder", "fit: a folder", "table: a folder"]
+EVERY += ["tcx: a folder", "kml: a folder", "fit: a folder", "google: a folder", "owntracks: a folder"]
+EVERY += ["overland: a folder", "polarsteps: a folder", "nmea: a folder", "igc: a folder", "table: a folder"]
 every_format = pytest.mark.parametrize("kind", EVERY)
 
 
@@ -234,6 +268,10 @@ def test_skip_and_drop_mean_the_same(kind, tmp_path):
         "cabspotting": "new_bad.txt",
         "geolife": "Data/009/Trajectory/bad.plt",
         "mdc": "gps-bad.csv",
+        "google": "bad.json",
+        "owntracks": "bad.rec",
+        "overland": "bad.json",
+        "polarsteps": "bad.json",
         "table": "bad.csv",
     }
     format = kind.partition(":")[0]

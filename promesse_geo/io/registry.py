@@ -8,7 +8,22 @@ from typing import Any
 
 from pyproj import CRS
 
-from promesse_geo.io import cabspotting, fit, geolife, gpx, kml, mdc, table, tcx
+from promesse_geo.io import (
+    cabspotting,
+    fit,
+    geolife,
+    google,
+    gpx,
+    igc,
+    kml,
+    mdc,
+    nmea,
+    overland,
+    owntracks,
+    polarsteps,
+    table,
+    tcx,
+)
 from promesse_geo.io.archives import first_names, has_packed_name, is_archive, is_packed, unpacked
 from promesse_geo.io.mixed import Group, read_mixed
 from promesse_geo.io.sources import (
@@ -41,6 +56,12 @@ FORMATS = {
         tcx.FORMAT,
         kml.FORMAT,
         fit.FORMAT,
+        google.FORMAT,
+        owntracks.FORMAT,
+        overland.FORMAT,
+        polarsteps.FORMAT,
+        nmea.FORMAT,
+        igc.FORMAT,
         table.FORMAT,
     )
 }
@@ -77,8 +98,8 @@ def read_file(
     ----------
     source : path
         The file or folder.
-    format : {"cabspotting", "geolife", "mdc", "gpx", "tcx", "kml", "fit", "table"}, optional
-        Detected from the content by default.
+    format : str, optional
+        A name in `FORMATS`, such as "gpx", "google" or "table". Detected from the content by default.
     user, time, lon, lat, crs, layer, segment
         As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
     users : iterable of text or integers, optional
