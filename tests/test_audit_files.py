@@ -14,10 +14,14 @@ import promesse_geo as pg
 from promesse_geo.audit import check_files, file_mechanism
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*could not be protected", "ignore:The elevations", "ignore:.*files overlap", "ignore:.*not read,"
+    "ignore:.*could not be protected",
+    "ignore:The elevations",
+    "ignore:.*files overlap",
+    "ignore:.*not read,",
+    "ignore:The times have no zone",
 )
 
-FORMATS = ["parquet", "geoparquet", "gpkg", "geojson", "json", "csv"]
+FORMATS = ["parquet", "geoparquet", "gpkg", "fgb", "geojson", "json", "csv", "gpx"]
 WRITTEN, COLUMNS = "written by promesse-geo", "no other columns"
 
 
@@ -57,6 +61,8 @@ def test_files_of_ours_pass(tmp_path, safe, ending, zone, crs):
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_files_of_ours_pass_under_other_names_and_without_records_or_users(tmp_path, safe, ending):
+    if ending == "gpx":
+        pytest.skip("it has no columns")
     renamed = safe.rename(columns={"user": "cab", "time": "stamp"}).rename_geometry("place")
     pg.write(renamed, tmp_path / f"named.{ending}", user="cab", time="stamp")
     assert verdicts(tmp_path / f"named.{ending}", user="cab", time="stamp") == ["passed", "passed"]
@@ -80,7 +86,7 @@ def write_by_others(frame, path):
         frame.to_file(path)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb", "geojson", "csv"])
 def test_files_of_others_are_reviewed(tmp_path, safe, ending):
     path = tmp_path / f"safe.{ending}"
     write_by_others(safe, path)
@@ -88,7 +94,7 @@ def test_files_of_others_are_reviewed(tmp_path, safe, ending):
     assert "pseudonymize" in reason(path)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb", "geojson", "csv"])
 @pytest.mark.parametrize("column", ["phone", "speed"])
 def test_other_columns_fail_though_reading_ignores_them(tmp_path, safe, ending, column):
     path = tmp_path / f"safe.{ending}"
@@ -115,7 +121,7 @@ def test_columns_of_coordinates_are_no_other_columns(tmp_path, safe):
     assert reason(tmp_path / "named.csv", COLUMNS, lon="east", lat="north").endswith("'x'")
 
 
-@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson"])
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb", "geojson"])
 def test_elevations_fail(tmp_path, safe, ending):
     path = tmp_path / f"high.{ending}"
     points = shapely.force_3d(safe.geometry.to_numpy(), 7.0)
@@ -231,6 +237,16 @@ def test_a_format_that_we_do_not_write_is_reviewed(tmp_path):
     assert verdicts(tmp_path / "a.gpx") == ["review", "review"]
 
 
+def test_gpx_of_ours_passes_without_records_or_users(tmp_path, safe):
+    pg.write(safe.drop(columns="user"), tmp_path / "one.gpx", user=None)
+    pg.write(safe.iloc[:0], tmp_path / "empty.gpx")
+    for name in ("one.gpx", "empty.gpx"):
+        assert verdicts(tmp_path / name) == ["passed", "passed"]
+    text = (tmp_path / "one.gpx").read_text(encoding="utf-8")
+    (tmp_path / "one.gpx").write_text(text.replace("<time>", "<ele>7</ele><time>", 1), encoding="utf-8")
+    assert verdicts(tmp_path / "one.gpx") == ["review", "review"]
+
+
 @pytest.mark.filterwarnings("ignore:.*files overlap in time")
 def test_each_file_of_a_folder_is_checked(tmp_path, safe):
     users = safe["user"].unique()
@@ -253,7 +269,7 @@ def test_what_is_written_again_passes(tmp_path, safe):
         assert b"secret" not in clean.read_bytes()
 
 
-@pytest.mark.parametrize("ending", ["parquet", "gpkg"])
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb"])
 def test_a_file_names_its_mechanism(tmp_path, safe, ending):
     path = tmp_path / f"safe.{ending}"
     pg.write(safe, path, mechanism=pg.Promesse(200))
@@ -267,7 +283,7 @@ def test_a_file_names_its_mechanism(tmp_path, safe, ending):
     assert file_mechanism(path) is None
 
 
-@pytest.mark.parametrize("ending", ["csv", "geojson"])
+@pytest.mark.parametrize("ending", ["csv", "geojson", "gpx"])
 def test_formats_without_metadata_name_no_mechanism(tmp_path, safe, ending):
     pg.write(safe, tmp_path / f"safe.{ending}", mechanism=pg.Promesse(200))
     assert file_mechanism(tmp_path / f"safe.{ending}") is None

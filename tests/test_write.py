@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import geopandas as gpd
+import gpxpy
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -22,9 +23,13 @@ import pytest
 import promesse_geo as pg
 from promesse_geo.io import writers as writing
 
-ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
-MILLISECONDS = (".gpkg", ".geojson")  # GDAL keeps no more
+pytestmark = pytest.mark.filterwarnings("ignore:The times have no zone, so GPX")
+
+ENDINGS = (".parquet", ".gpkg", ".fgb", ".csv", ".geojson", ".gpx")
+MILLISECONDS = (".gpkg", ".fgb", ".geojson")  # GDAL keeps no more
+ON_THE_GLOBE = (".geojson", ".gpx")
 every_ending = pytest.mark.parametrize("ending", ENDINGS)
+every_table = pytest.mark.parametrize("ending", [ending for ending in ENDINGS if ending != ".gpx"])  # with columns
 LOCAL_GRID = 'LOCAL_CS["building",UNIT["metre",1]]'
 HOSTILE = [
     "a,b",
@@ -86,6 +91,9 @@ def read_by_others(path, *, user="user", time="time", crs=None) -> gpd.GeoDataFr
     """Read a file with GeoPandas or pandas."""
     if path.suffix == ".parquet":
         return gpd.read_parquet(path)
+    if path.suffix == ".gpx":
+        with path.open(encoding="utf-8") as file:
+            return read_by_gpxpy(gpxpy.parse(file), user=user, time=time)
     if path.suffix != ".csv":
         return gpd.read_file(path)
     table = pd.read_csv(path, dtype={user: str}, keep_default_na=False)
@@ -94,17 +102,43 @@ def read_by_others(path, *, user="user", time="time", crs=None) -> gpd.GeoDataFr
     return gpd.GeoDataFrame(table[[user, time]], geometry=gpd.points_from_xy(table[x], table[y]), crs=crs)
 
 
+def read_by_gpxpy(content, *, user, time) -> gpd.GeoDataFrame:
+    rows = [
+        (track.name, point.time, point.longitude, point.latitude)
+        for track in content.tracks
+        for part in track.segments
+        for point in part.points
+    ]
+    users, times, x, y = zip(*rows, strict=True) if rows else ((), pd.to_datetime([]), (), ())
+    return gpd.GeoDataFrame(
+        {user: list(users), time: pd.DatetimeIndex(times).as_unit("us")},
+        geometry=gpd.points_from_xy(x, y),
+        crs="EPSG:4326",
+    )
+
+
+def read_by_us(path, *, user=..., time=..., crs=None) -> gpd.GeoDataFrame:
+    """Read a file with `read_gpx` or `read_table`."""
+    if path.suffix == ".gpx":
+        return pg.read_gpx(path)
+    return pg.read_table(path, user=user, time=time, crs=crs if path.suffix == ".csv" else None)
+
+
+def stripped(users) -> pd.Series:
+    return users.map(lambda user: user.strip() if isinstance(user, str) else user)
+
+
 def instants(times) -> np.ndarray:
     return pd.DatetimeIndex(times).as_unit("ns").asi8
 
 
-def assert_same_records(read, expected, *, ending):
+def assert_same_records(read, expected, *, ending, digits=None):
     """The same users (as text), instants (in the format's unit) and places, in the order of traces."""
     expected = pg.Traces.from_frame(expected).to_frame()
-    if ending == ".geojson":
+    if ending in ON_THE_GLOBE:
         expected = expected.to_crs("EPSG:4326")
     assert [str(user) for user in read["user"]] == [str(user) for user in expected["user"]]
-    unit = 1_000_000 if ending in MILLISECONDS else 1
+    unit = digits or (1_000_000 if ending in MILLISECONDS else 1)
     assert (instants(read["time"]) // unit).tolist() == (instants(expected["time"]) // unit).tolist()
     assert (pd.DatetimeIndex(read["time"]).tz is None) == (expected["time"].dt.tz is None)
     tolerance = 1e-9 if np.abs(expected.total_bounds).max() <= 360 else 1e-7
@@ -117,7 +151,7 @@ def assert_same_records(read, expected, *, ending):
 @every_case
 def test_other_programs_read_the_records_that_were_written(case, ending, tmp_path):
     frame, path = CASES[case], tmp_path / f"traces{ending}"
-    if ending == ".geojson" and case == "a local grid":
+    if ending in ON_THE_GLOBE and case == "a local grid":
         pytest.skip("it cannot be transformed to EPSG:4326")
     pg.write(frame, path)
     found = read_by_others(path, crs=frame.crs)
@@ -125,8 +159,10 @@ def test_other_programs_read_the_records_that_were_written(case, ending, tmp_pat
         assert len(found) == 0
         assert ending == ".geojson" or list(found.columns) == ["user", "time", "geometry"]
     else:
-        assert_same_records(found, frame, ending=ending)
-        assert found.crs == ("EPSG:4326" if ending == ".geojson" else frame.crs)
+        if ending == ".gpx":  # gpxpy strips names
+            found, frame = found.assign(user=found["user"].str.strip()), frame.assign(user=stripped(frame["user"]))
+        assert_same_records(found, frame, ending=ending, digits=1_000 if ending == ".gpx" else None)
+        assert found.crs == ("EPSG:4326" if ending in ON_THE_GLOBE else frame.crs)
         assert list(found.columns) == ["user", "time", "geometry"]
 
 
@@ -134,14 +170,16 @@ def test_other_programs_read_the_records_that_were_written(case, ending, tmp_pat
 @every_case
 def test_we_read_the_records_that_we_wrote(case, ending, tmp_path):
     frame, path = CASES[case], tmp_path / f"traces{ending}"
-    if ending == ".geojson" and case == "a local grid":
+    if ending in ON_THE_GLOBE and case == "a local grid":
         pytest.skip("it cannot be transformed to EPSG:4326")
     pg.write(frame, path)
-    found = pg.read_table(path, crs=frame.crs if ending == ".csv" else None)
+    found = read_by_us(path, crs=frame.crs)
     if len(frame) == 0:
         assert list(found.columns) == ["user", "time", "geometry"]
         assert len(found) == 0
     else:
+        if ending == ".gpx":  # which knows no integers
+            frame = frame.assign(user=frame["user"].astype(str))
         assert_same_records(found, frame, ending=ending)
 
 
@@ -150,24 +188,24 @@ def test_we_read_the_records_that_we_wrote(case, ending, tmp_path):
 def test_text_users_that_look_like_something_else_stay_text(users, ending, tmp_path):
     path = tmp_path / f"traces{ending}"
     pg.write(make_frame(users), path)
-    assert sorted(pg.read_table(path)["user"]) == sorted(users)
+    assert sorted(read_by_us(path)["user"]) == sorted(users)
 
 
 @every_ending
 def test_a_user_with_line_breaks_is_read_across_the_blocks_of_the_reader(ending, tmp_path):
     path, user = tmp_path / f"traces{ending}", "line\n" * 100
     pg.write(make_frame([user] * 3_000), path)
-    assert set(pg.read_table(path)["user"]) == {user}
+    assert set(read_by_us(path)["user"]) == {user}
 
 
-@every_ending
+@every_table
 def test_integer_users_come_back_as_integers_in_order_of_value(ending, tmp_path):
     path = tmp_path / f"traces{ending}"
     pg.write(make_frame([10, 9, 10]), path)
     assert pg.read_table(path)["user"].tolist() == [9, 10, 10]
 
 
-@every_ending
+@every_table
 def test_a_single_trace_has_no_user_column(ending, tmp_path):
     frame, path = make_frame(["a"] * 3).drop(columns="user"), tmp_path / f"traces{ending}"
     pg.write(frame, path, user=None)
@@ -175,7 +213,7 @@ def test_a_single_trace_has_no_user_column(ending, tmp_path):
     assert len(pg.read_table(path, user=None)) == 3
 
 
-@every_ending
+@every_table
 @pytest.mark.parametrize(("user", "time"), [("cab", "stamp"), ("fid", "when"), ("id", "a.b"), ("a, b", 'the "time"')])
 def test_columns_keep_their_names(user, time, ending, tmp_path):
     frame, path = make_frame(list("aab")).rename(columns={"user": user, "time": time}), tmp_path / f"traces{ending}"
@@ -186,7 +224,7 @@ def test_columns_keep_their_names(user, time, ending, tmp_path):
     assert set(read_by_others(path, user=user, time=time).columns) >= {user, time}
 
 
-@every_ending
+@every_table
 @pytest.mark.parametrize("name", [None, "stamp"])
 def test_a_datetime_index_becomes_a_column(name, ending, tmp_path):
     frame, path = make_frame(list("aab")), tmp_path / f"traces{ending}"
@@ -574,7 +612,7 @@ def test_users_that_look_like_json_stay_text(ending, tmp_path):
     users = ['{"a": 1}', '{"a":1}', "[1]", "[ 1 ]", "{}", "[]", '"a"', "null", "1.0"]
     pg.write(make_frame(users), tmp_path / f"traces{ending}")
     assert sorted(read_by_others(tmp_path / f"traces{ending}")["user"]) == sorted(users)
-    assert sorted(pg.read_table(tmp_path / f"traces{ending}")["user"]) == sorted(users)
+    assert sorted(read_by_us(tmp_path / f"traces{ending}")["user"]) == sorted(users)
 
 
 def renamed_frame(user, time="time", place="geometry") -> gpd.GeoDataFrame:
@@ -585,7 +623,7 @@ def renamed_frame(user, time="time", place="geometry") -> gpd.GeoDataFrame:
 @pytest.mark.parametrize(
     ("frame", "endings"),
     [
-        (renamed_frame(0, "0"), ENDINGS),
+        (renamed_frame(0, "0"), [ending for ending in ENDINGS if ending != ".gpx"]),
         (renamed_frame(1, place="1"), (".parquet", ".gpkg", ".geojson")),
         (renamed_frame("GEOM", place="geom"), (".gpkg", ".geojson")),
         (renamed_frame("Time"), (".gpkg", ".geojson")),
@@ -603,7 +641,7 @@ def test_two_columns_of_one_name_are_refused(frame, endings, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@every_ending
+@every_table
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_column_s_name_that_no_file_keeps_is_refused(name, ending, tmp_path):
     traces = pg.Traces.from_frame(make_frame(["a"]))
@@ -638,7 +676,7 @@ class Keyless(datetime.tzinfo):
 def test_a_zone_without_a_name_becomes_utc(zone, ending, tmp_path):
     frame = make_frame(list("aa"))
     pg.write(frame.assign(time=frame["time"].dt.tz_convert(zone)), tmp_path / f"traces{ending}")
-    found = pg.read_table(tmp_path / f"traces{ending}")
+    found = read_by_us(tmp_path / f"traces{ending}")
     assert instants(found["time"]).tolist() == instants(frame["time"]).tolist()
     assert str(found["time"].dt.tz) == "UTC"
 
@@ -670,7 +708,7 @@ def test_a_file_may_have_any_name(name, ending, tmp_path, monkeypatch):
 def test_folders_that_gdal_cannot_reach_are_refused_before_the_work(name, ending, tmp_path):
     folder = tmp_path / name
     folder.mkdir()
-    if ending == ".gpkg":
+    if ending in (".gpkg", ".fgb"):
         with pytest.raises(ValueError, match="which GDAL cannot reach"):
             writing.check_output(folder / f"a{ending}", force=False)
     else:

@@ -18,6 +18,8 @@ from pyproj.exceptions import ProjError
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Findings, find_other_columns
 from promesse_geo.audit.recognition import mechanism_of
 from promesse_geo.io.gdal import GDAL_ERRORS
+from promesse_geo.io.gpx import ENDINGS as GPX_ENDINGS
+from promesse_geo.io.gpx_writer import is_written
 from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
@@ -33,6 +35,8 @@ from promesse_geo.validation import check_path
 _GEOJSON_LINES = {"", "{", '"type": "FeatureCollection",', '"name": "traces",', '"features": [', "]", "}"}
 _GEOJSON_LINES.add('"crs": { "type": "name", "properties": { "name": "urn:ogc:def:crs:OGC:1.3:CRS84" } },')
 _TEST = "written by promesse-geo"
+_ENDINGS = {"table": ENDINGS, "gpx": GPX_ENDINGS}
+_WITH_METADATA = ("geopackage", "flatgeobuf")
 _ROWS = 1 << 20  # geometries read at a time
 _REMEDY = "write it again with `promesse-geo pseudonymize` or write()"
 
@@ -74,11 +78,16 @@ def check_files(
         If there is no such file, or no known format.
     """
     path = check_path(path, name="path", owner="check_files")
-    if guess_format(path) != "table":
+    format = guess_format(path)
+    files = find_files(path, endings=_ENDINGS[format], owner="check") if format in _ENDINGS else []
+    if format == "gpx" and not all(map(is_written, files)):
+        reason = f"not written by promesse-geo: other elements than write() writes; {_REMEDY}"
+        return Findings([Finding(test, REVIEW, reason) for test in ("no other columns", _TEST)])
+    if format not in _ENDINGS:
         reason = f"promesse-geo does not write this format; {_REMEDY}"
         return Findings([Finding(test, REVIEW, reason) for test in ("no other columns", _TEST)])
-    files = find_files(path, endings=ENDINGS, owner="check")
-    contents = [_inspect(file, traces, located={lon, lat} - {None}) for file in files]
+    located = {lon, lat} - {None}
+    contents = [_Content() if format == "gpx" else _inspect(file, traces, located=located) for file in files]
     columns, unread, differences = (list(dict.fromkeys(chain(*kind))) for kind in zip(*contents, strict=True))
     ignored = sum(not file.is_dir() and file not in files for file in path.rglob("*"))  # of a file none
     if ignored:
@@ -131,7 +140,7 @@ def _mechanism_text(path: Path) -> str | None:
     if kind == "parquet":
         text = (_read_schema(path).metadata or {}).get(METADATA_KEY.encode())
         return None if text is None else text.decode(errors="replace")
-    layers = pyogrio.list_layers(path)[:, 0] if kind == "geopackage" else ()
+    layers = pyogrio.list_layers(path)[:, 0] if kind in _WITH_METADATA else ()
     texts = [(pyogrio.read_info(path, layer=layer)["layer_metadata"] or {}).get(METADATA_KEY) for layer in layers]
     return texts[0] if len(texts) == 1 else None
 
@@ -152,7 +161,7 @@ def _inspect(path: Path, traces: Traces, *, located: set[str | None]) -> _Conten
     if kind == "csv":
         return _inspect_text(path, traces, located=located)
     try:
-        return _inspect_layers(path, traces, has_metadata=kind == "geopackage")
+        return _inspect_layers(path, traces, kind=kind)
     except GDAL_ERRORS:
         return _Content(differences=["a form that GDAL does not list"])
 
@@ -240,7 +249,10 @@ def _locates_points(metadata: dict[str, str], traces: Traces) -> bool:
     return geo == expected and set(crs) <= set(known.to_json_dict()) and not has_custom_text(known)
 
 
-def _inspect_layers(path: Path, traces: Traces, *, has_metadata: bool) -> _Content:
+def _inspect_layers(path: Path, traces: Traces, *, kind: str) -> _Content:
+    if kind not in (*_WITH_METADATA, "geojson"):
+        return _Content(differences=["another format than write() writes"])
+    has_metadata = kind in _WITH_METADATA
     layers, expected = pyogrio.list_layers(path)[:, 0].tolist(), _expected(traces)
     if len(layers) > 1:
         return _Content(unread=[f"{len(layers)} layers, where traces are one"])

@@ -50,6 +50,8 @@ class Part(NamedTuple):
     """Name of the file if no newline ends it."""
     segments: np.ndarray | None = None
     """Codes from 0 that change at breaks, int64; each part with them begins a segment. None if there are no breaks."""
+    zone: str | None = "UTC"
+    """The zone of the times; None if they have none."""
 
 
 class Skipped(NamedTuple):
@@ -204,7 +206,10 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[Any], Any], items: Itera
 
 
 def join(parts: Sequence[Part]) -> Traces:
-    """Make Traces in EPSG:4326 and UTC; the records of a user count as input in the order of the parts."""
+    """Make Traces in EPSG:4326; the records of a user count as input in the order of the parts."""
+    zones = {part.zone for part in parts} or {"UTC"}
+    if len(zones) > 1:
+        raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
     number = {user: i for i, user in enumerate(dict.fromkeys(part.user for part in parts))}
     ordered = sorted(parts, key=lambda part: number[part.user])
     counts = np.zeros(len(number), np.int64)
@@ -212,7 +217,8 @@ def join(parts: Sequence[Part]) -> Traces:
     empty = Part("", np.empty(0, np.int64), np.empty(0), np.empty(0))
     times, x, y = (np.concatenate(arrays) for arrays in list(zip(empty, *ordered, strict=True))[1:4])
     segments = join_segments([(len(part.times), part.segments) for part in ordered])
-    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts, segments=segments)
+    zone = zones.pop()
+    return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts, segments=segments, zone=zone)
 
 
 def join_segments(parts: Sequence[tuple[int, np.ndarray | None]]) -> np.ndarray | None:

@@ -63,7 +63,8 @@ def read_gpx(
     A new track or segment is a break: the receiver was off or had no reception, so nothing is interpolated there.
 
     Times without a zone are UTC, as GPX specifies, and are read to the nanosecond. As in XML Schema, 24:00 is the
-    start of the next day. A leap second (second 60) becomes the first second of the next minute.
+    start of the next day. A leap second (second 60) becomes the first second of the next minute. Files of `write` whose
+    times have no zone are read so.
 
     Parameters
     ----------
@@ -139,6 +140,7 @@ def _parse(name: str, content: bytes) -> Points:
         has_latitude & has_longitude,
         [DroppedRecords(_STRAY, len(strays), f"line {strays[0]:,} of {name!r}")] if strays else [],
         found.names if named else None,
+        None if named and not any(time.endswith("Z") for time in found.times) and count else "UTC",
     )
 
 

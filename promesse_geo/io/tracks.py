@@ -48,6 +48,8 @@ class Points(NamedTuple):
         What is in no track, or not read for another reason.
     names : sequence of str or None, optional
         The user of each track, where the file names it; None where it does not.
+    zone : str, optional
+        The zone of the times; None if they have none.
     """
 
     tracks: Sequence[int]
@@ -58,6 +60,7 @@ class Points(NamedTuple):
     located: np.ndarray
     dropped: Sequence[DroppedRecords] = ()
     names: Sequence[str | None] | None = None
+    zone: str | None = "UTC"
 
 
 def read_tracks(
@@ -177,7 +180,7 @@ def _parts(
             if names is not None:
                 own = Path(name).stem if (given := names[number]) is None else given
             when, codes = points.times[track][keep].view(np.int64), segments[track][keep] - segments[first]
-            yield Part(own, when, x[track][keep], y[track][keep], dropped + others, segments=codes)
+            yield Part(own, when, x[track][keep], y[track][keep], dropped + others, segments=codes, zone=points.zone)
             others = []
 
 

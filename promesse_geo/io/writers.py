@@ -1,7 +1,8 @@
-"""Write traces and points of interest to GeoParquet, GeoPackage, GeoJSON and CSV."""
+"""Write traces to GeoParquet, GeoPackage, FlatGeobuf, GeoJSON, GPX and CSV, and points of interest to all but GPX."""
 
 import errno
 import json
+import mmap
 import os
 import sqlite3
 import threading
@@ -27,10 +28,11 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo.io.atomic import atomic_path, check_target, target_of
 from promesse_geo.io.gdal import GDAL_ERRORS, quoted, silent, sqlite_uri
+from promesse_geo.io.gpx_writer import GpxRows, check_names, gpx_pieces
 from promesse_geo.io.parquet_table import encode_points
 from promesse_geo.io.table_columns import METADATA_KEY
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import counted, invalid, listed
+from promesse_geo.messages import counted, invalid, listed, warn
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_path
@@ -50,6 +52,7 @@ _GEOJSON_START = """\
 _PROBE = 1 << 20  # bytes
 _GDAL_SETTINGS = threading.Lock()  # they are global
 _GDAL_EPOCH = "1970-01-01T00:00:00.000Z"  # written where GDAL would write the time of the run
+_HEADER_START = 8  # bytes: what a FlatGeobuf file begins with
 _CRS_TEXTS = {"remarks", "scope", "area", "usages"}
 
 
@@ -109,13 +112,15 @@ def write(
     data : geopandas.GeoDataFrame or Traces
         The data.
     path : path
-        `.parquet` or `.geoparquet` (GeoParquet), `.gpkg` (GeoPackage), `.csv` (user, ISO time, and lon and lat in
-        EPSG:4326 or x and y in any other CRS), `.geojson` or `.json` (GeoJSON, always EPSG:4326). GeoPackage and
-        GeoJSON cut times to milliseconds. Only GeoParquet keeps time zones; a zone that arrow does not know becomes
-        UTC there too.
+        `.parquet` or `.geoparquet` (GeoParquet), `.gpkg` (GeoPackage), `.fgb` (FlatGeobuf, without a spatial index,
+        so that records keep their order), `.csv` (user, ISO time, and lon and lat in EPSG:4326 or x and y in any other
+        CRS), `.geojson` or `.json` (GeoJSON, always EPSG:4326), `.gpx` (GPX 1.1, always EPSG:4326: a track for each
+        user, named by the user key as text). GeoPackage, FlatGeobuf and GeoJSON cut times to milliseconds. Only
+        GeoParquet keeps time zones; a zone that arrow does not know becomes UTC there too. Times without a zone are
+        written without one; other programs take those of GPX for UTC, of which a warning reminds.
     mechanism : Mechanism, optional
-        Its name and public parameters go into GeoParquet and GeoPackage files. By default the mechanism that the
-        data says it was protected with, if any.
+        Its name and public parameters go into GeoParquet, GeoPackage and FlatGeobuf files. By default the mechanism
+        that the data says it was protected with, if any.
     force : bool
         Whether to overwrite an existing file.
     user, time : column name, None or ...
@@ -131,7 +136,7 @@ def write(
         If the file cannot be written, for example because no space is left. An existing file is then unchanged.
     ValueError
         If the extension is unknown, the format cannot keep a user key or distinguish the names of two columns, or the
-        CRS cannot be transformed to that of GeoJSON.
+        CRS cannot be transformed to that of GeoJSON and GPX.
 
     Examples
     --------
@@ -164,7 +169,7 @@ def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: b
     ValueError
         As for `write`.
     """
-    check_output(path, force=force)
+    check_output(path, force=force, holds_traces=False)
     geometry = pois.geometry
     columns = [(str(name), _as_array(column)) for name, column in pois.drop(columns=geometry.name).items()]
     users = [key for name in pois.columns[: pois.columns.get_loc("arrival")] for key in pois[name].unique()]
@@ -179,29 +184,30 @@ def describe(protection: dict[str, Any] | None, *, segment: Hashable | None = No
     return json.dumps(about if segment is None else {**about, "segment": str(segment)})
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool) -> None:
-    """Raise if no file can be written to a path: a check before long work.
+def check_output(path: str | os.PathLike[str], *, force: bool, holds_traces: bool = True) -> None:
+    """Raise if no file of traces, or of points of interest, can be written to a path: a check before long work.
 
     Raises
     ------
     TypeError
         If it is no path.
     ValueError
-        If the extension is unknown, or GDAL cannot write to the folder.
+        If the extension is unknown or of traces only, or GDAL cannot write to the folder.
     FileExistsError, FileNotFoundError, IsADirectoryError
         If the file exists and `force` is False, its folder does not exist, or it is a folder.
     """
     ending = check_path(path, name="path", owner="write").suffix.lower()
-    if ending not in WRITERS:
+    endings = [known for known in WRITERS if holds_traces or known != ".gpx"]
+    if ending not in endings:
         raise ValueError(
-            f"The output {os.fspath(path)!r} must end with one of {listed(list(WRITERS))}, which sets the format."
+            f"The output {os.fspath(path)!r} must end with one of {listed(endings)}, which sets the format."
         )
     check_target(path, force=force)
     folder = str(target_of(Path(path)).parent)
-    if ending == ".gpkg" and (not folder.isprintable() or "!" in folder):
+    if ending in (".gpkg", ".fgb") and (not folder.isprintable() or "!" in folder):
         raise ValueError(
             f"The folder {folder!r} has a '!', a line break or bytes that are not UTF-8 in its path, which GDAL cannot "
-            "reach. Write GeoPackage to another folder."
+            "reach. Write to another folder, or in another format."
         )
 
 
@@ -314,7 +320,7 @@ def _write_csv(table: _PointTable, path: Path) -> None:
 def _write_geojson(table: _PointTable, path: Path) -> None:
     """Write GeoJSON in the form that GDAL gives it, but with all digits of the coordinates."""
     _check_keys(table.users)
-    blocks = iter(table.blocks if table.crs == _WGS84 else map(partial(_to_wgs84, crs=table.crs), table.blocks))
+    blocks = iter(_in_wgs84(table, label="GeoJSON"))
     first = next(blocks)
     # GDAL, by which most programs read it, does not distinguish capitals and has a column of its own
     _check_column_names([*(name for name, _ in first.columns), table.geometry, "OGC_FID"], fold=str.lower)
@@ -356,6 +362,30 @@ def _as_json(array: pa.Array) -> pa.Array:
     return pa.array(texts, array.type).take(encoded.indices)
 
 
+def _write_gpx(table: _PointTable, path: Path) -> None:
+    """Write GPX with all digits of times and coordinates."""
+    check_names(table.users)
+
+    def as_rows(block: _Block) -> GpxRows:
+        number = next(i for i, (_, array) in enumerate(block.columns) if pa.types.is_timestamp(array.type))
+        arrays = [array for _, array in block.columns]
+        user = arrays[0] if number else None
+        segment = arrays[number + 1] if len(arrays) > number + 1 else None
+        if len(block.x) and arrays[number].type.tz is None:
+            naive.append(True)
+        return GpxRows(user, segment, _as_iso(arrays[number]), block.x, block.y)
+
+    naive: list[bool] = []
+    with path.open("wb") as file:
+        for piece in gpx_pieces(map(as_rows, _in_wgs84(table, label="GPX"))):
+            file.write(piece)
+    if naive:
+        warn(
+            "The times have no zone, so GPX has them without one. Other programs take them for UTC; set the zone "
+            "(tz_localize) to write true times."
+        )
+
+
 def _write_geopackage(table: _PointTable, path: Path) -> None:
     """Write a GeoPackage by GDAL, without the time of the run; times are cut to milliseconds.
 
@@ -364,19 +394,48 @@ def _write_geopackage(table: _PointTable, path: Path) -> None:
     OSError
         If it cannot be written, or not completely: GDAL only logs that it could not write the spatial index.
     """
+
+    def options(names: list[str]) -> dict[str, str]:
+        folded = [name.lower() for name in names]
+        free = next(name for name in ("fid", "row", "number", "feature") if name not in folded)  # for numbers of rows
+        return {"GEOMETRY_NAME": table.geometry, "FID": free}
+
+    rows = _write_layer(table, path, driver="GPKG", layer_options=options)
+    if not _is_complete(path, rows=rows, layer=table.layer, geometry=table.geometry):
+        raise _incomplete(path)
+
+
+def _write_flatgeobuf(table: _PointTable, path: Path) -> None:
+    """Write FlatGeobuf by GDAL, without a spatial index, which would order the records by their places.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, or not completely.
+    """
+    rows = _write_layer(table, path, driver="FlatGeobuf", layer_options=lambda names: {"SPATIAL_INDEX": "NO"})
+    if not _has_features(path, rows=rows):
+        raise _incomplete(path)
+
+
+def _write_layer(
+    table: _PointTable, path: Path, *, driver: str, layer_options: Callable[[list[str]], dict[str, str]]
+) -> int:
+    """Write a layer by GDAL, with times in milliseconds; return the number of its rows.
+
+    `layer_options` returns GDAL's options from the names of all columns.
+    """
     _check_keys(table.users)
     content = pa.concat_tables(_with_wkb(table))
     names = content.column_names
     _check_column_names(names, fold=str.lower)
-    folded = [name.lower() for name in names]
-    free = next(name for name in ("fid", "row", "number", "feature") if name not in folded)  # for numbers of rows
     options = {
         "layer": table.layer,
-        "driver": "GPKG",
+        "driver": driver,
         "geometry_type": "Point",
         "crs": bare_crs(table.crs).to_json(),  # GDAL loses units of WKT that has no authority's code
         "layer_metadata": table.metadata or None,
-        "layer_options": {"GEOMETRY_NAME": table.geometry, "FID": free},
+        "layer_options": layer_options(names),
     }
     content = pa.table({name: _in_milliseconds(content[name]) for name in names})
     with _GDAL_SETTINGS, silent():
@@ -391,15 +450,16 @@ def _write_geopackage(table: _PointTable, path: Path) -> None:
             raise _incomplete(path) from error
         finally:
             pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
-    if not _is_complete(path, rows=len(content), layer=table.layer, geometry=table.geometry):
-        raise _incomplete(path)
+    return len(content)
 
 
 WRITERS: dict[str, Callable[[_PointTable, Path], None]] = {
     ".parquet": _write_parquet,
     ".geoparquet": _write_parquet,
     ".gpkg": _write_geopackage,
+    ".fgb": _write_flatgeobuf,
     ".csv": _write_csv,
+    ".gpx": _write_gpx,
     ".geojson": _write_geojson,
     ".json": _write_geojson,
 }
@@ -439,6 +499,19 @@ def _is_complete(path: Path, *, rows: int, layer: str, geometry: str) -> bool:
     except sqlite3.Error:
         return False
     return pages * size == path.stat().st_size and counts == [rows, rows]
+
+
+def _has_features(path: Path, *, rows: int) -> bool:
+    """Whether a FlatGeobuf file without an index ends after as many features as there are rows."""
+    size = path.stat().st_size if path.is_file() else 0
+    if size < _HEADER_START + 4:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        end, features = _HEADER_START, -1  # the header, and each feature, after its size
+        while end + 4 <= size:
+            end += 4 + int.from_bytes(content[end : end + 4], "little")
+            features += 1
+    return end == size and features == rows
 
 
 def _incomplete(path: Path) -> OSError:
@@ -487,17 +560,21 @@ def _in_milliseconds(column: pa.Array | pa.ChunkedArray) -> Any:
     return column.cast(pa.timestamp(unit, None if kind.tz is None else "UTC"), safe=False)
 
 
-def _to_wgs84(block: _Block, *, crs: CRS) -> _Block:
-    """Transform a block to EPSG:4326, the CRS of GeoJSON."""
+def _in_wgs84(table: _PointTable, *, label: str) -> Iterable[_Block]:
+    """Return the blocks in EPSG:4326, the CRS of the format with this name."""
+    return table.blocks if table.crs == _WGS84 else map(partial(_to_wgs84, crs=table.crs, label=label), table.blocks)
+
+
+def _to_wgs84(block: _Block, *, crs: CRS, label: str) -> _Block:
     try:
         x, y = Transformer.from_crs(crs, _WGS84, always_xy=True).transform(block.x, block.y)
     except ProjError:
         raise ValueError(
-            "GeoJSON is in EPSG:4326, and the CRS of the data cannot be transformed to it: a local grid or another "
+            f"{label} is in EPSG:4326, and the CRS of the data cannot be transformed to it: a local grid or another "
             "body has no place on the globe. Use another extension."
         ) from None
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
-        raise ValueError("Some points have no place in EPSG:4326, the CRS of GeoJSON. Use another extension.")
+        raise ValueError(f"Some points have no place in EPSG:4326, the CRS of {label}. Use another extension.")
     return block._replace(x=x, y=y)
 
 
@@ -517,8 +594,8 @@ def _check_keys(users: Iterable[Any]) -> None:
     bad = sum("\0" in str(user) for user in users)
     if bad:
         raise ValueError(
-            f"{counted(bad, 'user key holds', 'user keys hold')} a NUL character, which CSV, GeoPackage and "
-            "GeoJSON cannot keep. Rename these users, or write GeoParquet."
+            f"{counted(bad, 'user key holds', 'user keys hold')} a NUL character, which only GeoParquet can "
+            "keep. Rename these users, or write GeoParquet."
         )
 
 
