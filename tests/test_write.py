@@ -104,7 +104,7 @@ def read_by_others(path, *, user="user", time="time", crs=None) -> gpd.GeoDataFr
 
 def read_by_gpxpy(content, *, user, time) -> gpd.GeoDataFrame:
     rows = [
-        (track.name, point.time, point.longitude, point.latitude)
+        (track.name or "", point.time, point.longitude, point.latitude)
         for track in content.tracks
         for part in track.segments
         for point in part.points
@@ -122,10 +122,6 @@ def read_by_us(path, *, user=..., time=..., crs=None) -> gpd.GeoDataFrame:
     if path.suffix == ".gpx":
         return pg.read_gpx(path)
     return pg.read_table(path, user=user, time=time, crs=crs if path.suffix == ".csv" else None)
-
-
-def stripped(users) -> pd.Series:
-    return users.map(lambda user: user.strip() if isinstance(user, str) else user)
 
 
 def instants(times) -> np.ndarray:
@@ -153,14 +149,14 @@ def test_other_programs_read_the_records_that_were_written(case, ending, tmp_pat
     frame, path = CASES[case], tmp_path / f"traces{ending}"
     if ending in ON_THE_GLOBE and case == "a local grid":
         pytest.skip("it cannot be transformed to EPSG:4326")
+    if ending == ".gpx":
+        frame = frame[frame["user"].astype(str) != " "]  # gpxpy strips names
     pg.write(frame, path)
     found = read_by_others(path, crs=frame.crs)
     if len(frame) == 0:
         assert len(found) == 0
         assert ending == ".geojson" or list(found.columns) == ["user", "time", "geometry"]
     else:
-        if ending == ".gpx":  # gpxpy strips names
-            found, frame = found.assign(user=found["user"].str.strip()), frame.assign(user=stripped(frame["user"]))
         assert_same_records(found, frame, ending=ending, digits=1_000 if ending == ".gpx" else None)
         assert found.crs == ("EPSG:4326" if ending in ON_THE_GLOBE else frame.crs)
         assert list(found.columns) == ["user", "time", "geometry"]
