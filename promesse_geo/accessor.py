@@ -20,6 +20,7 @@ from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication import Publication, publish
 from promesse_geo.stays import pois as find_pois
 from promesse_geo.traces.columns import Name, with_segment
+from promesse_geo.traces.frames import find_coordinates
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 
@@ -97,8 +98,9 @@ class PromesseAccessor:
 
     Parameters
     ----------
-    frame : geopandas.GeoDataFrame
-        One row per record, with a CRS. It is never changed.
+    frame : geopandas.GeoDataFrame or pandas.DataFrame
+        One row per record, with a CRS, or without a geometry, but with columns of longitude and latitude. It is never
+        changed.
 
     Examples
     --------
@@ -109,11 +111,11 @@ class PromesseAccessor:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        if not isinstance(frame, gpd.GeoDataFrame):
-            raise AttributeError(
-                "'promesse' needs a GeoDataFrame of points; make one with geopandas.GeoDataFrame(df, "
-                "geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)"
-            )
+        try:
+            if not isinstance(frame, gpd.GeoDataFrame):
+                find_coordinates(frame)
+        except TypeError as error:
+            raise AttributeError(f"'promesse' cannot be used: {error.args[0]}") from None
         self._frame = frame
         self._names: dict[str, Name] = {}
 
@@ -176,6 +178,7 @@ class PromesseAccessor:
         gap: Any = "4h",
         seed: int | str | None = None,
         keep_user: bool = False,
+        keep_zone: bool = False,
     ) -> gpd.GeoDataFrame:
         """Prepare the data as in the paper: common calendar, first days, parts between gaps.
 
@@ -188,7 +191,15 @@ class PromesseAccessor:
         '2000-01-03'
         """
         return preprocess.prepare(
-            self._frame, tz=tz, days=days, min_days=min_days, gap=gap, seed=seed, keep_user=keep_user, **self._names
+            self._frame,
+            tz=tz,
+            days=days,
+            min_days=min_days,
+            gap=gap,
+            seed=seed,
+            keep_user=keep_user,
+            keep_zone=keep_zone,
+            **self._names,
         )
 
     @documented_as(preprocess.collapse_empty_days)

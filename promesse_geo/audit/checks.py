@@ -23,6 +23,7 @@ from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
 from promesse_geo.preprocess.problems import FASTEST, find_problems
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import ROLES, Name, Names, known_attributes
+from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.records import DroppedColumns
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number
@@ -97,7 +98,8 @@ def check_published(
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         raise TypeError(invalid("mechanism", "check", "a mechanism such as pg.Promesse(200), or None", mechanism))
     before = as_traces(original, user=user, time=time)
-    if isinstance(protected, gpd.GeoDataFrame):
+    if not isinstance(protected, Traces):
+        protected = as_points(protected)
         after, dropped = read_frame(protected, user=user, time=time)
         of_frame = check_frame(protected, after, dropped)
     else:

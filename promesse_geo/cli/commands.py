@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta, tzinfo
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -166,6 +167,7 @@ def _coloured(match: re.Match[str]) -> str:
     callback=options.as_duration,
     help="Shortest gap at which a trace is split, such as 90min; a number alone is seconds.",
 )
+@click.option("--keep-zone", is_flag=True, help="Write times in UTC, for programs that need a zone.")
 @options.keep_users_option
 @options.force_option
 def prepare(
@@ -177,6 +179,7 @@ def prepare(
     max_speed: float | None,
     keep_zero: bool,
     gap: timedelta,
+    keep_zone: bool,
     keep_users: bool,
     force: bool,
 ) -> None:
@@ -193,7 +196,14 @@ def prepare(
             traces = pg.drop_zero(traces)
         if max_speed is not None:
             traces = pg.drop_jumps(traces, max_speed=max_speed)
-        parts = pg.prepare(traces, tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_users)
+        choices: dict[str, Any] = {
+            "days": days,
+            "min_days": min_days,
+            "gap": gap,
+            "keep_user": keep_users,
+            "keep_zone": keep_zone,
+        }
+        parts = pg.prepare(traces, tz=tz, **choices)
         options.write(parts, output, mechanism=None, force=force)
 
 

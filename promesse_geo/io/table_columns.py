@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
+    KNOWN_LATITUDES,
+    KNOWN_LONGITUDES,
     KNOWN_TIMES,
     KNOWN_USERS,
     Name,
@@ -22,8 +24,6 @@ from promesse_geo.traces.columns import (
     read_segments,
 )
 
-KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
-KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
 _KNOWN = {"user", *KNOWN_USERS, *KNOWN_TIMES, *KNOWN_LONGITUDES, *KNOWN_LATITUDES}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
 BY_NAME = ("file", "folder")

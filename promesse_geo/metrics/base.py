@@ -170,7 +170,7 @@ class Metric(ABC):
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
         detail = self.compare(self.pair(before, after), index)
-        if self.per_record and isinstance(protected, gpd.GeoDataFrame):
+        if self.per_record and isinstance(protected, pd.DataFrame):
             return as_rows_of(protected, detail, after.positions)
         return detail
 

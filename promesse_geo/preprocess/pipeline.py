@@ -1,13 +1,15 @@
 """The preprocessing of the paper: common calendar, first days, split at gaps."""
 
+from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
 from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days, warn_dropped_days
 from promesse_geo.preprocess.gaps import check_gap, split
 from promesse_geo.preprocess.problems import find_problems, jump_warning
-from promesse_geo.traces.columns import Name
+from promesse_geo.traces.columns import Name, TimeFormat
 from promesse_geo.traces.traces import Data, Traces, map_traces
-from promesse_geo.validation import check_zone
+from promesse_geo.validation import check_flag, check_zone
 
 
 def prepare(
@@ -19,6 +21,7 @@ def prepare(
     gap: Any = "4h",
     seed: int | str | None = None,
     keep_user: bool = False,
+    keep_zone: bool = False,
     user: Name = ...,
     time: Name = ...,
     segment: Name = ...,
@@ -44,15 +47,18 @@ def prepare(
         Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
         Name the parts after their user, for analysis. Do not publish such names.
+    keep_zone : bool
+        Return the times with the zone UTC instead of naive ones, for libraries that need a zone. The clock shows the
+        same local times of the common calendar.
     user, time, segment : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
     Returns
     -------
     geopandas.GeoDataFrame or Traces
-        Of the type of `data`, with a virtual user for each part and naive times of the common calendar. One warning
-        counts what was dropped, jumps and fixes at (0, 0). A frame has these and other counts of what was odd in
-        `data` in `attrs["promesse"]`.
+        Of the type of `data`, with a virtual user for each part and naive times of the common calendar, or with
+        `keep_zone` times in UTC. One warning counts what was dropped, jumps and fixes at (0, 0). A frame has these and
+        other counts of what was odd in `data` in `attrs["promesse"]`.
 
     Raises
     ------
@@ -76,6 +82,7 @@ def prepare(
     '2000-01-03'
     """
     days, least = check_days(days, min_days, owner="prepare")
+    check_flag(keep_zone, name="keep_zone", owner="prepare")
     nanoseconds, seed, keep_user = check_gap(gap, seed, keep_user, owner="prepare")
     local = None if tz is None else check_zone(tz, name="tz", owner="prepare")
 
@@ -87,7 +94,8 @@ def prepare(
         collapsed = collapse(traces, local)
         kept, remarks = keep_first_days(collapsed, days, least, None)
         warn_dropped_days(remarks, besides=jump_warning(found))
-        return split(kept, nanoseconds, seed=seed, keep_user=keep_user)
+        parts = split(kept, nanoseconds, seed=seed, keep_user=keep_user)
+        return replace(parts, time_format=TimeFormat(UTC)) if keep_zone else parts
 
     result = map_traces(data, work, user=user, time=time, segment=segment, selects=True)
     if not isinstance(result, Traces):

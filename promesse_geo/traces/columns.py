@@ -30,6 +30,8 @@ ROLES = "promesse"
 In `attrs` the mapping also has the mechanism that protected the data, under "mechanism".
 """
 
+KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
+KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
 KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
 
 _YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))

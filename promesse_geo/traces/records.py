@@ -23,11 +23,9 @@ from promesse_geo.traces.columns import (
     read_times,
     read_users,
 )
+from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.points import check_are_points
 from promesse_geo.traces.space import Base, Space, choose_space
-
-_COMPUTE = "Pass what its method .compute() returns."
-_MAKE = "Make one with geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.lon, df.lat), crs=4326)."
 
 
 @dataclass(frozen=True)
@@ -127,13 +125,7 @@ class Records:
         cls, frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...
     ) -> "Records":
         """Read a GeoDataFrame; see `Traces.from_frame`."""
-        if not isinstance(frame, gpd.GeoDataFrame):
-            module = type(frame).__module__.partition(".")[0]
-            kind = type(frame).__name__ if module == "builtins" else f"{module}.{type(frame).__name__}"
-            raise TypeError(
-                f"Traces are read from a GeoDataFrame of points. Got a {kind} instead. "
-                + (_COMPUTE if hasattr(frame, "compute") else _MAKE)
-            )
+        frame = as_points(frame)
         check_geometry(frame)
         check_are_points(np.asarray(frame.geometry.array, dtype=object))
         if frame.crs is None:

@@ -14,6 +14,7 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import ROLES, Name, Names, TimeFormat, make_points
+from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.records import (
     NO_BREAKS,
     DroppedColumns,
@@ -191,12 +192,14 @@ class Traces:
         space: str | Space | None = None,
         errors: str = "raise",
     ) -> "Traces":
-        """Read a GeoDataFrame of points.
+        """Read a GeoDataFrame of points, a DataFrame with coordinates, or trajectories of MovingPandas.
 
         Parameters
         ----------
-        frame : geopandas.GeoDataFrame
-            One row per record, with a CRS; it is not changed.
+        frame : geopandas.GeoDataFrame, pandas.DataFrame, or movingpandas TrajectoryCollection or Trajectory
+            One row per record, with a CRS; it is not changed. A DataFrame without a geometry needs columns of longitude
+            and latitude, named as lon and lat or lng and lat, in EPSG:4326. Trajectories of MovingPandas are one user
+            each, or if they have an object's id, segments of one user.
         user, time : column name, None or ...
             Names of the columns; by default they are detected. `user=None` if the frame is a single trace. A
             DatetimeIndex serves as time.
@@ -418,6 +421,7 @@ def map_traces(
     """
     if isinstance(data, Traces):
         return work(_without_names(data, user=user, time=time, segment=segment))
+    data = as_points(data)
     records = Records.from_frame(data, user=user, time=time, segment=segment)
     traces = Traces.from_records(records)
     warn_dropped_columns(records.dropped)

@@ -99,7 +99,7 @@ class SpatialError(Metric):
                 f"{counted(lost, 'projected point')} of {len(projected):,} cannot be placed in the CRS of the "
                 "protected data. Compare in one CRS, for example with gdf.to_crs."
             )
-        if isinstance(protected, gpd.GeoDataFrame):
+        if isinstance(protected, pd.DataFrame):
             return as_rows_of(protected, projected, after.positions)
         return projected
 

@@ -1,0 +1,174 @@
+"""Data of other libraries are read, and theirs are made of what is returned."""
+
+from types import SimpleNamespace
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promesse_geo as pg
+
+START = pd.Timestamp("2024-03-04 08:00")
+
+
+def make_frame(*, minutes=(0, 1, 2, 60, 61, 62), trips=(0, 0, 0, 1, 1, 1), users=("ana",) * 6) -> gpd.GeoDataFrame:
+    """Records that go east, 78 m each."""
+    count = len(minutes)
+    table = {"user": list(users), "trip": list(trips), "time": [START + pd.Timedelta(minutes=m) for m in minutes]}
+    points = gpd.points_from_xy(4.8 + 0.001 * np.arange(count), np.full(count, 45.7))
+    return gpd.GeoDataFrame(table, geometry=points, crs=4326)
+
+
+class Trajectory:
+    """The attributes of a Trajectory of MovingPandas that are read."""
+
+    def __init__(self, frame, *, id, obj_id=None):
+        self.df, self.id, self.obj_id = frame.set_index("time").drop(columns="user"), id, obj_id
+        self.traj_id_col_name = "trip"
+
+
+def as_collection(frame, *, by_object):
+    groups = frame.groupby(["user", "trip"])
+    return SimpleNamespace(
+        trajectories=[
+            Trajectory(part, id=f"{user}-{trip}", obj_id=user if by_object else None) for (user, trip), part in groups
+        ]
+    )
+
+
+def test_trajectories_of_one_object_are_its_segments():
+    frame = make_frame()
+    traces = pg.Traces.from_frame(as_collection(frame, by_object=True))
+    same = pg.Traces.from_frame(frame, segment="trip")
+    assert traces.users.tolist() == ["ana"]
+    assert traces.breaks.tolist() == same.breaks.tolist() == [3]
+    assert (traces.points == same.points).all()
+    assert (traces.times == same.times).all()
+    assert list(traces.to_frame().columns) == ["user", "time", "segment", "geometry"]
+
+
+def test_trajectories_without_an_object_are_users():
+    traces = pg.Traces.from_frame(as_collection(make_frame(), by_object=False))
+    assert traces.users.tolist() == ["ana-0", "ana-1"]
+    assert traces.breaks.tolist() == []
+
+
+def test_every_function_takes_trajectories():
+    collection = as_collection(make_frame(), by_object=True)
+    assert len(pg.prepare(collection, seed=1)) == 6
+    assert pg.prepare(collection, seed=1)["user"].nunique() == 2
+    assert len(pg.describe(collection)) == len(pg.describe(make_frame()))
+    assert pg.Compression().measure(collection, collection) == 100
+    assert pg.Traces.from_frame(collection.trajectories[0]).records == 3
+
+
+@pytest.mark.filterwarnings("ignore:[\\s\\S]*:UserWarning")
+def test_movingpandas_takes_and_gives():
+    mpd = pytest.importorskip("movingpandas")
+    frame = make_frame()
+    collection = mpd.TrajectoryCollection(frame, traj_id_col="trip", obj_id_col="user", t="time")
+    traces = pg.Traces.from_frame(collection)
+    assert traces.breaks.tolist() == [3]
+    assert (traces.times == pg.Traces.from_frame(frame, segment="trip").times).all()
+    back = mpd.TrajectoryCollection(traces.to_frame(), traj_id_col="segment", obj_id_col="user", t="time")
+    assert (pg.Traces.from_frame(back).points == traces.points).all()
+    assert pg.Traces.from_frame(back).breaks.tolist() == [3]
+    parts = pg.prepare(collection)
+    assert len(mpd.TrajectoryCollection(parts, traj_id_col="user", t="time").trajectories) == 2
+
+
+@pytest.mark.filterwarnings("ignore:[\\s\\S]*:UserWarning")
+def test_trackintel_takes_and_gives():
+    ti = pytest.importorskip("trackintel")
+    names = {"user": "user_id", "time": "tracked_at"}
+    frame = make_frame().drop(columns="trip").rename(columns=names).rename_geometry("geom")
+    fixes = ti.Positionfixes(frame.assign(tracked_at=frame["tracked_at"].dt.tz_localize("UTC")))
+    assert (pg.Traces.from_frame(fixes).points == pg.Traces.from_frame(make_frame().drop(columns="trip")).points).all()
+    prepared = pg.prepare(fixes, keep_zone=True)
+    assert list(ti.Positionfixes(prepared).columns) == ["user_id", "tracked_at", "geom"]
+
+
+def test_a_zone_is_kept_without_other_times():
+    city = pg.make_city(users=2, days=2)
+    naive, zoned = (pg.prepare(city, tz="Europe/Paris", seed=1, keep_zone=keep) for keep in (False, True))
+    assert naive["time"].dt.tz is None
+    assert str(zoned["time"].dt.tz) == "UTC"
+    assert (zoned["time"].dt.tz_localize(None) == naive["time"]).all()
+    by_method = city.promesse.prepare(tz="Europe/Paris", seed=1, keep_zone=True)
+    pd.testing.assert_frame_equal(by_method, zoned)
+    assert (pg.Promesse(200).protect(zoned).geometry == pg.Promesse(200).protect(naive).geometry).all()
+    with pytest.raises(TypeError, match="'keep_zone' parameter of prepare"):
+        pg.prepare(city, keep_zone=1)
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat"), [("lng", "lat"), ("lon", "lat"), ("Longitude", "Latitude"), ("location-long", "location-lat")]
+)
+def test_a_table_with_known_coordinates_is_read_in_degrees(lon, lat):
+    frame = make_frame().drop(columns="trip")
+    table = pd.DataFrame(
+        {"uid": frame["user"], "datetime": frame["time"], lat: frame.geometry.y, lon: frame.geometry.x}
+    )
+    traces, same = pg.Traces.from_frame(table), pg.Traces.from_frame(frame)
+    assert (traces.points == same.points).all()
+    assert list(traces.to_frame().columns) == ["uid", "datetime", "geometry"]
+    assert traces.space.crs == same.space.crs
+    assert (table.promesse.smooth(100).geometry == pg.Promesse(100).protect(frame).geometry).all()
+    detail = pg.SpatialError().detail(frame.rename(columns={"user": "uid", "time": "datetime"}), table)
+    assert detail.index.equals(table.index)
+
+
+@given(st.lists(st.tuples(st.floats(-180, 180), st.floats(-90, 90)), min_size=1, max_size=20))
+def test_a_table_gives_the_points_of_geopandas(places):
+    x, y = map(list, zip(*places, strict=True))
+    table = pd.DataFrame({"user": "a", "time": START, "lon": x, "lat": y}, index=range(5, 5 + len(x)))
+    frame = gpd.GeoDataFrame(table[["user", "time"]], geometry=gpd.points_from_xy(x, y), crs=4326)
+    assert (pg.Traces.from_frame(table).points == pg.Traces.from_frame(frame).points).all()
+
+
+def test_a_change_of_the_table_is_seen():
+    table = pd.DataFrame({"user": "a", "time": START, "lon": [1.0, 2.0], "lat": 3.0})
+    before = table.promesse.traces().coordinates()[0].tolist()
+    table["lon"] += 1
+    assert np.allclose(table.promesse.traces().coordinates()[0], np.add(before, 1))
+
+
+def test_a_missing_coordinate_is_an_invalid_record():
+    table = pd.DataFrame({"user": "a", "time": START, "lon": [1.0, None], "lat": 3.0})
+    with pytest.raises(ValueError, match=r"1 record of 2 .*first in row 1"):
+        pg.Traces.from_frame(table)
+    with pytest.warns(UserWarning, match="1 record of 2 dropped"):
+        assert pg.Traces.from_frame(table, errors="skip").records == 1
+
+
+REFUSED = {
+    "x and y": (pd.DataFrame({"x": [1.0], "y": [2.0]}), r"CRS of 'x' and 'y' is unknown.*points_from_xy\(df\.x, df\.y"),
+    "no coordinates": (pd.DataFrame({"a": [1.0]}), "columns named as lon and lat; the columns are 'a'"),
+    "text": (pd.DataFrame({"lon": ["1"], "lat": [2.0]}), r"'lon' must hold degrees.*pd\.to_numeric\(df\['lon'\]\)"),
+    "a geometry": (pd.DataFrame(make_frame()), r"GeoDataFrame\(df, geometry='geometry'"),
+    "nothing": (SimpleNamespace(trajectories=[]), "holds no trajectories"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_be_read_has_a_remedy(kind):
+    data, words = REFUSED[kind]
+    with pytest.raises(TypeError, match=words):
+        pg.Traces.from_frame(data)
+
+
+def test_two_columns_of_longitude_are_ambiguous():
+    with pytest.raises(ValueError, match="Several columns could hold the lon"):
+        pg.Traces.from_frame(pd.DataFrame({"lng": [1.0], "longitude": [1.0], "lat": [2.0]}))
+
+
+def test_dask_frames_are_refused_by_name():
+    dask_geopandas = pytest.importorskip("dask_geopandas")
+    frame = dask_geopandas.from_geopandas(make_frame(), npartitions=1)
+    with pytest.raises(TypeError, match=r"Got a dask_geopandas\.GeoDataFrame instead\..*\.compute\(\)"):
+        pg.Promesse(100).protect(frame)
+    with pytest.raises(TypeError, match=r"Got a dask\.DataFrame instead\..*\.compute\(\)"):
+        pg.describe(frame.to_dask_dataframe())
