@@ -15,7 +15,7 @@ from promesse_geo.io import atomic, writers
 from promesse_geo.io.atomic import atomic_path, check_target, write_text
 from promesse_geo.io.writers import write_pois
 
-ENDINGS = (".parquet", ".gpkg", ".csv", ".geojson")
+ENDINGS = (".parquet", ".gpkg", ".fgb", ".csv", ".geojson")
 every_ending = pytest.mark.parametrize("ending", ENDINGS)
 unix_only = pytest.mark.skipif(sys.platform == "win32", reason="permissions, locks and limits of Unix")
 
@@ -77,8 +77,7 @@ assert sorted(os.listdir()) == sorted(jobs), os.listdir()
 
 @unix_only
 def test_a_file_that_has_no_space_is_an_error_at_every_size(tmp_path):
-    endings = repr(ENDINGS)
-    done = run_python(FULL_DISKS % (endings, endings), tmp_path)
+    done = run_python(FULL_DISKS % (repr((*ENDINGS, ".gpx")), repr(ENDINGS)), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -100,6 +99,21 @@ def test_what_gdal_did_not_write_is_noticed(lost, tmp_path, monkeypatch):
         pg.write(make_traces(), path, force=True)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a.gpkg"]
+
+
+@pytest.mark.parametrize("lost", ["a record", "the last byte", "all"])
+def test_flatgeobuf_that_gdal_did_not_complete_is_noticed(lost, tmp_path, monkeypatch):
+    write = writers.pyogrio.write_arrow
+
+    def write_less(table, path, **options):
+        write(table.slice(0, 9) if lost == "a record" else table, path, **options)
+        if lost != "a record":
+            os.truncate(path, 0 if lost == "all" else path.stat().st_size - 1)
+
+    monkeypatch.setattr(writers.pyogrio, "write_arrow", write_less)
+    with pytest.raises(OSError, match=r"a\.fgb' could not be written.*no space"):
+        pg.write(make_traces(), tmp_path / "a.fgb")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

@@ -89,13 +89,13 @@ def measure(
 def pois(context: click.Context, output: str, diameter: float, duration: timedelta, force: bool) -> None:
     """Find the points of interest in INPUT: where users stayed.
 
-    OUTPUT is .parquet, .gpkg, .geojson or .csv. It contains true locations and user names: do not publish it. Times are
-    cut to milliseconds in GeoPackage and GeoJSON.
+    OUTPUT is .parquet, .gpkg, .fgb, .geojson or .csv. It contains true locations and user names: do not publish it.
+    Times are cut to milliseconds in GeoPackage, FlatGeobuf and GeoJSON.
     """
     with options.expected_errors():
         options.check_not_input(output, {"INPUT": context.obj["source"]})
         with options.usage_errors():
-            check_output(output, force=force)
+            check_output(output, force=force, holds_traces=False)
             checked_stay(diameter, duration, owner="pois")
         traces = options.read(context)
         found = pg.pois(traces, diameter, duration)
