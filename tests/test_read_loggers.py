@@ -78,6 +78,14 @@ def test_the_store_of_owntracks_is_read_by_folders(tmp_path):
         assert {row[0] for row in rows(tmp_path)} == {"x", "y"}
 
 
+def test_two_people_with_the_same_tracker_are_reported(tmp_path):
+    for person in ("ana", "ben"):
+        save(tmp_path, rec(message(0, tid="ph"), message(60, tid="ph")), f"{person}/2024-03.rec")
+    with pytest.warns(UserWarning, match="In 1 trace files overlap in time"):
+        assert {row[0] for row in rows(tmp_path)} == {"ph"}
+    assert [row[0] for row in rows(tmp_path, user="folder")] == ["ana", "ana", "ben", "ben"]
+
+
 def test_encrypted_messages_of_owntracks_are_counted(tmp_path):
     path = save(tmp_path, rec(message(0, tid="an"), {"_type": "encrypted", "data": "x"}), "2024-03.rec")
     with pytest.warns(UserWarning, match=r"1 record \(encrypted; first at line 2 of"):

@@ -112,7 +112,7 @@ def _histories(paths: Sequence[Path]) -> Mapping[Path, Path]:
     derived = [path for path in paths if path not in raw.values() and not raw.keys().isdisjoint(path.parents)]
     if derived:
         files = counted(len(derived), "file beside Records.json was", "files beside Records.json were")
-        warn(f"{files} not read, because they do not hold positions or derive from those (first: {str(derived[0])!r}).")
+        warn(f"{files} not read, because such files hold none or derived positions (first: {str(derived[0])!r}).")
     kept = [path for path in paths if path not in derived]
     return {path: path.parent.parent if _MONTH.fullmatch(path.name) else path for path in kept}
 

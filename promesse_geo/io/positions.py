@@ -199,10 +199,21 @@ def read_positions(
         check_users_exist(chosen, user_of.values(), owner="read_file")
         user_of = {path: name for path, name in user_of.items() if name in chosen}
     names = {str(path): name for path, name in user_of.items()}
+    spans: dict[str, list[batch.Span]] = {}
 
     def parse_file(name: str, content: bytes) -> Iterable[Part]:
         options = {"by_device": by_device} if has_devices else {}
-        return list(parse(name, content, names[name], **options))
+        parts = list(parse(name, content, names[name], **options))
+        spans[name] = [
+            batch.Span(part.user, part.times.min(), part.times.max(), name) for part in parts if len(part.times)
+        ]
+        return parts
+
+    def warn_overlaps(_: Sequence[Part]) -> None:
+        """Warn if a device names several people, as two letters may."""
+        ordered = [span for name in names for span in spans.get(name, ()) if chosen is None or span.user in chosen]
+        cure = "If each file or folder is a user, pass user='file' or 'folder' (--user file, --user folder)."
+        batch.warn_overlaps(ordered if by_device else (), noun="files", cure=cure)
 
     return batch.read_dataset(
         [(str(path), partial(read_bytes, path)) for path in user_of],
@@ -211,6 +222,7 @@ def read_positions(
         errors=errors,
         owner="read_file",
         as_traces=as_traces,
+        check=warn_overlaps,
     )
 
 
