@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from promesse_geo.io.sources import check_no_pipe, size_limit, too_large
+from promesse_geo.io.unreadable import name_office
 from promesse_geo.messages import counted, warn
 
 _ZIP = (b"PK\3\4", b"PK\5\6")
@@ -170,6 +171,8 @@ def _mirror(folder: Path, root: Path, packed: set[Path], names: dict[str, str], 
 def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skips: bool, depth: int = 1) -> Path:
     """Unpack a file into a folder; return the folder of an archive, or the file that was compressed."""
     check_no_pipe(path)
+    if document := name_office(first_names(path)):
+        raise ValueError(f"{shown!r} {document}.")
     match = _PACKED.fullmatch(path.name)
     stem = match[1] if match else path.stem or "data"
     holds_files = is_archive(path)

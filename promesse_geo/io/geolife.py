@@ -230,7 +230,8 @@ def _columns(table: pa.Table) -> tuple[Any, Any, Any]:
 
 def _is_geolife(head: Head, name: str) -> bool:
     """Return whether a file has the extension or the first line of Geolife's."""
-    return name.lower().endswith(_ENDING) or head.content.startswith(b"Geolife trajectory")
+    is_other = head.content.startswith(b"OziExplorer")
+    return (name.lower().endswith(_ENDING) and not is_other) or head.content.startswith(b"Geolife trajectory")
 
 
 FORMAT = Format("geolife", "Geolife", read_geolife, _is_geolife, files=(f"*{_ENDING}",), zipped=True, joins=False)

@@ -40,6 +40,7 @@ from promesse_geo.io.sources import (
     warn_unread,
 )
 from promesse_geo.io.table import kind_of, why_no_table
+from promesse_geo.io.unreadable import name_kind
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import read_crs
@@ -205,7 +206,8 @@ def _format_of_head(path: Path, head: Head) -> Format:
     for form in FORMATS.values():
         if form.sniff(head, path.name):
             return form
-    raise ValueError(f"{str(path)!r} {why_no_table(head)}. {_CURE}")
+    cure = "" if name_kind(head.stored) or not head.stored else f" {_CURE}"
+    raise ValueError(f"{str(path)!r} {why_no_table(head)}.{cure}")
 
 
 def _groups_of_folder(folder: Path) -> list[Group]:

@@ -42,8 +42,8 @@ _NO_TEXT = {
     **{magic: f"is compressed ({name}); decompress it" for magic, name in COMPRESSIONS.items()},
     b"\xfd7zXZ": "is compressed (xz); decompress it",
     **dict.fromkeys(UTF16, "is in UTF-16; save it as UTF-8"),
-    b"PK\x03\x04": "is a zip archive; extract it, or save a workbook as CSV",
-    b"\xd0\xcf\x11\xe0": "is an Excel workbook; save it as CSV",
+    b"PK\x03\x04": "is a zip archive; read it with read_file, or save a workbook as CSV",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook or Word document; save the table as CSV",
 }
 _COMPANION = re.compile(r"[._]|thumbs\.db|desktop\.ini|(readme|licen[cs]e|labels)\b|.*-(journal|wal|shm)$")
 COMPANIONS = {

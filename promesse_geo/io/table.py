@@ -1,5 +1,6 @@
 """Read tables of records: CSV, Parquet, GeoPackage, GeoJSON and other formats of GDAL."""
 
+import json
 import os
 import re
 import warnings
@@ -18,12 +19,12 @@ from pandas.api.types import union_categoricals
 
 from promesse_geo.io import batch, sources
 from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
-from promesse_geo.io.gpx import is_gpx
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
+from promesse_geo.io.unreadable import name_kind
 from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
 from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
@@ -59,13 +60,10 @@ def why_no_table(head: Head) -> str:
     stored = head.stored
     if not stored:
         return "is empty"
-    if reason := sources.why_no_text(stored, readable=_READABLE):
-        return reason
     if vector_kind(stored):
         return ""
-    if stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<"):
-        cure = ". Read it with read_gpx (--format gpx)" if is_gpx(head, "") else ""
-        return f"is XML, not a table{cure}"
+    if reason := name_kind(stored) or sources.why_no_text(stored, readable=_READABLE):
+        return reason
     if b"\0" in stored and not stored.startswith((*_READABLE, *_KINDS)):
         return "is neither in a known format nor text in UTF-8 or UTF-16"
     return ""
@@ -231,10 +229,25 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
             raise ValueError(f"{name!r} cannot be read: {os.strerror(error.errno)}.") from error
+        if kind == "GeoJSON" and _is_json(path):
+            raise ValueError(
+                f"{name!r} is JSON, but not GeoJSON or another kind with positions that is known. Write its records as "
+                "CSV, as in: pandas.read_json(…).to_csv(…)"
+            ) from error
         raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
     except (ValueError, TypeError, KeyError) as error:
         kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
         raise kept(f"{name!r}: {error.args[0]}") from error
+
+
+def _is_json(path: Path) -> bool:
+    """Whether a file is a JSON text, or one in each line."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            first = json.JSONDecoder().raw_decode(file.read().lstrip("\x1e \r\n\t"))
+    except (ValueError, OSError, RecursionError):
+        return False
+    return isinstance(first[0], (dict, list))
 
 
 def _raise_or_warn(
