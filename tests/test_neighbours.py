@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,3 +173,43 @@ def test_dask_frames_are_refused_by_name():
         pg.Promesse(100).protect(frame)
     with pytest.raises(TypeError, match=r"Got a dask\.DataFrame instead\..*\.compute\(\)"):
         pg.describe(frame.to_dask_dataframe())
+
+
+def arrow_table():
+    frame = make_frame()
+    x, y = frame.geometry.x, frame.geometry.y
+    return pa.table({"user": frame["user"], "time": frame["time"].dt.tz_localize("UTC"), "lon": x, "lat": y})
+
+
+def check_arrow(table):
+    traces = pg.read_table(table, as_traces=True)
+    assert (traces.points == pg.Traces.from_frame(make_frame().drop(columns="trip")).points).all()
+    assert (traces.users.tolist(), traces.records) == (["ana"], 6)
+    assert (traces.times == pg.Traces.from_frame(make_frame().drop(columns="trip")).times).all()
+
+
+def test_arrow_tables_are_read():
+    check_arrow(arrow_table())
+    check_arrow(arrow_table().to_reader(max_chunksize=2))
+
+
+def test_polars_frames_are_read():
+    polars = pytest.importorskip("polars")
+    frame = polars.from_arrow(arrow_table())
+    check_arrow(frame)
+    check_arrow(frame.with_columns(polars.col("user").cast(polars.Categorical)))
+
+
+def test_relations_of_duckdb_are_read():
+    duckdb = pytest.importorskip("duckdb")
+    records = arrow_table()  # noqa: F841
+    check_arrow(duckdb.sql("SELECT * FROM records"))
+
+
+def test_errors_of_arrow_tables_name_their_kind():
+    with pytest.raises(ValueError, match=r"'pyarrow\.Table'.*No lat column"):
+        pg.read_table(arrow_table().drop_columns("lat"))
+    with pytest.raises(TypeError, match=r"Pass a DataFrame to pg\.Traces\.from_frame"):
+        pg.read_table(make_frame())
+    with pytest.raises(ValueError, match="a table has none"):
+        pg.read_table(arrow_table(), user="file")

@@ -27,13 +27,29 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
     file = pq.ParquetFile(source, page_checksum_verification=True)  # where pages have checksums
     names, places, crs = _find_columns(file.schema_arrow, options)
     table = file.read(columns=[name for name in (names.user, names.time, names.segment, *places) if name is not None])
-    points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
-    columns = as_columns(table, points, names=names, crs=crs)
+    columns = _located(table, names, places, crs)
     if _is_int96(file, names.time):
         note = f"the times of {names.time!r}, which are of the type int96, as UTC"
         columns = columns._replace(times=columns.times.dt.tz_localize("UTC"), notes=(note,))
     text = (file.schema_arrow.metadata or {}).get(METADATA_KEY.encode())
     return columns._replace(protection=parse_protection(text))
+
+
+def read_arrow_table(data: Any, options: ReadOptions) -> Columns:
+    """Read an object with `__arrow_c_stream__`, such as a table of pyarrow or Polars, by the rules of Parquet."""
+    with pa.RecordBatchReader.from_stream(data) as stream:
+        names, places, crs = _find_columns(stream.schema, options)
+        needed = [name for name in (names.user, names.time, names.segment, *places) if name is not None]
+        table = stream.read_all().select(list(dict.fromkeys(needed)))
+    columns = _located(table, names, places, crs)
+    text = (stream.schema.metadata or {}).get(METADATA_KEY.encode())
+    return columns._replace(protection=parse_protection(text))
+
+
+def _located(table: pa.Table, names: Names, places: list[str], crs: Any) -> Columns:
+    """Return the columns of a table with a geometry or two columns of coordinates."""
+    points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
+    return as_columns(table, points, names=names, crs=crs)
 
 
 def _is_int96(file: pq.ParquetFile, name: Hashable) -> bool:

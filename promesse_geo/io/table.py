@@ -20,7 +20,7 @@ from pandas.api.types import union_categoricals
 from promesse_geo.io import batch, sources
 from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
-from promesse_geo.io.parquet_table import read_parquet_table
+from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
 from promesse_geo.io.text_table import read_text_table
@@ -90,7 +90,7 @@ def table_kind(path: Path) -> str:
 
 
 def read_table(
-    source: Source,
+    source: Source | Any,
     *,
     user: Name = ...,
     time: Name = ...,
@@ -123,9 +123,10 @@ def read_table(
 
     Parameters
     ----------
-    source : path, glob pattern, or several of these
+    source : path, glob pattern, several of these, or Arrow table
         A file, a folder with tables in it (at any depth), a pattern such as `"2024-*.csv"`, or several. All files
-        form one data set, in the order of their paths.
+        form one data set, in the order of their paths. Or an object with `__arrow_c_stream__`, such as a table of
+        pyarrow, a frame of Polars or a relation of DuckDB, which is read as Parquet is.
     user, time : column name, None or ...
         As in `Traces.from_frame`; known names may be in capitals. `user="file"` makes each file's name without
         extension the user of all its records, `user="folder"` the name of its folder.
@@ -172,13 +173,18 @@ def read_table(
     check_flag(as_traces, name="as_traces", owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat, "segment": segment})
     options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop", segment=segment)
-    paths = sources.find_files(source, endings=ENDINGS, owner="read_table")
+    is_table = hasattr(source, "__arrow_c_stream__")
+    if is_table:
+        _check_arrow(source, user)
+    paths = [] if is_table else sources.find_files(source, endings=ENDINGS, owner="read_table")
     by_name = sources.name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if requested is not None and by_name:
         check_users_exist(requested, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in requested]
     options = options._replace(several_files=len(paths) > 1)
     contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
+    if is_table:
+        contents = [(_kind_name(source), partial(_read_arrow, source, options))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
         warnings.filterwarnings("ignore", "Measured", UserWarning)  # of pyogrio, which reads M nevertheless
@@ -214,6 +220,31 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
     has_journal = any(os.path.lexists(f"{path}{ending}") for ending in SQLITE_JOURNALS)
     with nullcontext() if has_journal else sources.unchanged(path):  # else reading it changes it
         return _read_columns(path, options, user=user)
+
+
+def _check_arrow(source: Any, user: Name) -> None:
+    """Raise for frames of pandas, which need no reader, and for names of files, which a table has not."""
+    if isinstance(source, pd.DataFrame):
+        raise TypeError(
+            "read_table reads files and Arrow tables. Pass a DataFrame to pg.Traces.from_frame(df)."
+        )
+    if isinstance(user, str) and user in BY_NAME:
+        raise ValueError(f"user={user!r} takes the user from the name of a file; a table has none. Name its column.")
+
+
+def _kind_name(source: Any) -> str:
+    return f"{type(source).__module__.partition('.')[0].removeprefix('_')}.{type(source).__name__}"
+
+
+def _read_arrow(source: Any, options: ReadOptions) -> Columns:
+    """Read an Arrow table; errors name its type."""
+    name = _kind_name(source)
+    try:
+        columns = read_arrow_table(source, options)
+        return columns._replace(crs=read_crs(columns.crs), name=name)
+    except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
+        kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
+        raise kept(f"{name!r}: {error.args[0]}") from error
 
 
 def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
