@@ -390,9 +390,20 @@ class PromesseAccessor:
         >>> city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True).passed
         True
         """
-        choices: dict[str, Any] = {"tz": tz, "calendar": calendar, "gap": gap, "min_days": min_days}
-        choices |= {"max_speed": max_speed, "keep_zero": keep_zero, "dry_run": dry_run, "force": force}
-        return publish(self._frame, path, mechanism, **{**choices, **self._names})
+        return publish(
+            self._frame,
+            path,
+            mechanism,
+            tz=tz,
+            calendar=calendar,
+            gap=gap,
+            min_days=min_days,
+            max_speed=max_speed,
+            keep_zero=keep_zero,
+            dry_run=dry_run,
+            force=force,
+            **self._names,
+        )
 
     @documented_as(check_published)
     def check(

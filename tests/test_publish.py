@@ -150,6 +150,30 @@ def test_steps_that_may_be_true_are_kept_and_counted():
     assert result.audit.set_index("test").verdict["no fast steps in the raw data"] == "review"
 
 
+def test_repeated_fast_steps_are_named_for_review(tmp_path):
+    minutes, users = 24, 60
+    rng = np.random.default_rng(2)
+    homes = np.array([7.62, 51.96]) + rng.normal(0, 0.05, (users, 2))
+    east = np.arange(minutes) * 0.006 + np.isin(np.arange(minutes), np.arange(3, 24, 3)) * 0.22  # 15 km in a minute
+    times = pd.Timestamp("2025-10-20 07:00:07", tz="Europe/Berlin") + pd.to_timedelta(np.arange(minutes), unit="min")
+    names = np.repeat([f"p{number:02}" for number in range(users)], minutes)
+    points = gpd.points_from_xy(np.add.outer(homes[:, 0], east).ravel(), np.repeat(homes[:, 1], minutes))
+    frame = gpd.GeoDataFrame({"user": names, "time": np.tile(times, users)}, geometry=points, crs=4326)
+    pg.write(frame, tmp_path / "raw.csv")
+    fast = pg.describe(frame)["fast_steps"]
+    assert fast > 7 * users
+    run = publish(tmp_path / "raw.csv", tmp_path / "out.parquet", "--epsilon", 200, "--json")
+    assert run.exit_code in (0, 3), run.output  # 3 if a test failed
+    report = json.loads(run.stdout)
+    assert (run.exit_code == 3) is not report["passed"]
+    assert (tmp_path / "out.parquet").exists() is report["passed"]
+    found = {row["test"]: row for row in report["audit"]}["no fast steps in the raw data"]
+    assert found["verdict"] == "review"
+    assert report["counts"]["dropped_jumps"] == 0
+    assert f"{fast:,.0f} steps" in found["reason"]
+    assert "--max-speed 50" in found["reason"]
+
+
 def test_traces_give_traces(raw):
     with pytest.warns(UserWarning, match="dropped"):
         result = pg.publish(raw.promesse.traces(), None, pg.Promesse(200), dry_run=True)

@@ -17,7 +17,7 @@ from promesse_geo.cli import options
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
 from promesse_geo.preprocess.problems import FASTEST
-from promesse_geo.publication import CALENDARS
+from promesse_geo.publication.choices import CALENDARS
 from promesse_geo.validation import check_zone
 
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config

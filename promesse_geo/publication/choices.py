@@ -1,0 +1,91 @@
+"""The choices of a publication, checked before any work."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from promesse_geo.io.writers import check_output
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import invalid
+from promesse_geo.traces.traces import Traces
+from promesse_geo.validation import (
+    check_choice,
+    check_duration,
+    check_flag,
+    check_integer,
+    check_number,
+    check_path,
+    check_zone,
+)
+
+CALENDARS = {
+    "common": "all days, moved to a common calendar",
+    "paper": "the first 20 days of each user, moved to a common calendar",
+    "keep-dates": "true dates, split at gaps only",
+}
+"""What happens to days, by the name of the choice."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The checked parameters of cleaning and preparation."""
+
+    zone: tzinfo | None
+    calendar: str
+    gap: int
+    min_days: int | None
+    max_speed: float | None
+    keep_zero: bool
+
+    @classmethod
+    def check(cls, tz: Any, calendar: Any, gap: Any, min_days: Any, max_speed: Any, keep_zero: Any) -> "Choices":
+        """Check the parameters; raise TypeError or ValueError."""
+        owner, speed = "publish", None
+        if max_speed is not None:
+            speed = check_number(max_speed, name="max_speed", owner=owner, unit="metres per second")
+        return cls(
+            None if tz is None else check_zone(tz, name="tz", owner=owner),
+            check_choice(calendar, name="calendar", owner=owner, options=list(CALENDARS)),
+            check_duration(gap, name="gap", owner=owner),
+            None if min_days is None else check_integer(min_days, name="min_days", owner=owner),
+            speed,
+            check_flag(keep_zero, name="keep_zero", owner=owner),
+        )
+
+
+def check_mechanism(mechanism: Any) -> None:
+    """Raise TypeError for what is no mechanism, ValueError for a mechanism with a seed."""
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(invalid("mechanism", "publish", "a mechanism such as pg.Promesse(200)", mechanism))
+    if getattr(mechanism, "seed", None) is not None:
+        raise ValueError("The mechanism has a seed. Anyone who guesses it can undo the protection. Omit it to publish.")
+
+
+def check_description(mechanism: Mechanism, raw: Traces) -> None:
+    """Raise ValueError if a parameter of a mechanism, which files name, is the key of a user."""
+    users = {str(user) for user in raw.users}
+    if not users.isdisjoint(_texts(mechanism.description()["parameters"])):
+        raise ValueError("A parameter of the mechanism is the key of a user, and files name the parameters. Omit it.")
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield all texts in content of JSON, keys included."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        yield from (text for pair in content.items() for part in pair for text in _texts(part))
+    elif isinstance(content, list | tuple):
+        yield from (text for part in content for text in _texts(part))
+
+
+def check_target(path: Any, *, dry_run: bool, force: Any) -> Path | None:
+    """Return the file to write, None if nothing is to be written; raise if it cannot be written."""
+    if path is None:
+        if not dry_run:
+            raise TypeError(invalid("path", "publish", "a path, or None with dry_run=True", path))
+        return None
+    target = check_path(path, name="path", owner="publish")
+    check_output(target, force=check_flag(force, name="force", owner="publish") or dry_run)
+    return None if dry_run else target

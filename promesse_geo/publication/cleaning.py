@@ -1,0 +1,79 @@
+"""Clean raw trajectories, choose their days and split them at gaps, with counts of all that is odd or dropped."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from promesse_geo.preprocess.calendar import collapse, keep_first_days
+from promesse_geo.preprocess.gaps import split
+from promesse_geo.preprocess.jumps import Steps, is_zero
+from promesse_geo.preprocess.problems import are_axes_swapped, find_problems
+from promesse_geo.publication.choices import Choices
+from promesse_geo.traces.traces import Traces, freeze
+
+_PAPER_DAYS = 20
+
+
+def clean(raw: Traces, choices: Choices) -> tuple[Traces, dict[str, int]]:
+    """Drop fixes at (0, 0) and jumps; return the rest, and counts of what was found and dropped."""
+    odd, zero = find_problems(raw), is_zero(raw)
+    located = raw.select(~zero) if zero.any() else raw
+    found, speed = find_problems(located), choices.max_speed
+    keep = np.ones(located.records, bool)
+    if speed is not None and found.jumps is not None:  # on the common calendar days are closer than they were
+        keep = Steps.survey(located, speed).longest_chains(speed)
+    kept = zero & choices.keep_zero
+    kept[~zero] = keep
+    reached = raw.select(kept)
+    rest = find_problems(reached)
+    return reached, {
+        "records": raw.records,
+        "users": len(raw),
+        "single_record_users": odd.single_record_users,
+        "zero_fixes": odd.zero_fixes,
+        "dropped_zero_fixes": 0 if choices.keep_zero else int(zero.sum()),
+        "jumps": found.jumps or 0,
+        "dropped_jumps": int((~keep).sum()),
+        "fast_steps": rest.fast_steps or 0,
+        "equal_times": odd.equal_times,
+        "breaks": rest.breaks,
+        "swapped_axes": are_axes_swapped(raw, zone=choices.zone),
+    }
+
+
+def split_days(traces: Traces, choices: Choices) -> tuple[Traces, dict[str, int], list[str]]:
+    """Choose days and split Traces at gaps; return the parts, counts, and what was dropped in words."""
+    zone = choices.zone if traces.time_format.zone is not None else None  # naive times are local times
+    days = _PAPER_DAYS if choices.calendar == "paper" else max(traces.records, 1)
+    dated, gaps = _break_at_gaps(traces, choices.gap)
+    if choices.calendar != "keep-dates":
+        dated, zone = collapse(dated, zone), None
+    kept, remarks = keep_first_days(dated, days, choices.min_days or 1, zone)
+    parts = split(kept, choices.gap, seed=None, keep_user=False)
+    return (
+        parts,
+        {
+            "dropped_users": len(traces) - len(kept),
+            "dropped_other_days": traces.records - kept.records,
+            "gaps": int(np.isin(gaps, kept.positions).sum()),
+            "traces": len(parts),
+        },
+        remarks,
+    )
+
+
+def _break_at_gaps(traces: Traces, gap: int) -> tuple[Traces, np.ndarray]:
+    """Return Traces with breaks at gaps of true time, which the common calendar may close, and positions after gaps."""
+    after = np.flatnonzero(np.diff(traces.times) >= gap) + 1
+    after = np.setdiff1d(after, traces.segments)
+    breaks = np.union1d(traces.breaks, after)
+    return replace(traces, breaks=freeze(breaks)), traces.positions[after]
+
+
+def count_published_users(raw: Traces, parts: Traces, protected: Traces) -> int:
+    """Number of users of whom anything is published."""
+    chosen = parts.users.get_indexer(protected.users)
+    firsts = parts.positions[parts.offsets[:-1][chosen[chosen >= 0]]]
+    owners = np.empty(raw.positions.max() + 1, np.int64)
+    owners[raw.positions] = raw.trace_numbers
+    return len(np.unique(owners[firsts]))

@@ -1,0 +1,79 @@
+"""The counts of a publication, in words and as findings of the audit."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from promesse_geo.audit import REVIEW, Finding
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import counted
+from promesse_geo.plot.tables import span
+from promesse_geo.preprocess.problems import FAST, FASTEST
+from promesse_geo.publication.choices import Choices
+
+_SWAPPED = "the data lie far from their CRS or time zone, and near it with x and y swapped"
+
+
+def findings_of(counts: Mapping[str, int]) -> list[Finding]:
+    """Return what of the raw data somebody has to decide."""
+    findings = []
+    if fast := counts["fast_steps"]:
+        steps = (
+            f"{counted(fast, 'step')} over {FAST:g} m/s {'is' if fast == 1 else 'are'} kept, with the path along them"
+        )
+        reason = f"{steps}: if nobody took a plane or a fast train, pass max_speed={FAST:g} (--max-speed {FAST:g})"
+        findings.append(Finding("no fast steps in the raw data", REVIEW, reason))
+    if counts["swapped_axes"]:
+        findings.append(Finding("x and y are not swapped", REVIEW, _SWAPPED))
+    return findings
+
+
+def dropped_in_words(counts: Mapping[str, int]) -> list[str]:
+    """Return in words how many records were dropped by cleaning."""
+    words = {
+        "dropped_zero_fixes": ("fix at exactly (0, 0)", "fixes at exactly (0, 0)"),
+        "dropped_jumps": ("record that implies too high a speed", "records that imply too high a speed"),
+    }
+    return [counted(counts[name], *nouns) for name, nouns in words.items() if counts[name]]
+
+
+def counts_in_words(counts: Mapping[str, int], choices: Choices, mechanism: Mechanism) -> list[str]:
+    """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
+    zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
+    slower_too = speed is not None and speed < FASTEST and counts["dropped_jumps"] > counts["jumps"]
+    jumps = "dropped" if counts["dropped_jumps"] else "kept; max_speed=350 (--max-speed 350) drops them"
+    if speed is not None and speed > FASTEST and counts["dropped_jumps"]:
+        jumps = f"{counts['dropped_jumps']:,} over {speed:g} m/s dropped"
+    slower = f"kept; if nobody travelled as fast, pass max_speed={FAST:g} (--max-speed {FAST:g})"
+    gap = span(pd.Timedelta(choices.gap, unit="ns"))
+    rows = [
+        ("records", "record", f"of {counted(counts['users'], 'user')}", ""),
+        ("zero_fixes", "fix", "at exactly (0, 0)", zeros),
+        ("jumps", "record", f"that would need over {FASTEST:g} m/s", jumps),
+        ("dropped_jumps", "record", f"in all that would need over {speed or 0:g} m/s", "dropped" * slower_too),
+        ("fast_steps", "other step", f"over {FAST:g} m/s", slower),
+        ("equal_times", "record", "at the time of the record before", "kept"),
+        ("single_record_users", "user", "with a single record", ""),
+        ("breaks", "break", "of the recorder", "traces are split there"),
+        ("gaps", "gap", f"of {gap} or more", "traces are split there"),
+        ("dropped_users", "user", "with too few days", "dropped"),
+        ("dropped_other_days", "record", "of other days or such users", "dropped"),
+        ("traces", "trace", "after splitting", ""),
+        ("dropped_traces", "trace", "that cannot be protected", "dropped"),
+        ("published_users", "user", "in the data to publish", ""),
+        ("published_traces", "trace", "to publish", ""),
+        ("published_records", "record", "to publish", ""),
+    ]
+    width = max(len(f"{counts[name]:,}") for name, *_ in rows)
+    lines = [
+        f"{counts[name]:>{width},}  {_noun(noun, counts[name])} {rest}{f' ({done})' if done else ''}"
+        for name, noun, rest, done in rows
+        if counts[name] and not (name == "dropped_jumps" and not done)
+    ]
+    zone = f", days of {choices.zone}" if choices.zone is not None else ""
+    return [f"Protected with {mechanism!r}, calendar {choices.calendar!r}{zone}", *lines]
+
+
+def _noun(singular: str, count: int) -> str:
+    """Return a noun in the form for a count."""
+    return singular if count == 1 else f"{singular}es" if singular.endswith("x") else f"{singular}s"

@@ -1,0 +1,132 @@
+"""The result of a publication, as text, HTML and JSON."""
+
+import json
+import os
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from promesse_geo.audit import FAILED, REVIEW
+from promesse_geo.messages import counted
+from promesse_geo.metrics import AdaptivePoiRetrieval, Compression, PoiRetrieval, Residue, SpatialError
+from promesse_geo.plot.page import page, paragraphs, preformatted
+from promesse_geo.plot.tables import findings, measures
+
+METRICS = (
+    PoiRetrieval(),
+    AdaptivePoiRetrieval(kind="geo-indistinguishability"),
+    Residue(),
+    SpatialError(),
+    Compression(),
+)
+"""What is measured of every publication."""
+
+_LABELS = [metric.label for metric in METRICS]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Publication:
+    """What `publish` did.
+
+    Parameters
+    ----------
+    data : geopandas.GeoDataFrame or Traces
+        The published data, under new names; of the type of the input.
+    audit : pandas.DataFrame
+        The checks before publication: test, verdict and reason.
+    counts : pandas.Series
+        Numbers of records, traces, and of what was odd and what was dropped.
+    measures : pandas.DataFrame
+        What attacks still find, and the utility: metric, value and unit.
+    path : pathlib.Path or None
+        The file; None if nothing was written: with `dry_run`, or if a test failed.
+    notes : tuple of str
+        Choices with their consequences.
+    summary : tuple of str
+        The counts in words, a line each.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=5, days=3)
+    >>> result = city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)
+    >>> int(result.counts["users"]), result.path
+    (5, None)
+    """
+
+    data: Any
+    audit: pd.DataFrame
+    counts: pd.Series
+    measures: pd.DataFrame
+    path: Path | None
+    notes: tuple[str, ...]
+    summary: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no test failed."""
+        return not (self.audit["verdict"] == FAILED).any()
+
+    def __repr__(self) -> str:
+        """Return counts, measures, audit and notes as lines of text."""
+        return self.to_text()
+
+    def to_text(self, *, width: int | None = 100) -> str:
+        """Return counts, audit, measures and notes as lines of text.
+
+        Parameters
+        ----------
+        width : int or None
+            Characters to which reasons are wrapped; None does not wrap.
+        """
+        texts = [f"{title}\n{text}" for title, text in self._sections(width).items()]
+        notes = [note if width is None else textwrap.fill(note, width) for note in self.notes]
+        return "\n\n".join([*texts, *notes, self._outcome])
+
+    def to_html(self) -> str:
+        """Return the text as one self-contained HTML page."""
+        return page("Report of a publication", f"<h1>Report of a publication</h1>{self._repr_html_()}")
+
+    def to_json(self) -> str:
+        """Return path, outcome, counts, measures, audit and notes as JSON."""
+        content = {
+            "path": None if self.path is None else str(self.path),
+            "passed": self.passed,
+            "counts": self.counts.to_dict(),
+            "measures": json.loads(self.measures.to_json(orient="records")),  # NaN becomes null
+            "audit": self.audit.to_dict(orient="records"),
+            "notes": list(self.notes),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False)
+
+    def _sections(self, width: int | None) -> dict[str, str]:
+        return {
+            "Data": "\n".join(self.summary),
+            "Audit": findings(self.audit, width=width),
+            "What attacks still find (F-scores: 0 % is best), and utility": measures(
+                self.measures.assign(metric=_LABELS)
+            ),
+        }
+
+    def _repr_html_(self) -> str:
+        return paragraphs([self._outcome]) + preformatted(self._sections(100)) + paragraphs(self.notes)
+
+    @property
+    def _outcome(self) -> str:
+        failed, reviews = (int((self.audit["verdict"] == verdict).sum()) for verdict in (FAILED, REVIEW))
+        if failed:
+            return f"No: {counted(failed, 'test')} failed. NOT written."
+        records, traces = self.counts["published_records"], self.counts["published_traces"]
+        size = f"{counted(records, 'record')} of {counted(traces, 'trace')}"
+        judged = f"{counted(reviews, 'test')} to review: only you can judge whether to publish." if reviews else ""
+        done = (
+            "Not written (dry run)"
+            if self.path is None
+            else f"Written: {os.fsencode(self.path.name).decode(errors='replace')}"
+        )
+        return f"{'' if reviews else 'Yes: '}{'No' if reviews else 'no'} test failed. {judged} {done}, {size}.".replace(
+            "  ", " "
+        )
