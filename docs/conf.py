@@ -3,6 +3,8 @@
 import re
 
 import promesse_geo as pg
+from promesse_geo.io.registry import FORMATS
+from promesse_geo.io.writers import WRITERS
 
 project = "Promesse Geo"
 author = "The Promesse Geo developers"
@@ -52,7 +54,25 @@ def write_dots(app, what, name, obj, options, signature, returned):
     return signature and signature.replace("=Ellipsis", "=..."), returned
 
 
+def format_table():
+    """Return the table of all formats as reStructuredText, from the registry."""
+    rows = [("Format", "Name", "Files", "Written as")]
+    writer = {pattern: format.name for format in FORMATS.values() for pattern in format.files}  # the most general
+    for format in FORMATS.values():
+        written = [ending for ending in WRITERS if writer.get(f"*{ending}") == format.name]
+        files = ", ".join(f"``{pattern}``" for pattern in format.files)
+        rows.append((format.label, f"``{format.name}``", files, ", ".join(f"``{each}``" for each in written) or "–"))
+    lines = ["   " + ("* - " if number == 0 else "  - ") + cell for row in rows for number, cell in enumerate(row)]
+    return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
+
+
+def insert_formats(app, docname, source):
+    """Insert the table of formats where its page has it."""
+    source[0] = source[0].replace("|table of formats|", format_table())
+
+
 def setup(app):
     """Connect the hooks, before napoleon converts the sections."""
     app.connect("autodoc-process-docstring", link_names, priority=400)
+    app.connect("source-read", insert_formats)
     app.connect("autodoc-process-signature", write_dots)

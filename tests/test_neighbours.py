@@ -1,5 +1,7 @@
 """Data of other libraries are read, and theirs are made of what is returned."""
 
+import re
+from runpy import run_path
 from types import SimpleNamespace
 
 import geopandas as gpd
@@ -7,10 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
+from promesse_geo.io.registry import FORMATS
+from promesse_geo.io.writers import WRITERS
 
 START = pd.Timestamp("2024-03-04 08:00")
 
@@ -213,3 +218,9 @@ def test_errors_of_arrow_tables_name_their_kind():
         pg.read_table(make_frame())
     with pytest.raises(ValueError, match="a table has none"):
         pg.read_table(arrow_table(), user="file")
+
+
+def test_the_docs_have_a_row_for_every_format():
+    made = run_path(str(ROOT / "docs" / "conf.py"))["format_table"]()
+    assert re.findall(r"^     - ``(\w+)``$", made, re.MULTILINE)[: len(FORMATS)] == list(FORMATS)
+    assert all(f"``{ending}``" in made for ending in WRITERS)

@@ -225,9 +225,7 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
 def _check_arrow(source: Any, user: Name) -> None:
     """Raise for frames of pandas, which need no reader, and for names of files, which a table has not."""
     if isinstance(source, pd.DataFrame):
-        raise TypeError(
-            "read_table reads files and Arrow tables. Pass a DataFrame to pg.Traces.from_frame(df)."
-        )
+        raise TypeError("read_table reads files and Arrow tables. Pass a DataFrame to pg.Traces.from_frame(df).")
     if isinstance(user, str) and user in BY_NAME:
         raise ValueError(f"user={user!r} takes the user from the name of a file; a table has none. Name its column.")
 
