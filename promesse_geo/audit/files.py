@@ -24,11 +24,12 @@ from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
-from promesse_geo.io.table_columns import KNOWN_LATITUDES, KNOWN_LONGITUDES, parse_segment
+from promesse_geo.io.table_columns import LATITUDES, LONGITUDES, parse_segment
 from promesse_geo.io.text_table import read_layout
 from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe, has_custom_text
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, listed, warn
+from promesse_geo.traces.columns import fold
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_path
 
@@ -174,8 +175,8 @@ def _expected(traces: Traces) -> list[str]:
 
 def _others(columns: Sequence[str], expected: Sequence[str], located: set[str | None]) -> list[str]:
     """Columns that are none of those expected, nor coordinates."""
-    known = {*KNOWN_LONGITUDES, *KNOWN_LATITUDES}
-    named = {name for name in columns if name in located or (not located and name.strip().casefold() in known)}
+    known = {fold(name) for rank in (*LONGITUDES, *LATITUDES) for name in rank}
+    named = {name for name in columns if name in located or (not located and fold(name) in known)}
     return [name for name in columns if name not in expected and name not in named]
 
 

@@ -13,18 +13,22 @@ import pyarrow.compute as pc
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
-    KNOWN_LATITUDES,
-    KNOWN_LONGITUDES,
-    KNOWN_TIMES,
-    KNOWN_USERS,
+    LATITUDES,
+    LONGITUDES,
+    TIMES,
+    USERS,
     Name,
     Names,
+    Ranks,
+    candidates_for,
     find_column,
+    find_trips,
+    fold,
     read_protection,
     read_segments,
 )
 
-_KNOWN = {"user", *KNOWN_USERS, *KNOWN_TIMES, *KNOWN_LONGITUDES, *KNOWN_LATITUDES}
+_KNOWN = {fold(name) for ranks in (USERS, TIMES, LONGITUDES, LATITUDES) for rank in ranks for name in rank}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
 BY_NAME = ("file", "folder")
 """Values of `user` that take the user from the name of the file or its folder instead of a column."""
@@ -123,9 +127,12 @@ def find_user_and_time(
             "name too. Rename the column."
         )
     by_name = options.user is None or options.user in BY_NAME
+    user = None if by_name else _find(columns, options.user, options, role="user", known=USERS)
+    if segment is None and options.user is ...:
+        segment = find_trips(columns, user)
     return Names(
-        user=None if by_name else _find(columns, options.user, options, role="user", known=KNOWN_USERS),
-        time=_find(columns, options.time, options, role="time", known=KNOWN_TIMES),
+        user=user,
+        time=_find(columns, options.time, options, role="time", known=TIMES),
         geometry=geometry,
         segment=_find_segment(columns, options, segment),
     )
@@ -150,45 +157,36 @@ def as_segments(table: pa.Table, names: Names) -> np.ndarray | None:
 
 def find_coordinates(columns: Sequence[str], options: ReadOptions) -> tuple[str, str, Any]:
     """Return the names of the columns of x and y, and their CRS."""
-    across = _find(columns, options.lon or ..., options, role="lon", known=KNOWN_LONGITUDES)
-    along = _find(columns, options.lat or ..., options, role="lat", known=KNOWN_LATITUDES)
-    if options.crs is None and (_folded([across]) == ["x"] or _folded([along]) == ["y"]):
+    across = _find(columns, options.lon or ..., options, role="lon", known=LONGITUDES)
+    along = _find(columns, options.lat or ..., options, role="lat", known=LATITUDES)
+    if options.crs is None and (fold(across) == "x" or fold(along) == "y"):
         raise ValueError("the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
     return across, along, "EPSG:4326" if options.crs is None else options.crs
 
 
-def _find(columns: Sequence[str], name: Name, options: ReadOptions, *, role: str, known: tuple[str, ...]) -> Any:
-    """Return the column of a role, as `find_column` does; known names may have capitals and blanks around."""
-    folded = _folded(columns)
-    spelled = [
-        low if name is ... and low in (role, *known) else column for column, low in zip(columns, folded, strict=True)
-    ]
-    candidates = {role, *known} if name is ... else {name}
-    if options.may_lack_header and columns and candidates.isdisjoint(spelled) and not _are_names(columns, options):
+def _find(columns: Sequence[str], name: Name, options: ReadOptions, *, role: str, known: Ranks) -> Any:
+    """Return the column of a role, as `find_column` does, with errors for files."""
+    is_there = bool(candidates_for(columns, known)) if name is ... else name in columns
+    if options.may_lack_header and columns and not is_there and not _are_names(columns, options):
         raise ValueError(
             f"No {role} column was found: the first line names none of its {counted(len(columns), 'column')} as "
             "user, time, lon or lat (it is not shown, since it may be a record). Specify the columns, as in "
             f"{role}='…' (--{role} …); if there is no header, add one."
         )
     try:
-        column = find_column(spelled, name, role=role, known=known)
+        return find_column(columns, name, role=role, known=known)
     except (ValueError, KeyError) as error:
         before, single, after = error.args[0].partition(" If all is a single trace")
         by_file = " If each file is a user, pass user='file' (--user file)." if single else ""
         remedies = [by_file, single + after] if options.several_files else [single + after, by_file]
         raise type(error)(before + "".join(remedies)) from None
-    return columns[spelled.index(column)]
 
 
 def _are_names(columns: Sequence[str], options: ReadOptions) -> bool:
     """Whether a message may list the columns: not if they may be the first record of a file without a header."""
     specified = {options.user, options.time, options.lon, options.lat}
-    known = [column in specified or low in _KNOWN for column, low in zip(columns, _folded(columns), strict=True)]
+    known = [column in specified or fold(column) in _KNOWN for column in columns]
     return any(known) and not any(map(_LIKE_A_VALUE.match, columns))
-
-
-def _folded(columns: Sequence[str]) -> list[str]:
-    return [column.strip().casefold() for column in columns]
 
 
 def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
@@ -217,6 +215,11 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
         raise TypeError(
             f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind '{kind}'. "
             "Write them as text."
+        )
+    if len(column) and column.null_count == len(column):
+        raise ValueError(
+            f"the user column {name!r} is empty in all rows. Pass user=None (--one-trace) if all is a single trace, or "
+            "the name of another column (--user …)."
         )
     column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
     encoded = column if is_encoded else column.dictionary_encode()

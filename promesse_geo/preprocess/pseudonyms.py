@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from promesse_geo.traces.columns import KNOWN_USERS, Name
+from promesse_geo.traces.columns import USERS, Name
 from promesse_geo.traces.records import as_offsets, within_traces
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_seed, key_of
@@ -98,7 +98,7 @@ def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
     labels = traces.names
     if labels.user is None:
         taken = (labels.time, labels.geometry)
-        labels = replace(labels, user=next(name for name in KNOWN_USERS[1:] if name not in taken))
+        labels = replace(labels, user=next(name for name in ("user", *USERS[1]) if name not in taken))
     return replace(
         traces,
         points=freeze(traces.points.take(rows, axis=0)),

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,17 +24,38 @@ Name = Hashable | None | EllipsisType
 
 Unit = Literal["s", "ms", "us", "ns"]
 
-KNOWN_USERS = ("uid", "user", "user_id", "traj_id", "track_id", "individual-local-identifier")
+Ranks = tuple[tuple[str, ...], ...]
+"""Known names of a role; those of an earlier rank come first. Case, blanks and `-_.#:` do not count."""
+
+TRIPS = ("traj_id", "track_id", "trajectory_id", "track_fid", "trip_id")
+"""Names of columns of trajectories or trips: segments of their user if there is a user column, else the users."""
+
+USERS: Ranks = (
+    ("user",),
+    ("uid", "user_id", "participant_id", "participant", "pid", "person_id", "individual-local-identifier"),
+    ("device_id", "device", "tid"),
+    ("MMSI", "icao24", "taxi_id", "vehicle_id"),
+    TRIPS,
+    ("id",),
+)
+"""Persons and animals, devices, vehicles, trips, and what has no other name."""
+
+TIMES: Ranks = (
+    ("time",),
+    ("datetime", "timestamp", "tracked_at", "t", "ts", "tst", "BaseDateTime", "fixtime"),
+    ("UTC time",),
+)
+
 ROLES = "promesse"
 """Key in the `attrs` of frames and in the metadata of files: a mapping of role to the name of the column.
 
 In `attrs` the mapping also has the mechanism that protected the data, under "mechanism".
 """
 
-KNOWN_LONGITUDES = ("lng", "lon", "long", "longitude", "location-long", "x")
-KNOWN_LATITUDES = ("lat", "latitude", "location-lat", "y")
-KNOWN_TIMES = ("datetime", "timestamp", "time", "tracked_at", "t")
+LONGITUDES: Ranks = (("lon",), ("lng", "long", "longitude", "location-long", "double_longitude"), ("x",))
+LATITUDES: Ranks = (("lat",), ("latitude", "location-lat", "double_latitude"), ("y",))
 
+_IGNORED = re.compile(r"[\s_.#:-]+")
 _YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
 _LONGEST_SPAN = 2**63 - 10**9  # nanoseconds; fractions of a longer span may round to 2**63, which is no int64
 _BLOCK = 8192  # geometries read at a time, so that they stay in the cache between shapely's functions
@@ -85,9 +107,10 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
         The frame; it is not changed.
     user, time : column name, None or ...
         `...` detects the column: the one in `frame.attrs["promesse"]`, if it exists; 'user' and 'time', else the only
-        one with a known name, else a DatetimeIndex. `user=None` if the frame is a single trace.
+        one with a known name of the first rank that has any, else a DatetimeIndex. `user=None` if the frame is a
+        single trace.
     segment : column name, None or ...
-        `...` takes only the one in `frame.attrs["promesse"]`.
+        `...` takes the one in `frame.attrs["promesse"]`, or that of trips beside a detected user of another rank.
 
     Returns
     -------
@@ -112,12 +135,13 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
     indexed = isinstance(index, pd.DatetimeIndex)
     roles = existing_roles(frame)
     user, time = roles.get("user", ...) if user is ... else user, roles.get("time", ...) if time is ... else time
-    segment = roles.get("segment") if segment is ... else segment
-    user_column = None if user is None else _find(columns, user, role="user", known=KNOWN_USERS)
+    user_column = None if user is None else _find(columns, user, role="user", known=USERS)
+    if segment is ...:
+        segment = roles.get("segment") or (find_trips(columns, user_column) if user is ... else None)
     if indexed and time is not ... and time not in columns and time == index.name:
         time_column = _INDEX
     else:
-        time_column = _find(columns, time, role="time", known=KNOWN_TIMES, indexed=indexed)
+        time_column = _find(columns, time, role="time", known=TIMES, indexed=indexed)
     is_index = time_column is _INDEX
     segment_column = None if segment is None else _find(columns, segment, role="segment", known=())
     return Names(user_column, index.name if is_index else time_column, geometry, is_index, segment_column)
@@ -192,13 +216,34 @@ def find_column(columns: Sequence[Hashable], name: Name, *, role: str, known: tu
     return _find(columns, name, role=role, known=known)
 
 
-def _find(columns: Sequence[Hashable], name: Name, *, role: str, known: tuple[str, ...], indexed: bool = False) -> Any:
+def fold(name: Hashable) -> Hashable:
+    """Return a name without what does not count when columns are detected: case, blanks and `-_.#:`."""
+    return _IGNORED.sub("", name).casefold() if isinstance(name, str) else name
+
+
+def candidates_for(columns: Sequence[Hashable], known: Ranks) -> list[Any]:
+    """Return the columns with a known name of the first rank that has any; the exact name comes before others."""
+    for rank in known:
+        if len(rank) == 1 and rank[0] in columns:
+            return [rank[0]]
+        names = set(map(fold, rank))
+        if fitting := list(dict.fromkeys(column for column in columns if fold(column) in names)):
+            return fitting
+    return []
+
+
+def find_trips(columns: Sequence[Hashable], user: Hashable) -> Any:
+    """Return the only column of trips beside a column of users; None if there is none, or the users are trips."""
+    trips = candidates_for(columns, (TRIPS,))
+    return trips[0] if len(trips) == 1 and fold(user) not in map(fold, (*TRIPS, "id")) else None
+
+
+def _find(columns: Sequence[Hashable], name: Name, *, role: str, known: Ranks, indexed: bool = False) -> Any:
     """Find a column, or `_INDEX` if there is a DatetimeIndex (`indexed`) and no such column."""
-    if name is ... and role in columns:
-        name = role
-    elif name is ...:
-        candidates: list[Any] = [column for column in known if column in columns]
-        if len(candidates) + indexed != 1:
+    if name is ...:
+        candidates = candidates_for(columns, known)
+        is_named = bool(candidates) and fold(candidates[0]) == role and len(candidates) == 1
+        if not is_named and len(candidates) + indexed != 1:
             raise ValueError(_ambiguous(columns, candidates, role=role, known=known, indexed=indexed))
         name = candidates[0] if candidates else _INDEX
     elif name not in columns:
@@ -208,9 +253,7 @@ def _find(columns: Sequence[Hashable], name: Name, *, role: str, known: tuple[st
     return name
 
 
-def _ambiguous(
-    columns: Sequence[Hashable], candidates: list[Any], *, role: str, known: tuple[str, ...], indexed: bool
-) -> str:
+def _ambiguous(columns: Sequence[Hashable], candidates: list[Any], *, role: str, known: Ranks, indexed: bool) -> str:
     """Word the error for no column, or several."""
     if candidates:
         return (
@@ -218,8 +261,9 @@ def _ambiguous(
             f"Specify which, as in {role}={candidates[0]!r} (--{role} {candidates[0]})."
         )
     single = " If all is a single trace, pass user=None (--one-trace)." if role == "user" else ""
+    names = [name for rank in known for name in rank]
     return (
-        f"No {role} column was found. Looked for {listed(known)}; the columns are {_listed_columns(columns)}. "
+        f"No {role} column was found. Looked for {listed(names)}; the columns are {_listed_columns(columns)}. "
         f"Specify it, as in {role}='…' (--{role} …).{single}"
     )
 

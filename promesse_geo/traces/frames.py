@@ -10,20 +10,19 @@ from geopandas.array import GeometryArray
 
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import (
-    KNOWN_LATITUDES,
-    KNOWN_LONGITUDES,
+    LATITUDES,
+    LONGITUDES,
     ROLES,
+    candidates_for,
     find_column,
+    fold,
     known_attributes,
     make_points,
 )
 
 _COMPUTE = "Pass what its method .compute() returns."
 _MAKE = "Make one with geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.{}, df.{}), crs={})."
-_IN_DEGREES = (
-    tuple(name for name in KNOWN_LONGITUDES if name != "x"),
-    tuple(name for name in KNOWN_LATITUDES if name != "y"),
-)
+_IN_DEGREES = (LONGITUDES[:-1], LATITUDES[:-1])  # without x and y
 
 
 def as_points(data: Any) -> gpd.GeoDataFrame:
@@ -93,13 +92,13 @@ def _from_coordinates(frame: pd.DataFrame) -> gpd.GeoDataFrame:
 def find_coordinates(frame: pd.DataFrame) -> tuple[Any, Any]:
     """Return the columns of longitude and latitude; raise TypeError with the remedy if a table has none."""
     columns = list(frame.columns)
-    spelled = [name.strip().casefold() if isinstance(name, str) else name for name in columns]
+    spelled = [fold(name) for name in columns]
     geometries = [name for name in columns if isinstance(getattr(frame.get(name), "array", None), GeometryArray)]
     prefix = "Traces are read from a GeoDataFrame of points. Got a pandas.DataFrame instead."
     if geometries or "geometry" in columns:
         name = geometries[0] if geometries else "geometry"
         raise TypeError(f"{prefix} Make one with geopandas.GeoDataFrame(df, geometry={name!r}, crs=…).")
-    has_degrees = all(set(spelled) & set(names) for names in _IN_DEGREES)
+    has_degrees = all(candidates_for(columns, names) for names in _IN_DEGREES)
     if not has_degrees and {"x", "y"} <= set(spelled):
         x, y = (columns[spelled.index(axis)] for axis in "xy")
         raise TypeError(f"{prefix} The CRS of {x!r} and {y!r} is unknown. {_MAKE.format(x, y, '…')}")
@@ -109,11 +108,11 @@ def find_coordinates(frame: pd.DataFrame) -> tuple[Any, Any]:
             f"{listed(columns) if columns else 'none'}. Rename them, or for other coordinates: "
             f"{_MAKE.format('…', '…', 4326)}"
         )
-    found = [
-        find_column(spelled, ..., role=role, known=known)
+    lon, lat = (
+        find_column(columns, ..., role=role, known=known)
         for role, known in zip(("lon", "lat"), _IN_DEGREES, strict=True)
-    ]
-    return tuple(columns[spelled.index(name)] for name in found)  # type: ignore[return-value]
+    )
+    return lon, lat
 
 
 def _numbers(column: pd.Series, name: Hashable) -> np.ndarray:

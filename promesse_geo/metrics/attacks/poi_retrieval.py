@@ -15,7 +15,7 @@ from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
 from promesse_geo.stays.stays import checked_stay, in_words
-from promesse_geo.traces.columns import KNOWN_USERS, Name, check_geometry, find_column
+from promesse_geo.traces.columns import USERS, Name, check_geometry, find_column
 from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_number
 
@@ -212,7 +212,7 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
     columns = [column for column in pois.columns if column != pois.active_geometry_name]
     frame: dict[Hashable, Any] = {}
     if user is not None:
-        user = find_column(columns, user, role="user", known=KNOWN_USERS)
+        user = find_column(columns, user, role="user", known=USERS)
         frame[user] = pois[user].array
     time = next(name for name in ("time", "arrival") if name not in frame)
     frame[time] = np.zeros(len(pois), "M8[ns]")
