@@ -174,8 +174,8 @@ def test_nanoseconds_are_kept(tmp_path):
         (("04/03/2024 08:00", "04/03/2024 08:01", "04/03/2024 08:02"), "no time such as"),
         (("noon", "noon", "noon"), "no time such as"),
         (("2024-03-04T08:00:00Z", "2024-03-04T08:01:00", "2024-03-04T08:00:30Z"), "with and without a zone"),
-        (("08:00:00", "08:01:00", "08:00:30"), "values of the kind 'time32"),
-        (("2024-03-04", "2024-03-04", "2024-03-04"), "values of the kind 'date32"),
+        (("08:00:00", "08:01:00", "08:00:30"), "without a date"),
+        (("2024-03-04", "2024-03-04", "2024-03-04"), "without a time of day"),
         (("true", "true", "false"), "values of the kind 'bool'"),
     ],
 )

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta, tzinfo
+from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -148,9 +148,6 @@ def _coloured(match: re.Match[str]) -> str:
 @options.input_options
 @options.output_argument
 @click.option(
-    "--tz", callback=options.as_zone, help="Time zone of the days, such as Europe/Paris; by default that of the times."
-)
-@click.option(
     "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep per user."
 )
 @click.option("--min-days", type=click.IntRange(min=1), help="Drop users with fewer days of data.")
@@ -173,7 +170,6 @@ def _coloured(match: re.Match[str]) -> str:
 def prepare(
     context: click.Context,
     output: str,
-    tz: tzinfo | None,
     days: int,
     min_days: int | None,
     max_speed: float | None,
@@ -203,7 +199,7 @@ def prepare(
             "keep_user": keep_users,
             "keep_zone": keep_zone,
         }
-        parts = pg.prepare(traces, tz=tz, **choices)
+        parts = pg.prepare(traces, tz=context.obj["tz"], **choices)
         options.write(parts, output, mechanism=None, force=force)
 
 

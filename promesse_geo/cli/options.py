@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta, tzinfo
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_zone
 
 _TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--[^)]+)\)")
+_OF_TEXT = ("columns", "separator", "decimal", "encoding", "time_format", "tz")  # options of INPUT, not of PROTECTED
+_USING_DAYS = ("prepare", "publish")  # commands that use --tz whatever INPUT is
 _OWNED = re.compile(r"The '(\w+)' parameter of read_\w+")
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
 
@@ -29,13 +31,10 @@ def remember(context: click.Context, parameter: click.Parameter, value: Any) -> 
     """Store a shared option for `read` instead of passing it to the command."""
     if value == "":
         raise click.BadParameter("must not be empty. Omit it, or specify a name.")
+    if parameter.name == "tz" and value is not None:
+        with usage_errors():
+            check_zone(value, name="tz", owner=str(context.command.name))
     context.ensure_object(dict)[parameter.name] = value
-
-
-def as_zone(context: click.Context, parameter: click.Parameter, value: str | None) -> tzinfo | None:
-    """Convert the name of a time zone."""
-    with usage_errors():
-        return None if value is None else check_zone(value, name="tz", owner="prepare")
 
 
 def as_duration(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
@@ -72,6 +71,16 @@ _INPUT = (
     shared_option("--time", "Column of the time.", metavar="NAME"),
     shared_option("--layer", "Layer of INPUT, if it is a GeoPackage with several layers.", metavar="NAME"),
     shared_option("--segment", "Column whose value changes where nothing was recorded in between.", metavar="NAME"),
+    shared_option("--columns", "Columns of text without a header, such as user,time,lon,lat.", metavar="NAMES"),
+    shared_option("--separator", "What separates the values of text, such as ; or tab.", metavar="SIGN"),
+    shared_option("--decimal", "What stands before decimals in text.", kind=click.Choice([".", ","])),
+    shared_option("--encoding", "Encoding of text, such as cp1252.", metavar="NAME"),
+    shared_option("--time-format", "How times in text are written, such as '%d.%m.%Y %H:%M:%S'.", metavar="FORMAT"),
+    shared_option(
+        "--tz",
+        "Time zone of times without one, and of the days, such as Europe/Paris; by default that of the times.",
+        metavar="ZONE",
+    ),
     shared_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631."),
 )
 
@@ -147,6 +156,7 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
             layer=options["layer"],
             segment=... if options["segment"] is None else options["segment"],
             errors="skip" if options["skip"] else "raise",
+            **{name: options[name] for name in _OF_TEXT},
             **columns,
         )
     else:
@@ -169,10 +179,13 @@ def _check_options_apply(context: click.Context) -> None:
     """Raise if an option of reading applies neither to INPUT nor to PROTECTED."""
     options = context.ensure_object(dict)
     passed = [name for name in READING if options[name]]
+    if context.command.name in _USING_DAYS and "tz" in passed:
+        passed.remove("tz")
     places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
     if not passed or not all(place.is_file() or place.is_dir() for place in places):
         return
-    formats = [options["format"] or guess_format(places[0]), *map(guess_format, places[1:])]
+    named = options["format"] or (options["columns"] and "table")
+    formats = [named or guess_format(places[0]), *map(guess_format, places[1:])]
     used = set[str]().union(*map(used_options, places, formats))
     names = " and ".join(f"--{name.replace('_', '-')}" for name in passed if name not in used)
     if names:

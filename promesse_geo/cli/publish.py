@@ -122,7 +122,6 @@ _OPTIONS = (
     click.option(
         "--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter of the mechanism; may be repeated."
     ),
-    options.shared_option("--tz", "Time zone of the days, such as Europe/Paris; by default that of the times."),
     options.shared_option(
         "--calendar",
         "; ".join(f"{name}: {text}" for name, text in CALENDARS.items()) + ".",

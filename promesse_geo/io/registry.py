@@ -90,6 +90,12 @@ def read_file(
     crs: Any = None,
     layer: str | None = None,
     segment: Name = ...,
+    columns: Sequence[str] | str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    time_format: str | None = None,
+    tz: Any = None,
     users: Iterable[Any] | None = None,
     errors: str = "raise",
 ) -> Traces:
@@ -101,7 +107,7 @@ def read_file(
         The file or folder.
     format : str, optional
         A name in `FORMATS`, such as "gpx", "google" or "table". Detected from the content by default.
-    user, time, lon, lat, crs, layer, segment
+    user, time, lon, lat, crs, layer, segment, columns, separator, decimal, encoding, time_format, tz
         As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
     users : iterable of text or integers, optional
         The users to read; all by default.
@@ -136,7 +142,11 @@ def read_file(
         check_choice(format, name="format", owner="read_file", options=list(FORMATS))
     skips = check_errors(errors, owner="read_file") == "drop"
     given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer, "segment": segment}
+    given |= {"columns": columns, "separator": separator, "decimal": decimal, "encoding": encoding}
+    given |= {"time_format": time_format, "tz": tz}
     options = {name: value for name, value in given.items() if value is not ...}
+    if format is None and columns is not None:  # only text needs names of columns
+        format = "table"
     with unpacked(path, skips=skips, passes=_unpacks_itself) as place:
         groups = find_groups(place) if format is None else [(FORMATS[format], [place])]
         if len(groups) > 1:

@@ -22,7 +22,8 @@ from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers
+from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone
+from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
 from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
@@ -33,7 +34,7 @@ from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
 from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist
+from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone
 
 ENDINGS = (
     *(".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".geoparquet", ".gpkg", ".geojson", ".json"),
@@ -52,6 +53,7 @@ _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns],
 _KINDS = {b"PAR1": "parquet", b"SQLite format 3": "geopackage"}
 _READABLE = (*sources.UTF16, *sources.COMPRESSIONS)
 _HEAD = 4096  # bytes
+_TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
 _REASONS = {"no time": "no time, or one that cannot be read"}
 
 
@@ -99,6 +101,12 @@ def read_table(
     crs: Any = None,
     layer: str | None = None,
     segment: Name = ...,
+    columns: Sequence[str] | str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    time_format: str | None = None,
+    tz: Any = None,
     users: Iterable[Any] | None = None,
     as_traces: bool = False,
     errors: str = "raise",
@@ -139,6 +147,16 @@ def read_table(
     segment : column name, None or ...
         A column whose value changes where nothing was recorded between two records; see `Traces.from_frame`. By
         default only the one that the metadata of a file of `write` names.
+    columns : sequence of text, optional
+        Names of all columns of text without a header, in their order, or one text with commas between them.
+    separator, decimal, encoding : str, optional
+        What stands between the values of a CSV, what before decimals ("." or ","), and its encoding, such as "cp1252";
+        detected by default.
+    time_format : str, optional
+        How times in text are written, such as "%d.%m.%Y %H:%M:%S"; ISO 8601 by default.
+    tz : str or tzinfo, optional
+        Time zone of times without one, which are its local times; times with a zone are converted to it. A time
+        that the clock shows twice or never, as it changes, is invalid.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
@@ -172,11 +190,15 @@ def read_table(
     requested = check_users(users, owner="read_table")
     check_flag(as_traces, name="as_traces", owner="read_table")
     check_names({"user": user, "time": time, "lon": lon, "lat": lat, "segment": segment})
+    text = check_text_options(separator, decimal, encoding, time_format, columns)
+    zone = None if tz is None else check_zone(tz, name="tz", owner="read_table")
     options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop", segment=segment)
+    options = options._replace(tz=zone, text=text)
+    endings = ENDINGS if columns is None else (*ENDINGS, ".txt", ".txt.gz")
     is_table = hasattr(source, "__arrow_c_stream__")
     if is_table:
         _check_arrow(source, user)
-    paths = [] if is_table else sources.find_files(source, endings=ENDINGS, owner="read_table")
+    paths = [] if is_table else sources.find_files(source, endings=endings, owner="read_table")
     by_name = sources.name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if requested is not None and by_name:
         check_users_exist(requested, by_name.values(), owner="read_table")
@@ -254,6 +276,8 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
                 raise ValueError(f"it {reason}.")
             read, kind = _READERS[kind_of(Head(stored, stored))]
             columns = read(path, file, options)
+            if columns.times.dt.tz != options.tz:
+                columns = columns._replace(times=in_zone(columns.times, options.tz))
             return columns._replace(crs=read_crs(columns.crs), name=name, file_user=user)
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
@@ -362,11 +386,15 @@ def _join_users(files: Sequence[Columns]) -> pd.Series | None:
 def _options(head: Head) -> list[str]:
     """Return the options that apply to a kind of table."""
     options = ["user", "one_trace", "time", "lon", "lat", "crs", "layer", "segment"]
-    needless = {
+    options += [*_TEXT_OPTIONS, "tz"]
+    needless: dict[str, set[str]] = {
         "geojson": {"lon", "lat", "layer"},
         **{kind: {"lon", "lat"} for kind in ("geopackage", *VECTOR_READERS)},
     }
-    without = set() if head == sources.NO_HEAD else needless.get(kind_of(head), {"layer"})
+    kind = kind_of(head)
+    without = set() if head == sources.NO_HEAD else needless.get(kind, {"layer"})
+    if head != sources.NO_HEAD and kind != "csv":
+        without = without | set(_TEXT_OPTIONS)
     return [name for name in options if name not in without]
 
 

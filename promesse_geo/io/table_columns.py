@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Hashable, Sequence
+from datetime import tzinfo
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.io.batch import DroppedRecords
+from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
     LATITUDES,
@@ -42,6 +44,8 @@ _KEYS = (
 )
 _OF_THE_CLOCK = ("now", "today")  # pandas reads them as the time of the run
 _WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
+_UTC = r"\s*(?:UTC|GMT)$"
+_DAY_IN_FRONT = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})([T ,]+\d{1,2}:\d{2})?(:\d{2})?([.]\d+)?")
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
@@ -66,6 +70,8 @@ class ReadOptions(NamedTuple):
     may_lack_header: bool = False
     segment: Name = ...
     several_files: bool = False
+    tz: tzinfo | None = None
+    text: TextOptions = TextOptions()
 
 
 class Columns(NamedTuple):
@@ -236,7 +242,9 @@ def as_integers(users: pd.Categorical) -> pd.Categorical:
     return pd.Categorical.from_codes(users.codes, pd.Index(keys.cast(pa.int64()).to_numpy()))
 
 
-def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tuple[str, ...]]:
+def parse_times(
+    column: pa.ChunkedArray, name: Hashable, *, time_format: str | None = None
+) -> tuple[pd.Series, tuple[str, ...]]:
     """Parse the times of a column.
 
     Parameters
@@ -245,6 +253,8 @@ def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tup
         Timestamps, ISO 8601 text, or numbers since 1970.
     name : hashable
         Name of the column.
+    time_format : str, optional
+        How text is written, as for `datetime.strptime`; seconds may lack or have fractions.
 
     Returns
     -------
@@ -258,11 +268,13 @@ def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tup
     TypeError, ValueError
         If the values are no times, or mix times with and without a zone.
     """
-    column = _decoded(column)
+    column = _decoded(column) if time_format is None else column
     kind = column.type
     notes: tuple[str, ...] = ()
     if column.null_count == len(column) and not pa.types.is_timestamp(kind):
         times = pd.Series(pd.DatetimeIndex([None] * len(column), tz="UTC"))
+    elif time_format is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        times = _in_format(without_words(column).to_pandas(), name, time_format)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         times = _from_text(column.to_pandas(), name)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -271,10 +283,7 @@ def parse_times(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, tup
     elif pa.types.is_timestamp(kind):
         times = column.to_pandas()
     else:
-        raise TypeError(
-            f"the time column {name!r} must hold datetimes. It holds values of the kind '{kind}'. Write "
-            "them as 2008-05-17T10:00:04Z."
-        )
+        raise TypeError(_no_datetimes(kind, name))
     if not all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in (times.min(), times.max())):  # or there are none
         times = times.where(times.dt.year.between(_FIRST_YEAR, _LAST_YEAR))
     times.name = name
@@ -306,15 +315,92 @@ def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
     """Parse ISO 8601; convert to UTC if there are offsets, which may differ."""
     written = column.mask(column.isin(_OF_THE_CLOCK))
     times = pd.to_datetime(written, format="ISO8601", utc=True, errors="coerce")
+    if times.isna().any() and (in_utc := column.str.contains(_UTC, na=False)).any():
+        column = column.mask(in_utc, column.str.replace(_UTC, "Z", regex=True))
+        times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
     zoned = column[times.notna()].str.contains(_WITH_ZONE)
     if zoned.any() and not zoned.all():
         raise ValueError(f"the time column {name!r} mixes times with and without a zone. Convert them to one notation.")
     if column.notna().any() and times.isna().all():
         raise ValueError(
-            f"the time column {name!r} holds text that is no time such as 2008-05-17T10:00:04Z. Write the year first, "
-            "then month and day."
+            f"the time column {name!r} holds text that is no time such as 2008-05-17T10:00:04Z. {_remedy(column)}"
         )
     return times if zoned.any() else times.dt.tz_localize(None)
+
+
+def _no_datetimes(kind: pa.DataType, name: Hashable) -> str:
+    """Return why a column of this type holds no times."""
+    if pa.types.is_date(kind):
+        problem = "It holds dates without a time of day. Join them with the times of day in one column"
+    elif pa.types.is_time(kind):
+        problem = "It holds times of day without a date. Join them with the dates in one column"
+    else:
+        problem = f"It holds values of the kind '{kind}'. Write them"
+    return f"the time column {name!r} must hold datetimes. {problem}, as 2008-05-17T10:00:04Z."
+
+
+def _remedy(column: pd.Series) -> str:
+    """Return the format of text with the day or the month first, if it is sure, as a remedy."""
+    matches = [match for match in map(_DAY_IN_FRONT.fullmatch, column.dropna().astype(str)) if match]
+    if not matches:
+        return (
+            "Write the year first, then month and day, or specify how it is written, as in "
+            "time_format='%d.%m.%Y %H:%M:%S' (--time-format \"%d.%m.%Y %H:%M:%S\")."
+        )
+    first = matches[0]
+    year = "%Y" if len(first[4]) == 4 else "%y"
+    clock = f" %H:%M{':%S' if first[6] else ''}{'.%f' if first[7] else ''}" if first[5] else ""
+    day_first = first[2] == "." or any(int(match[1]) > 12 for match in matches)
+    month_first = any(int(match[3]) > 12 for match in matches)
+    orders = [("%d", "%m")] * (day_first or not month_first) + [("%m", "%d")] * (month_first or not day_first)
+    formats = [f"{first[2].join((*order, year))}{clock}" for order in orders]
+    if len(formats) == 1:
+        return f"Specify time_format='{formats[0]}' (--time-format \"{formats[0]}\")."
+    return (
+        f"Whether day or month stands first is not sure: specify time_format='{formats[0]}' (--time-format "
+        f'"{formats[0]}") or time_format=\'{formats[1]}\' (--time-format "{formats[1]}").'
+    )
+
+
+def _in_format(column: pd.Series, name: Hashable, time_format: str) -> pd.Series:
+    """Parse text in a format; convert to UTC if it has an offset."""
+    has_zone = "%z" in time_format
+    variants = [time_format]
+    if "%S" in time_format and "%f" not in time_format:
+        variants += [time_format.replace("%S", "%S.%f"), time_format.replace(":%S", "")]
+    times = pd.Series(pd.NaT, column.index, dtype="M8[ns, UTC]" if has_zone else "M8[ns]")
+    for variant in variants:
+        left = column[times.isna() & column.notna()]
+        if len(left):
+            try:
+                parsed = pd.to_datetime(left.str.strip(), format=variant, utc=has_zone, errors="coerce")
+            except ValueError:
+                raise ValueError(
+                    "'time_format' (--time-format) must be a format of times such as '%d.%m.%Y %H:%M:%S'."
+                ) from None
+            times[left.index] = parsed.dt.as_unit("ns")
+    if column.notna().any() and times.isna().all():
+        raise ValueError(
+            f"the time column {name!r} holds no text in the format of 'time_format' (--time-format). {_remedy(column)}"
+        )
+    return times
+
+
+def in_zone(times: pd.Series, zone: tzinfo | None) -> pd.Series:
+    """Return times in a zone; those without one are its local times. NaT where the clock shows no such time, or twice.
+
+    Parameters
+    ----------
+    times : pandas.Series of datetimes, length n
+        With or without a zone.
+    zone : tzinfo, optional
+        The times are returned as they are if it is None.
+    """
+    if zone is None:
+        return times
+    if times.dt.tz is not None:
+        return times.dt.tz_convert(zone)
+    return times.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
 
 
 def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, str]:

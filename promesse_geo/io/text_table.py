@@ -19,41 +19,55 @@ from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, ReadOptions
+from promesse_geo.io.text_layout import DELIMITERS, Layout, TextOptions, find_date_and_time, find_layout
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names
 
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
-_DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
 _COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
+_DETECTED = TextOptions()
 _HEAD, _PIECE = 1 << 16, 1 << 20  # bytes
 _SMALLEST_METRES = 1000  # projected coordinates below may be thousands with a comma as separator
 
 
 class TextFile(NamedTuple):
-    """An open text file, its encoding and delimiter, and the column names in its first line."""
+    """An open text file, its encoding, its beginning, and its layout."""
 
     file: pa.NativeFile
     encoding: str
-    delimiter: str
-    columns: list[str]
+    head: str
+    layout: Layout
+    options: TextOptions
+
+    @property
+    def delimiter(self) -> str:
+        """Return what separates the values."""
+        return self.layout.delimiter
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return self.layout.columns
 
 
 def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
-    text = read_layout(file)
+    text = read_layout(file, options.text)
     options = options._replace(may_lack_header=True)
     x_name, y_name, crs = table_columns.find_coordinates(text.columns, options)
     names = table_columns.find_user_and_time(text.columns, options)
+    time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
     with _errors_without_values(text):
-        table, ragged = _read(text, numbers=[x_name, y_name], names=names, crs=crs, lenient=options.lenient)
+        table, ragged = _read(text, numbers=[x_name, y_name], names=names, time=time, crs=crs, lenient=options.lenient)
         if ragged and not table.num_rows:
             raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
     has_quotes, is_ended = _find_quotes_and_end(file)
     users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
     long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
-    may_span_lines = has_quotes and (long_keys or _count_lines(file) != table.num_rows + len(ragged) + 1)
+    may_span_lines = has_quotes and (
+        long_keys or _count_lines(file) != table.num_rows + len(ragged) + text.layout.above
+    )
     name = repr(str(path))
     swallowed, is_open = _inspect_quotes(text, name, numbers=[x_name, y_name]) if may_span_lines else ([], False)
     dropped = list(swallowed)
@@ -66,7 +80,12 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         users = None if users is None else users[:-1].remove_unused_categories()
     if swallowed and users is not None:
         users = users.remove_categories([key for key in long_keys if key in users.categories])
-    times, notes = table_columns.parse_times(table.column(names.time), names.time)
+    written = table.column(names.time)
+    if len(time) == 2:
+        written = pc.binary_join_element_wise(*(table.column(part) for part in time), " ")
+        if options.text.time_format is None:
+            written = pc.replace_substring_regex(written, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
+    times, notes = table_columns.parse_times(written, names.time, time_format=options.text.time_format)
     return Columns(
         table.column(x_name).to_numpy(),
         table.column(y_name).to_numpy(),
@@ -82,11 +101,11 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     )
 
 
-def read_layout(file: pa.NativeFile) -> TextFile:
+def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFile:
     """Detect encoding and delimiter from the beginning of a text, and read the column names."""
     with decompressed(file) as stream:
         head = stream.read(_HEAD)
-    encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    encoding = options.encoding or ("utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
     if not text.strip():
         raise ValueError("it is empty, or begins with 64 KiB of blanks." if len(head) == _HEAD else "it is empty.")
@@ -94,23 +113,26 @@ def read_layout(file: pa.NativeFile) -> TextFile:
         raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
     if _JSON.match(text):
         raise ValueError("it holds JSON, but not as GeoJSON in UTF-8, unpacked. Save it so, or as CSV.")
-    first = re.sub(r'"[^"]*"', "", text).partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=first.count)
-    columns = next(lines.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
-        raise ValueError("its first line holds values, not the names of columns.")
-    if len(columns) == 1:
-        raise ValueError("its first line names no columns separated by commas, semicolons, tabs or bars.")
-    return TextFile(file, encoding, delimiter, columns)
+    layout = find_layout(text, options)
+    if any("\ufffd" in column for column in layout.columns):
+        raise ValueError(_not_encoded(encoding))
+    return TextFile(file, encoding, text, layout, options)
+
+
+def _not_encoded(encoding: str) -> str:
+    other = "cp1252" if encoding.lower() != "cp1252" else "utf-16"
+    return f"it is not text in {encoding.upper()}. Specify the encoding, as in encoding='{other}' (--encoding {other})."
 
 
 def _read(
-    text: TextFile, *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool
+    text: TextFile, *, numbers: Sequence[str], names: Names, time: Sequence[str], crs: Any, lenient: bool
 ) -> tuple[pa.Table, list[csv.InvalidRow]]:
     """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
-    parse = partial(_parse, text, time=str(names.time))
-    fit = partial(_fit, numbers=numbers, names=names, crs=crs, lenient=lenient)
+    parse = partial(_parse, text, time=time)
+    as_text = time if len(time) == 2 or text.options.time_format is not None else ()
+    points = text.options.decimal or ".,"
+    fit = partial(_fit, numbers=numbers, names=names, as_text=as_text, points=points, crs=crs, lenient=lenient)
     try:
         return fit(parse), ragged
     except pa.ArrowInvalid as error:
@@ -119,11 +141,20 @@ def _read(
     return fit(partial(parse, ragged=ragged if lenient else None, threads=False)), ragged
 
 
-def _fit(parse: Callable[..., pa.Table], *, numbers: Sequence[str], names: Names, crs: Any, lenient: bool) -> pa.Table:
+def _fit(
+    parse: Callable[..., pa.Table],
+    *,
+    numbers: Sequence[str],
+    names: Names,
+    as_text: Sequence[str],
+    points: str,
+    crs: Any,
+    lenient: bool,
+) -> pa.Table:
     """Try the notations of numbers until one fits all lines."""
     user = names.user
-    text = {name: pa.string() for name in (user, names.segment) if name is not None}
-    for missing, point in itertools.product(([""], ["", *MISSING]), ".,"):
+    text = {name: pa.string() for name in (user, names.segment, *as_text) if name is not None}
+    for missing, point in itertools.product(([""], ["", *MISSING]), points):
         try:
             table = parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)
         except pa.ArrowInvalid as error:
@@ -133,14 +164,14 @@ def _fit(parse: Callable[..., pa.Table], *, numbers: Sequence[str], names: Names
         if user is not None and MISSING[0] in missing and table.column(user).null_count:
             literal = parse(types=text, missing=[""], point=point).column(user)  # a user may be called NA
             table = table.set_column(table.column_names.index(user), user, literal)
-        if point == ",":
+        if point == "," and len(points) > 1:
             _check_decimal_commas(table, numbers, crs)
         return table
     table = parse(types=dict.fromkeys(numbers, pa.string()) | text, missing=[""], point=".")
     for name in numbers:
-        column, sign = _as_numbers(table.column(name), name, lenient=lenient)
+        column, sign = _as_numbers(table.column(name), name, points=points, lenient=lenient)
         table = table.set_column(table.column_names.index(name), name, column)
-        if sign == ",":
+        if sign == "," and len(points) > 1:
             _check_decimal_commas(table, [name], crs)
     return table
 
@@ -164,7 +195,7 @@ def _parse(
     types: dict[str, pa.DataType],
     missing: list[str],
     point: str,
-    time: str,
+    time: Sequence[str],
     ragged: list[csv.InvalidRow] | None = None,
     threads: bool = True,
 ) -> pa.Table:
@@ -182,12 +213,17 @@ def _parse(
     with decompressed(text.file) as stream:
         return csv.read_csv(
             stream,
-            read_options=csv.ReadOptions(encoding=encoding, use_threads=threads),
+            read_options=csv.ReadOptions(
+                encoding=encoding,
+                use_threads=threads,
+                skip_rows=text.layout.above if text.layout.replaces_header else text.layout.above - 1,
+                column_names=text.columns if text.layout.replaces_header else None,
+            ),
             parse_options=csv.ParseOptions(
                 delimiter=text.delimiter, newlines_in_values=True, invalid_row_handler=None if ragged is None else skip
             ),
             convert_options=csv.ConvertOptions(
-                include_columns=list(dict.fromkeys([*types, time])),
+                include_columns=list(dict.fromkeys([*types, *time])),
                 column_types=types,
                 null_values=missing,
                 strings_can_be_null=True,
@@ -197,11 +233,11 @@ def _parse(
         )
 
 
-def _as_numbers(column: pa.ChunkedArray, name: str, *, lenient: bool) -> tuple[pa.ChunkedArray, str]:
+def _as_numbers(column: pa.ChunkedArray, name: str, *, points: str, lenient: bool) -> tuple[pa.ChunkedArray, str]:
     """Convert text to numbers; what is no number becomes missing if lenient, else raises. Return the decimal sign."""
     column = table_columns.without_words(pc.utf8_trim_whitespace(column))
     column = pc.if_else(pc.equal(column, ""), None, column)  # quoted
-    matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in ".,"}
+    matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in points}
     sign = max(matches, key=lambda sign: pc.sum(matches[sign], min_count=0).as_py())
     fits = matches[sign]
     if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
@@ -286,8 +322,10 @@ def _errors_without_values(text: TextFile) -> Iterator[None]:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         counts = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", str(error))
-        separated = f"separated by {_DELIMITERS[text.delimiter]}"
+        separated = f"separated by {DELIMITERS.get(text.delimiter, repr(text.delimiter))}"
         if counts is None:
+            if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+                raise ValueError(_not_encoded(text.encoding)) from None
             raise ValueError(f"its lines cannot be read as values {separated}, in {text.encoding.upper()}.") from None
         where = f" (line {int(counts[1]):,}, empty ones not counted)" if counts[1] else ""
         columns, values = counted(int(counts[2]), "column"), counted(int(counts[3]), "value")

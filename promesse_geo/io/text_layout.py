@@ -1,0 +1,174 @@
+"""Find where the header of a text table stands: below titles and comments, or nowhere, with one separator too many."""
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
+_LINES = 50  # looked at
+_REST = "\x1f"  # name of the empty column after the last separator
+_TIME_ONLY = re.compile(r"\s*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*")
+_DATE_ONLY = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\s*")
+
+
+class TextOptions(NamedTuple):
+    """Arguments of `read_table` for text; None is detected."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    time_format: str | None = None
+    columns: tuple[str, ...] | None = None
+
+
+def check_text_options(
+    separator: str | None,
+    decimal: str | None,
+    encoding: str | None,
+    time_format: str | None,
+    columns: Sequence[str] | str | None,
+) -> TextOptions:
+    """Return the arguments of `read_table` for text; raise ValueError or TypeError if one cannot be."""
+    texts = {"separator": separator, "decimal": decimal, "encoding": encoding, "time_format": time_format}
+    for name, value in texts.items():
+        if value is not None and (not isinstance(value, str) or not value):
+            raise TypeError(f"'{name}' must be text, not empty. Got {value!r} instead.")
+    separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
+        raise ValueError(f"'separator' must be one character such as ';', or 'tab'. Got {separator!r} instead.")
+    if decimal not in (None, ".", ","):
+        raise ValueError(f"'decimal' must be '.' or ','. Got {decimal!r} instead.")
+    if decimal is not None and decimal == separator:
+        raise ValueError(f"'decimal' and 'separator' must differ. Both are {decimal!r}.")
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except (LookupError, ValueError):
+            raise ValueError(f"'encoding' must be an encoding such as 'cp1252'. Got {encoding!r} instead.") from None
+    names = None
+    if columns is not None:
+        names = tuple(name.strip() for name in (columns.split(",") if isinstance(columns, str) else columns))
+        if not all(names) or len(set(names)) < len(names):
+            raise ValueError("'columns' must be names that differ, one for each column, such as 'user,time,lon,lat'.")
+    return TextOptions(separator, decimal, encoding, time_format, names)
+
+
+class Layout(NamedTuple):
+    """Delimiter and names of the columns of a text, and the lines above the records.
+
+    `replaces_header` is whether `columns` are other names than those of the header, or there is no header.
+    """
+
+    delimiter: str
+    columns: list[str]
+    above: int
+    replaces_header: bool
+
+
+def find_layout(text: str, options: TextOptions) -> Layout:
+    r"""Return the layout of a text from its beginning.
+
+    Parameters
+    ----------
+    text : str
+        The beginning of the text, without a byte order mark.
+    options : TextOptions
+        What is specified.
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    ValueError
+        If the first line holds values, or no columns.
+
+    Examples
+    --------
+    >>> find_layout("sep=;\nuser;time\n1;2\n", TextOptions())
+    Layout(delimiter=';', columns=['user', 'time'], above=2, replaces_header=False)
+    """
+    excel = _SEP.match(text)
+    above = 1 if excel else 0
+    written = text[excel.end() :] if excel else text
+    delimiter = options.separator or (excel[1] if excel else None)
+    if options.columns is not None:
+        return Layout(delimiter or _delimiter(written.splitlines()[:1]), list(options.columns), above, True)
+    lines = written.splitlines()[:_LINES]
+    if delimiter is None:
+        delimiter = _delimiter(lines[:1])
+        if not _count(lines[0], delimiter) or lines[0].startswith("#"):
+            delimiter = _delimiter(lines)
+    skipped = _lines_above_header(lines, delimiter)
+    header = "\n".join(lines[skipped:]) if skipped else written
+    columns = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter), [])
+    if any(_DECIMAL.fullmatch(part) for column in columns for part in re.split(r"[;|\s]", column)):
+        raise ValueError(
+            "its first line holds values, not the names of columns. Add a header, or name the columns in their order, "
+            "as in columns='user,time,lon,lat' (--columns user,time,lon,lat)."
+        )
+    if len(columns) == 1:
+        raise ValueError("its first line names no columns separated by commas, semicolons, tabs or bars.")
+    above += skipped + 1
+    fitted = _fit_to_lines(columns, [line for line in lines[skipped + 1 :] if line], delimiter)
+    return Layout(delimiter, fitted, above, fitted != columns)
+
+
+def _count(line: str, delimiter: str) -> int:
+    """Return the number of separators that are not quoted."""
+    return re.sub(r'"[^"]*"', "", line).count(delimiter)
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """Return the delimiter that most separators of the lines are; commas if there are none."""
+    return max(DELIMITERS, key=lambda sign: sum(_count(line, sign) for line in lines))
+
+
+def _lines_above_header(lines: Sequence[str], delimiter: str) -> int:
+    """Return the number of title and comment lines: they have fewer separators than most lines, or begin with #."""
+    counts = [_count(line, delimiter) for line in lines]
+    usual = Counter(counts[1:]).most_common(1)[0][0] if len(counts) > 2 else 0
+    if not usual or (abs(counts[0] - usual) <= 1 and not lines[0].startswith("#")):
+        return 0
+    for number, (line, count) in enumerate(zip(lines, counts, strict=True)):
+        if abs(count - usual) > 1:
+            continue
+        is_comment = line.startswith("#") and number + 1 < len(lines) and lines[number + 1].startswith("#")
+        if not is_comment:
+            values = next(csv.reader([line], delimiter=delimiter))
+            return 0 if any(_DECIMAL.fullmatch(value.strip()) for value in values) else number
+    return 0
+
+
+def _fit_to_lines(columns: list[str], lines: Sequence[str], delimiter: str) -> list[str]:
+    """Return the columns without the last one, or with one more, if header or lines end with a needless separator."""
+    counts = {_count(line, delimiter) for line in lines[:-1] or lines}  # the last one may be cut
+    if len(counts) != 1:
+        return columns
+    values = counts.pop() + 1
+    if values == len(columns) - 1 and not columns[-1].strip():
+        return columns[:-1]
+    if values == len(columns) + 1 and all(line.rstrip().endswith(delimiter.strip()) for line in lines[:-1] or lines):
+        return [*columns, _REST]
+    return columns
+
+
+def find_date_and_time(text: str, layout: Layout, time: str) -> tuple[str, str] | None:
+    """Return the columns of date and time of day if `time` is only one of them and the other is the only such one."""
+    lines = text.splitlines()[layout.above : layout.above + 1]
+    values = next(csv.reader(lines, delimiter=layout.delimiter), [])
+    row = dict(zip(layout.columns, values, strict=False))
+    dates = [name for name, value in row.items() if _DATE_ONLY.fullmatch(value)]
+    clocks = [name for name, value in row.items() if _TIME_ONLY.fullmatch(value)]
+    if time in dates and len(clocks) == 1:
+        return time, clocks[0]
+    if time in clocks and len(dates) == 1:
+        return dates[0], time
+    return None

@@ -1,0 +1,101 @@
+"""Text tables in other layouts than a plain CSV, and the options for them."""
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.cli.commands import main
+
+ROWS = "a,2024-03-04 08:00:00,4.8,45.7\na,2024-03-04 08:01:00,4.9,45.8\n"
+GERMAN = "user;time;lon;lat;Straße\na;25.03.2024 08:00:00;4,8;45,7;Königsweg\na;25.03.2024 08:01;4,9;45,8;Am Tor\n"
+
+
+def written(folder, content, name="table.csv", encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(content.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "user,time,lon,lat\n" + ROWS,
+        "sep=;\nuser;time;lon;lat\n" + ROWS.replace(",", ";"),
+        "Export of a logger\n\nuser,time,lon,lat\n" + ROWS,
+        "# a comment\n# another, longer one\nuser,time,lon,lat\n" + ROWS,
+        "user,time,lon,lat,\n" + ROWS,
+        "user,time,lon,lat\n" + ROWS.replace("\n", ",\n"),
+        "user,date,time,lon,lat\n" + ROWS.replace("04 ", "04,"),
+        "user,date,time,lon,lat\n" + ROWS.replace("04 ", "04,").replace("-", "/"),
+    ],
+)
+def test_layouts_are_found(content, tmp_path):
+    frame = pg.read_table(written(tmp_path, content))
+    assert frame["time"].tolist() == list(pd.to_datetime(["2024-03-04 08:00", "2024-03-04 08:01"]))
+    assert frame.geometry.x.tolist() == [4.8, 4.9]
+    assert frame.geometry.y.tolist() == [45.7, 45.8]
+    assert frame["user"].tolist() == ["a", "a"]
+
+
+def test_times_in_utc_by_name(tmp_path):
+    frame = pg.read_table(written(tmp_path, "user,time,lon,lat\n" + ROWS.replace(":00,", ":00 UTC,")))
+    assert frame["time"].tolist() == list(pd.to_datetime(["2024-03-04 08:00", "2024-03-04 08:01"], utc=True))
+
+
+def test_german_excel_names_its_two_options(tmp_path):
+    path = written(tmp_path, GERMAN, encoding="cp1252")
+    with pytest.raises(ValueError, match="--encoding cp1252"):
+        pg.read_table(path)
+    with pytest.raises(ValueError, match=r'--time-format "%d.%m.%Y %H:%M:%S"'):
+        pg.read_table(path, encoding="cp1252")
+    frame = pg.read_table(path, encoding="cp1252", time_format="%d.%m.%Y %H:%M:%S", tz="Europe/Berlin")
+    assert frame["time"].tolist() == list(pd.to_datetime(["2024-03-25 07:00", "2024-03-25 07:01"], utc=True))
+    assert str(frame["time"].dt.tz) == "Europe/Berlin"
+    assert frame.geometry.x.tolist() == [4.8, 4.9]
+
+
+def test_an_order_of_day_and_month_is_never_guessed(tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\na,03/04/2021 08:00,4.8,45.7\n")
+    with pytest.raises(ValueError, match="not sure") as caught:
+        pg.read_table(path)
+    assert "%d/%m/%Y %H:%M" in str(caught.value)
+    assert "%m/%d/%Y %H:%M" in str(caught.value)
+    assert pg.read_table(path, time_format="%m/%d/%Y %H:%M")["time"][0] == pd.Timestamp("2021-03-04 08:00")
+
+
+def test_text_without_header_in_a_folder(tmp_path):
+    written(tmp_path, ROWS, "1.txt")
+    written(tmp_path, ROWS.replace("a,", "b,"), "2.txt")
+    for read in (pg.read_table, pg.read_file):
+        traces = read(tmp_path, columns="user,time,lon,lat", **({"as_traces": True} if read is pg.read_table else {}))
+        assert pd.Index(traces.users).tolist() == ["a", "b"]
+        assert traces.records == 4
+
+
+def test_local_times_that_the_clock_shows_twice_are_invalid(tmp_path):
+    rows = "".join(f"a,{time},4.8,45.7\n" for time in ("2024-10-27 01:30:00", "2024-10-27 02:30:00"))
+    path = written(tmp_path, "user,time,lon,lat\n" + rows)
+    with pytest.raises(ValueError, match="1 record of 2"):
+        pg.read_table(path, tz="Europe/Berlin")
+
+
+def test_wrong_options_are_refused(tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\n" + ROWS)
+    for options in (
+        {"separator": ";;"},
+        {"decimal": "x"},
+        {"encoding": "no such"},
+        {"columns": "a,a"},
+        {"tz": "Nowhere"},
+    ):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            pg.read_table(path, **options)
+
+
+def test_the_command_line_takes_the_options(tmp_path):
+    path = written(tmp_path, GERMAN, encoding="cp1252")
+    options = ["--encoding", "cp1252", "--time-format", "%d.%m.%Y %H:%M:%S", "--tz", "Europe/Berlin"]
+    for command in (["info", path], ["prepare", path, tmp_path / "parts.csv"]):
+        result = CliRunner().invoke(main, [*map(str, command), *options])
+        assert result.exit_code == 0, result.output
