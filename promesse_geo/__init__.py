@@ -18,8 +18,8 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
 - protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is the base class
 - measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `reproduce` the paper's
   tables (`paper` has them one by one); metrics are `PoiRetrieval` (with `match_pois`), `SpatialError`,
-  `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks `AdaptivePoiRetrieval`, `Residue` and
-  `Reidentification`; `Metric` is the base class
+  `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks `AdaptivePoiRetrieval`, `Residue`,
+  `Reidentification` and `EndRetrieval`; `Metric` is the base class
 - publish: `publish` does all steps and returns a `Publication`; its last ones are `check_published`, `pseudonymize` and
   `write`
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
@@ -42,7 +42,15 @@ from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx,
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
 from promesse_geo.metrics import Metric
-from promesse_geo.metrics.attacks import AdaptivePoiRetrieval, PoiRetrieval, Reidentification, Residue, match_pois
+from promesse_geo.metrics.attacks import (
+    AdaptivePoiRetrieval,
+    EndRetrieval,
+    HeatMapReidentification,
+    PoiRetrieval,
+    Reidentification,
+    Residue,
+    match_pois,
+)
 from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDistortion, SpatialError
 from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, drop_zero, first_days, split_gaps
 from promesse_geo.preprocess.pipeline import prepare
@@ -85,7 +93,16 @@ __all__ = ["make_city", "read_cabspotting", "read_file", "read_geolife", "read_g
 __all__ += ["collapse_empty_days", "describe", "drop_jumps", "drop_zero", "first_days"]
 __all__ += ["prepare", "pseudonymize", "split_gaps"]
 __all__ += ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport"]
-__all__ += ["AdaptivePoiRetrieval", "PoiExtractor", "PoiRetrieval", "Reidentification", "Residue", "match_pois", "pois"]
+__all__ += [
+    "AdaptivePoiRetrieval",
+    "EndRetrieval",
+    "HeatMapReidentification",
+    "PoiRetrieval",
+    "Reidentification",
+    "Residue",
+    "match_pois",
+]
+__all__ += ["PoiExtractor", "pois"]
 __all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "SpatialError"]
 __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_demo", "save_results"]
 __all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "write"]

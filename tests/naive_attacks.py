@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
-from naive import RADIUS, Point, distance, to
+from naive import RADIUS, Point, between, distance, to
 
 
 def cell_on_globe(longitude: float, latitude: float, *, cell: float) -> tuple[int, int]:
@@ -123,3 +123,46 @@ def on_the_ground(point: Point) -> Point:
     """Of unit length on the sphere."""
     length = math.hypot(*point) if len(point) == 3 else 1.0
     return tuple(axis / length for axis in point)
+
+
+def weight(a: Point, b: Point, *, width: float) -> float:
+    """Return exp(−½(d / width)²)."""
+    return math.exp(-0.5 * (distance(a, b) / width) ** 2)
+
+
+def densest(candidates: Sequence[Point]) -> list[Point]:
+    """Return the candidates with the greatest sum of weights of 100 m, up to rounding."""
+    return best(candidates, [sum(weight(a, b, width=100) for b in candidates) for a in candidates])
+
+
+def best(candidates: Sequence[Point], sums: Sequence[float]) -> list[Point]:
+    """Return the candidates with the greatest sum, up to rounding."""
+    return [point for point, total in zip(candidates, sums, strict=True) if total >= max(sums) * (1 - 1e-9)]
+
+
+def outward(p: Point, q: Point, *, metres: float) -> Point:
+    """Return the point so many metres from p, away from q, on the great circle or line through both."""
+    return between(q, p, 1 + metres / distance(q, p)) if metres else p
+
+
+def backwards(p: Point, q: Point, *, step: float) -> Point:
+    """Return p + step · (p − q)."""
+    return p if p == q else outward(p, q, metres=step * distance(p, q))
+
+
+def crossing(ends: Sequence[tuple[Point, Point]]) -> list[Point]:
+    """Return the points every 25 m up to 1,500 m outward from the ends p that most rays pass, up to rounding."""
+    rays = [[outward(p, q, metres=25.0 * i) for i in range(61)] for p, q in ends if p != q]
+    candidates = [point for ray in rays for point in ray]
+    return best(candidates, [sum(max(weight(c, point, width=40) for point in ray) for ray in rays) for c in candidates])
+
+
+def topsoe(protected: Sequence[tuple[int, int]], known: Sequence[tuple[int, int]]) -> float:
+    """Return the divergence between the shares of records per cell; infinite if there are no records."""
+    if not protected or not known:
+        return math.inf
+    total = 0.0
+    for cell in {*protected, *known}:
+        p, q = protected.count(cell) / len(protected), known.count(cell) / len(known)
+        total += sum(share * math.log(2 * share / (p + q)) for share in (p, q) if share)
+    return total

@@ -277,7 +277,9 @@ def _run(groups: list[_Group], mechanism: Mechanism, seed: int | None) -> tuple[
                     continue
                 row_seed = metric_seed if seed is None else seed
                 with _noting(parts | {"metric": metric, "seed": row_seed}):
-                    value = _value(with_seed, matching.pairs(with_seed), index)
+                    applied = with_seed.for_mechanism(mechanism)
+                    of_original = index if applied is with_seed else applied.index(group.original)
+                    value = _value(applied, matching.pairs(applied), of_original)
                 rows.append(_describe(metric) | {"seed": row_seed, "value": value, "seconds": seconds})
     return rows, list(dict.fromkeys(str(warning.message) for warning in caught))
 

@@ -174,6 +174,22 @@ class Metric(ABC):
             return as_rows_of(protected, detail, after.positions)
         return detail
 
+    def for_mechanism(self, mechanism: Any) -> "Metric":
+        """Return the metric with which `evaluate` measures what a mechanism protected; itself by default.
+
+        Override it in a metric whose attacker knows the mechanism and applies it himself.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            The mechanism of the run, with its seed.
+
+        Returns
+        -------
+        Metric
+        """
+        return self
+
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match protected traces with the original ones of their users.
 

@@ -1,7 +1,6 @@
 """Re-identification of users by their POIs."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,14 +10,14 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
+from promesse_geo.metrics.attacks.halves import split_halves
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.metrics.base import Metric
-from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Data, Pairs, Traces, align, map_traces
+from promesse_geo.traces.traces import Data, Pairs, Traces, align
 from promesse_geo.validation import check_duration
 
 _PART = re.compile(r"-[0-9]{5}$")  # the suffix of parts that `split` makes
@@ -107,12 +106,7 @@ class Reidentification(Metric):
         TypeError, ValueError, KeyError
             If the data cannot be read, or a user has more than 100,000 parts.
         """
-        halves: tuple[Callable[[Traces], Traces], ...] = (
-            lambda traces: _half(traces, first=True),
-            lambda traces: split_gaps(_half(traces, first=False), gap=self.gap, keep_user=True),
-        )
-        reference, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
-        return reference, second
+        return split_halves(original, gap=self.gap, user=user, time=time)
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match parts with the users of the first half, without those that the attacker does not know."""
@@ -150,14 +144,6 @@ class Reidentification(Metric):
     def value(self, detail: pd.DataFrame) -> float:
         """Return the percentage of identified users among those with known POIs; NaN without any."""
         return 100 * float(detail.identified[detail.reference_pois > 0].mean())
-
-
-def _half(traces: Traces, *, first: bool) -> Traces:
-    if not traces.records:
-        return traces
-    begin, end = int(traces.times.min()), int(traces.times.max())
-    before = traces.times < begin + (end - begin) // 2
-    return traces.select(before if first else ~before)
 
 
 def _identify(pairs: Pairs, reference: Located, protected: Located) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

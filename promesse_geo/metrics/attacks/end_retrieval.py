@@ -1,0 +1,361 @@
+"""Places at the ends of traces: the attacker steps back from where published traces begin and end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from promesse_geo import threads
+from promesse_geo.kernels import densest
+from promesse_geo.messages import invalid
+from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.owners import find_owners, number_owners, pair_by_owner
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.validation import check_flag, check_integer, check_number, is_number, set_fields
+
+_SPOT = 100.0  # metres, width of the kernel of the densest spot
+_NEAR = 200.0  # metres, ends that belong to a spot
+_RAY_WIDTH, _RAY_STEP, _RAY_POINTS = 40.0, 25.0, 61  # metres, metres, and their number
+
+
+@dataclass(frozen=True)
+class KnownPlaces:
+    """Owners and their true places, as an opaque value of a parameter.
+
+    Parameters
+    ----------
+    owners : tuple of str
+        Distinct names.
+    x, y : tuple of float
+        Coordinates in the CRS.
+    crs : str
+        The CRS as WKT.
+    """
+
+    owners: tuple[str, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    crs: str
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, owner: str) -> "KnownPlaces":
+        """Read a frame with the columns user and geometry (points), one row per user."""
+        rule = "a GeoDataFrame of points with a column user and a CRS, one row per user"
+        if isinstance(frame, cls):
+            return frame
+        if not isinstance(frame, gpd.GeoDataFrame) or "user" not in frame.columns or frame.crs is None:
+            raise TypeError(invalid("truth", owner, rule, type(frame)))
+        points = frame.geometry
+        is_point = (points.geom_type == "Point").all() and not points.is_empty.any()
+        if not is_point or frame["user"].isna().any() or frame["user"].astype(str).duplicated().any():
+            raise ValueError(f"The 'truth' parameter of {owner} must be {rule}, without missing values.")
+        users = tuple(map(str, frame["user"]))
+        return cls(users, tuple(map(float, points.x)), tuple(map(float, points.y)), frame.crs.to_wkt())
+
+    def points(self, space: Space) -> np.ndarray:
+        """Return the places in a space, shape (places, 3) or (places, 2)."""
+        series = gpd.GeoSeries.from_xy(self.x, self.y, crs=self.crs).to_crs(space.crs)
+        return space.points(series.x.to_numpy(), series.y.to_numpy())
+
+
+@dataclass(frozen=True)
+class EndRetrieval(Metric):
+    """Places that an attacker locates from the ends of traces.
+
+    Mechanisms such as Promesse remove the first and last point of a trace, which are often home or work. The attacker
+    sees the protected data and knows which parts belong together (their owners). For each part with at least two points
+    and each of its ends p with its neighbour q, strategy s guesses p + s · (p − q), along the great circle on the
+    sphere; a part of one point gives that point. The guess for an owner is the candidate with the greatest sum of
+    exp(−½(d / 100 m)²) over the owner's candidates. The strategy "rays" draws points every 25 m up to 1,500 m outward
+    from each end, and takes the one with the greatest sum over the rays of exp(−½(d / 40 m)²), with d the distance to
+    the ray's nearest point. A part is a trace or a segment between breaks; owners are traces without the suffix of
+    five digits that `split_gaps(keep_user=True)` and `prepare(keep_user=True)` add.
+
+    The detail has one row per owner with a true place: the distance in metres of the guess of each strategy (`step_0`,
+    `step_0.5`, …, `rays`; NaN without a guess) and the number of `ends`. Its `attrs` hold the best `strategy`, the
+    value of the `raw` data, and that of a `random` published point of the owner (its expectation). The value is the
+    percentage of owners whose guess is within `threshold`, of the best strategy: 0 is best for privacy. Raw data has
+    100 % if places are found from the data, and a mechanism that drops everything 0 %.
+
+    Parameters
+    ----------
+    threshold : float
+        Greatest distance in metres of a guess that counts.
+    truth : geopandas.GeoDataFrame, optional
+        The true places: columns user and geometry (points), one row per owner. By default the densest spot of the first
+        and last records of the owner's original parts. It is not shown in the repr.
+    least : int
+        Least number of original ends within 200 m of the densest spot; owners with fewer are left out.
+    steps : sequence of float
+        The values of s to try.
+    rays : bool
+        Whether to try the strategy "rays".
+    linked : bool
+        Whether the attacker knows which parts belong together. If not, all ends are in one pool, without rays: he takes
+        the densest spot, removes the candidates within 200 m, and so on, as often as there are owners. The detail has
+        the distance from each true place to the nearest guess, and `attrs["precision"]` the percentage of guesses
+        within `threshold` of a true place.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter has the wrong type or is out of range.
+
+    Notes
+    -----
+    Other strategies may find more. Real streets bend, so that on real data stepping back finds less than in a synthetic
+    city of straight streets.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> parts = pg.make_city(users=6, days=7).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    >>> metric = pg.EndRetrieval()
+    >>> metric.measure(parts, parts)
+    100.0
+    >>> noisy = parts.promesse.geo_indistinguishability(0.001, seed=1)
+    >>> metric.measure(parts, noisy) < 50
+    True
+    """
+
+    threshold: float = 100.0
+    truth: Any = field(default=None, repr=False)
+    least: int = 5
+    steps: Sequence[float] = (0, 0.5, 1, 1.5, 2, 3, 5)
+    rays: bool = True
+    linked: bool = True
+    unit: ClassVar[str] = "%"
+    label: ClassVar[str] = "end retrieval"
+    undefined: ClassVar[str] = "no owner has enough ends of original parts near one place"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        owner = "EndRetrieval"
+        rule = "one or more different numbers from 0 to 1,000"
+        steps = self.steps
+        if isinstance(steps, (str, bytes)) or not isinstance(steps, (Sequence, np.ndarray)):
+            raise TypeError(invalid("steps", owner, rule, steps))
+        checked = tuple(
+            0.0
+            if is_number(step) and step == 0
+            else check_number(step, name="steps", owner=owner, unit="steps", high=1e3)
+            for step in steps
+        )
+        if not checked or len(set(checked)) < len(checked):
+            raise ValueError(invalid("steps", owner, rule, list(steps)))
+        set_fields(
+            self,
+            {
+                "threshold": check_number(self.threshold, name="threshold", owner=owner, unit="metres"),
+                "truth": None if self.truth is None else KnownPlaces.from_frame(self.truth, owner=owner),
+                "least": check_integer(self.least, name="least", owner=owner),
+                "steps": checked,
+                "rays": check_flag(self.rays, name="rays", owner=owner),
+                "linked": check_flag(self.linked, name="linked", owner=owner),
+            },
+        )
+
+    def pair(self, original: Traces, protected: Traces) -> Pairs:
+        """Match the parts of both data sets by owner; `originals` numbers the owners of the original."""
+        return pair_by_owner(original, protected)
+
+    def _index(self, original: Traces) -> "_Truth":
+        owners, numbers = number_owners(original)
+        ends = _Ends.of(original, numbers, len(owners))
+        truth = self._truth(original, owners, ends)
+        raw = self._distances(ends, truth, original.space)
+        return _Truth(owners, *truth, raw=raw)
+
+    def _detail(self, pairs: Pairs, index: "_Truth") -> pd.DataFrame:
+        truth, space = (index.numbers, index.places), pairs.original.space
+        ends = _Ends.of(pairs.protected, pairs.originals, len(index.owners))
+        columns = self._distances(ends, truth, space)
+        users = index.owners[index.numbers].rename("user")
+        table = {name: distances for name, (distances, _) in columns.items()}
+        detail = pd.DataFrame(table | {"ends": np.diff(ends.offsets)[index.numbers]}, index=users)
+        strategy = self._best(detail)
+        raw = self._best(pd.DataFrame({name: distances for name, (distances, _) in index.raw.items()}))
+        detail.attrs["strategy"] = strategy
+        detail.attrs["raw"] = _share(index.raw[raw][0], self.threshold)
+        detail.attrs["random"] = self._random(pairs, index)
+        if not self.linked:
+            detail.attrs["precision"] = columns[strategy][1]
+        return detail
+
+    def value(self, detail: pd.DataFrame) -> float:
+        """Return the percentage of owners located within `threshold` by the best strategy; NaN without any owner."""
+        return _share(detail[self._best(detail)].to_numpy(), self.threshold)
+
+    def _best(self, detail: pd.DataFrame) -> str:
+        """Return the first strategy that locates most owners."""
+        found = {name: int((detail[name] <= self.threshold).sum()) for name in detail.columns if name != "ends"}
+        return max(found, key=lambda name: found[name])
+
+    def _truth(self, original: Traces, owners: pd.Index, ends: "_Ends") -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of owners with a true place, and the places."""
+        space = original.space
+        if self.truth is not None:
+            positions = find_owners(self.truth.owners, owners)
+            known = np.flatnonzero(positions >= 0)
+            order = known[np.argsort(positions[known], kind="stable")]
+            return positions[order], self.truth.points(space)[order]
+        best = _densest(ends.points, ends.offsets, space)
+        numbers = np.flatnonzero(best >= 0)
+        places = ends.points[best[numbers]]
+        group = np.repeat(np.arange(len(owners)), np.diff(ends.offsets))
+        spots = np.full((len(owners), space.dimension), np.nan)
+        spots[numbers] = places
+        near = space.metres(np.linalg.norm(ends.points - spots[group], axis=1)) <= _NEAR
+        enough = np.bincount(group[near], minlength=len(owners))[numbers] >= self.least
+        return numbers[enough], places[enough]
+
+    def _distances(
+        self, ends: "_Ends", truth: tuple[np.ndarray, np.ndarray], space: Space
+    ) -> dict[str, tuple[np.ndarray, float]]:
+        """Return for each strategy the distance from each true place to the guess, and the precision of guesses."""
+        guesses = {f"step_{step:g}": ends.step_back(step, space) for step in self.steps}
+        if not self.linked:
+            number = int(np.count_nonzero(np.diff(ends.offsets)))
+            return {name: self._pooled(points, number, truth[1], space) for name, points in guesses.items()}
+        numbers, places = truth
+        columns = {
+            name: (_between(places, points, _densest(points, ends.offsets, space)[numbers], space), np.nan)
+            for name, points in guesses.items()
+        }
+        if self.rays:
+            points, rows = ends.cross_rays(space)
+            columns["rays"] = _between(places, points, rows[numbers], space), np.nan
+        return columns
+
+    def _pooled(self, points: np.ndarray, number: int, places: np.ndarray, space: Space) -> tuple[np.ndarray, float]:
+        """Return the distance from each true place to the nearest of the guesses from one pool, and their precision."""
+        rows = np.empty(number, np.int64)
+        sums, width = np.empty(len(points)), _SPOT / space.scale
+        threads.run(
+            lambda first, last: densest.sum_weights(points, space.curvature, width, first, last, sums),
+            threads.even(len(points)),
+        )
+        densest.take_densest(points, sums, space.curvature, width, space.chord(_NEAR) ** 2, rows)
+        guesses = points[rows[rows >= 0]]
+        if not len(guesses) or not len(places):
+            return np.full(len(places), np.nan), np.nan
+        metres = space.metres(np.linalg.norm(places[:, None] - guesses[None], axis=2))
+        return metres.min(axis=1), _share(metres.min(axis=0), self.threshold)
+
+    def _random(self, pairs: Pairs, index: "_Truth") -> float:
+        """Return the percentage of owners that a random published point of each locates, as expectation."""
+        protected = pairs.protected
+        owners = np.repeat(pairs.originals, protected.counts)
+        spots = np.full((len(index.owners), pairs.original.space.dimension), np.nan)
+        spots[index.numbers] = index.places
+        near = pairs.original.space.metres(np.linalg.norm(protected.points - spots[owners], axis=1)) <= self.threshold
+        records, located = (np.bincount(group, minlength=len(index.owners)) for group in (owners, owners[near]))
+        shares = (located / np.maximum(records, 1))[index.numbers]
+        return 100 * float(shares.mean()) if len(shares) else np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class _Truth:
+    """Owners, the positions of those with a true place, the places, and the distances of guesses from raw data."""
+
+    owners: pd.Index
+    numbers: np.ndarray
+    places: np.ndarray
+    raw: dict[str, tuple[np.ndarray, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Ends of parts by owner: points and their neighbours, shape (ends, 3) or (ends, 2), and offsets of owners."""
+
+    points: np.ndarray
+    neighbours: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, traces: Traces, owners: np.ndarray, number: int) -> "_Ends":
+        """Return the ends of traces, given the position of each trace's owner: by part, start before end."""
+        bounds = traces.segments
+        first, last = bounds[:-1], bounds[1:] - 1
+        several = last > first
+        rows = np.column_stack((first, last)).ravel()
+        inward = np.column_stack((np.minimum(first + 1, last), np.maximum(last - 1, first))).ravel()
+        kept = np.column_stack((np.ones(len(first), bool), several)).ravel()  # a single point counts once
+        rows, inward = rows[kept], inward[kept]
+        group = np.repeat(owners[traces.segment_owners], 2)[kept] if len(first) else np.empty(0, np.int64)
+        order = np.argsort(group, kind="stable")
+        offsets = as_offsets(np.bincount(group, minlength=number))
+        return cls(traces.points[rows[order]], traces.points[inward[order]], offsets)
+
+    def step_back(self, step: float, space: Space) -> np.ndarray:
+        """Return p + step · (p − q) for each end p with its neighbour q."""
+        if step == 0:
+            return self.points
+        directions, lengths = self._outward(space)
+        return _along(self.points, directions, step * lengths, space)
+
+    def cross_rays(self, space: Space) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points that most rays of each owner pass, and the row of each owner's; −1 without rays."""
+        directions, lengths = self._outward(space)
+        drawn = lengths > 0
+        owners = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))[drawn]
+        counts = np.bincount(owners, minlength=len(self.offsets) - 1)
+        origins, directions = np.ascontiguousarray(self.points[drawn]), np.ascontiguousarray(directions[drawn])
+        best = np.empty((len(counts), 2), np.int64)
+        step, width = _RAY_STEP / space.scale, _RAY_WIDTH / space.scale
+        offsets = as_offsets(counts)
+        threads.run(
+            lambda first, last: densest.find_crossings(
+                origins, directions, offsets, step, _RAY_POINTS, space.curvature, width, first, last, best
+            ),
+            threads.fair(counts**2),
+        )
+        found = np.flatnonzero(best[:, 0] >= 0)
+        rows = np.full(len(counts), -1)
+        rows[found] = np.arange(len(found))
+        chosen = best[found, 0]
+        return _along(origins[chosen], directions[chosen], best[found, 1] * step, space), rows
+
+    def _outward(self, space: Space) -> tuple[np.ndarray, np.ndarray]:
+        """Return unit tangents at the ends away from their neighbours, and the distances, in the unit of the space."""
+        chords = self.neighbours - self.points
+        squares = np.einsum("ij,ij->i", chords, chords)
+        inward = chords + (0.5 * space.curvature * squares)[:, None] * self.points
+        sizes = np.sqrt(np.einsum("ij,ij->i", inward, inward))
+        lengths = np.where(sizes > 0, space.metres(np.sqrt(squares)) / space.scale, 0.0)
+        return -inward / np.where(sizes > 0, sizes, 1.0)[:, None], lengths
+
+
+def _along(points: np.ndarray, directions: np.ndarray, lengths: np.ndarray, space: Space) -> np.ndarray:
+    """Return the points at lengths along unit tangents."""
+    if not space.curvature:
+        return points + lengths[:, None] * directions
+    return np.cos(lengths)[:, None] * points + np.sin(lengths)[:, None] * directions
+
+
+def _densest(points: np.ndarray, offsets: np.ndarray, space: Space) -> np.ndarray:
+    """Return the row of the densest candidate of each owner; −1 without candidates."""
+    best = np.empty(len(offsets) - 1, np.int64)
+    points, width = np.ascontiguousarray(points), _SPOT / space.scale
+    threads.run(
+        lambda first, last: densest.find_densest(points, offsets, space.curvature, width, first, last, best),
+        threads.fair(np.diff(offsets) ** 2),
+    )
+    return best
+
+
+def _between(places: np.ndarray, points: np.ndarray, rows: np.ndarray, space: Space) -> np.ndarray:
+    """Return the metres from each place to the point in its row; NaN for row −1."""
+    if not len(points):
+        return np.full(len(places), np.nan)
+    return np.where(rows >= 0, space.metres(np.linalg.norm(points[rows] - places, axis=1)), np.nan)
+
+
+def _share(distances: np.ndarray, threshold: float) -> float:
+    """Return the percentage of distances within the threshold; NaN without any."""
+    return 100 * float(np.mean(distances <= threshold)) if len(distances) else np.nan
