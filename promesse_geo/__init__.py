@@ -19,7 +19,7 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
 - measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `reproduce` the paper's
   tables (`paper` has them one by one); metrics are `PoiRetrieval` (with `match_pois`), `SpatialError`,
   `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks `AdaptivePoiRetrieval`, `Residue`,
-  `Reidentification` and `EndRetrieval`; `Metric` is the base class
+  `Reidentification`, `EndRetrieval`, `HeatMapReidentification`, `Linkage` and `Unicity`; `Metric` is the base class
 - publish: `publish` does all steps and returns a `Publication`; its last ones are `check_published`, `pseudonymize` and
   `write`
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
@@ -46,9 +46,11 @@ from promesse_geo.metrics.attacks import (
     AdaptivePoiRetrieval,
     EndRetrieval,
     HeatMapReidentification,
+    Linkage,
     PoiRetrieval,
     Reidentification,
     Residue,
+    Unicity,
     match_pois,
 )
 from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDistortion, SpatialError
@@ -97,9 +99,11 @@ __all__ += [
     "AdaptivePoiRetrieval",
     "EndRetrieval",
     "HeatMapReidentification",
+    "Linkage",
     "PoiRetrieval",
     "Reidentification",
     "Residue",
+    "Unicity",
     "match_pois",
 ]
 __all__ += ["PoiExtractor", "pois"]

@@ -1,6 +1,7 @@
 """Metrics of privacy and of utility.
 
-- Attacks: `PoiRetrieval`, `AdaptivePoiRetrieval`, `Residue`, `Reidentification`, `EndRetrieval`
+- Attacks: `PoiRetrieval`, `AdaptivePoiRetrieval`, `Residue`, `Reidentification`, `EndRetrieval`,
+  `HeatMapReidentification`, `Linkage`, `Unicity`
 - Utility: `SpatialError`, `RangeQueryDistortion`, `AreaCoverage`, `Compression`
 """
 
@@ -8,9 +9,11 @@ from promesse_geo.metrics.attacks import (
     AdaptivePoiRetrieval,
     EndRetrieval,
     HeatMapReidentification,
+    Linkage,
     PoiRetrieval,
     Reidentification,
     Residue,
+    Unicity,
     match_pois,
 )
 from promesse_geo.metrics.base import Metric
@@ -20,10 +23,12 @@ __all__ = [
     "AdaptivePoiRetrieval",
     "EndRetrieval",
     "HeatMapReidentification",
+    "Linkage",
     "Metric",
     "PoiRetrieval",
     "Reidentification",
     "Residue",
+    "Unicity",
     "match_pois",
 ]
 __all__ += ["AreaCoverage", "Compression", "RangeQueryDistortion", "SpatialError"]
