@@ -22,7 +22,7 @@ def add_cabspotting(parser: argparse.ArgumentParser) -> None:
 def prepared(options: argparse.Namespace) -> pg.Traces | None:
     """Read the real data, if specified."""
     if options.prepared:
-        return pg.read_file(options.prepared)
+        return pg.read_file(options.prepared, as_traces=True)
     if options.cabspotting:
         raw = pg.read_cabspotting(options.cabspotting, as_traces=True)
         return pg.prepare(raw, tz="America/Los_Angeles", min_days=21)

@@ -78,9 +78,9 @@ def store(path, content):
 @pytest.mark.parametrize(("name", "content", "user"), [("ride.gpx", GPX, "ride"), ("t.csv", CSV, "ana")])
 def test_a_compressed_file_is_read_as_the_file(tmp_path, name, content, user, ending):
     path = store(tmp_path / "ana" / f"{name}.{ending}", COMPRESS[ending](content))
-    assert pg.read_file(path).users.tolist() == [user]
+    assert pg.read_file(path, as_traces=True).users.tolist() == [user]
     assert guess_format(path) == ("gpx" if "gpx" in name else "table")
-    assert pg.read_file(path, user="folder").users.tolist() == ["ana"]
+    assert pg.read_file(path, user="folder", as_traces=True).users.tolist() == ["ana"]
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -88,14 +88,14 @@ def test_a_compressed_file_is_read_as_the_file(tmp_path, name, content, user, en
 def test_an_archive_is_read_as_its_folder(tmp_path, ending, name):
     members = {"gpx/ann/one.gpx": GPX, "gpx/ben/two.gpx": GPX.replace(b"4.8", b"4.9")}
     path = store(tmp_path / f"{name}.{ending}", PACK[ending](members))
-    traces = pg.read_file(path)
+    traces = pg.read_file(path, as_traces=True)
     assert traces.users.tolist() == ["one", "two"]
     np.testing.assert_allclose(traces.coordinates()[0], [4.8, 4.9])
-    assert pg.read_file(path, user="folder").users.tolist() == ["ann", "ben"]
-    assert pg.read_file(path, users=["two"]).users.tolist() == ["two"]
-    assert pg.read_file(path, format="gpx").records == 2
+    assert pg.read_file(path, user="folder", as_traces=True).users.tolist() == ["ann", "ben"]
+    assert pg.read_file(path, users=["two"], as_traces=True).users.tolist() == ["two"]
+    assert pg.read_file(path, format="gpx", as_traces=True).records == 2
     flat = store(tmp_path / f"flat.{ending}", PACK[ending]({"one.gpx": GPX}))
-    assert pg.read_file(flat, user="folder").users.tolist() == ["flat"]
+    assert pg.read_file(flat, user="folder", as_traces=True).users.tolist() == ["flat"]
 
 
 def test_a_zip_of_a_shapefile_equals_what_geopandas_reads(tmp_path):
@@ -104,7 +104,7 @@ def test_a_zip_of_a_shapefile_equals_what_geopandas_reads(tmp_path):
     pyogrio.write_dataframe(frame, tmp_path / "s.shp")
     parts = {file.name: file.read_bytes() for file in tmp_path.glob("s.*")}
     path = store(tmp_path / "s.zip", zipped(parts))
-    read, other = pg.read_file(path).to_frame(), gpd.read_file(path)
+    read, other = pg.read_file(path, as_traces=True).to_frame(), gpd.read_file(path)
     assert read.geometry.to_wkt().tolist() == other.geometry.to_wkt().tolist()
 
 
@@ -117,7 +117,7 @@ def test_files_of_several_formats_are_one_data_set(tmp_path):
     store(folder / "photo.jpg", b"\xff\xd8")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        traces = pg.read_file(folder)
+        traces = pg.read_file(folder, as_traces=True)
     assert dict(zip(traces.users, traces.counts.tolist(), strict=True)) == {"ana": 2, "ride": 1, "run": 1, "walk": 1}
     assert [str(each.message) for each in caught if "not read" in str(each.message)] == [
         "1 file was not read, because the ending is another one (.jpg)."
@@ -129,22 +129,22 @@ def test_one_user_in_two_formats_is_an_error(tmp_path):
     store(tmp_path / "x" / "ana.gpx", GPX)
     store(tmp_path / "x" / "t.csv", CSV)
     with pytest.raises(ValueError, match=r"1 user is .*several formats \('gpx' and 'table'\).*--format") as caught:
-        pg.read_file(tmp_path / "x")
+        pg.read_file(tmp_path / "x", as_traces=True)
     assert "ana" not in str(caught.value)
-    assert pg.read_file(tmp_path / "x", user="folder").users.tolist() == ["x"]
+    assert pg.read_file(tmp_path / "x", user="folder", as_traces=True).users.tolist() == ["x"]
 
 
 def test_errors_name_archive_and_member(tmp_path, private):
     path = store(tmp_path / "two.zip", zipped({"a/bad.gpx": b"<gpx><trk>", "a/good.gpx": GPX}))
     with pytest.raises(ValueError, match=r"two\.zip/a/bad\.gpx") as caught:
-        pg.read_file(path)
+        pg.read_file(path, as_traces=True)
     assert str(private) not in str(caught.value)
     with pytest.warns(UserWarning, match=r"1 file .*two\.zip/a/bad\.gpx") as warned:
-        assert pg.read_file(path, errors="skip").users.tolist() == ["good"]
+        assert pg.read_file(path, errors="skip", as_traces=True).users.tolist() == ["good"]
     assert not any(str(private) in str(each.message) for each in warned)
     single = store(tmp_path / "bad.gpx.xz", lzma.compress(b"<gpx><trk>"))
     with pytest.raises(ValueError, match=r"bad\.gpx\.xz' is not GPX"):
-        pg.read_file(single)
+        pg.read_file(single, as_traces=True)
 
 
 @pytest.mark.parametrize("name", ["../out.csv", "/out.csv", "a/../../out.csv", "..\\out.csv", "C:\\out.csv"])
@@ -152,7 +152,7 @@ def test_errors_name_archive_and_member(tmp_path, private):
 def test_no_member_leaves_the_archive(tmp_path, name, pack):
     path = store(tmp_path / "deep" / "evil.tar", pack({"in.csv": CSV, name: CSV}))
     with pytest.raises(ValueError, match=r"evil\.tar' has a member whose path leads out"):
-        pg.read_file(path)
+        pg.read_file(path, as_traces=True)
     assert not list(tmp_path.rglob("out.csv"))
 
 
@@ -169,7 +169,7 @@ def test_links_and_special_files_are_not_unpacked(tmp_path):
         archive.addfile(member, io.BytesIO(CSV))
     path = store(tmp_path / "links.tar", packed.getvalue())
     with pytest.warns(UserWarning, match=r"3 links or special files in .*links\.tar"):
-        assert pg.read_file(path).users.tolist() == ["ana"]
+        assert pg.read_file(path, as_traces=True).users.tolist() == ["ana"]
 
 
 def test_a_bomb_is_refused(tmp_path, monkeypatch):
@@ -177,7 +177,7 @@ def test_a_bomb_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "size_limit", lambda size: 1000)
     path = store(tmp_path / "bomb.zip", zipped({"t.csv": CSV * 100}))
     with pytest.raises(ValueError, match=r"bomb\.zip' would take more than"):
-        pg.read_file(path)
+        pg.read_file(path, as_traces=True)
 
 
 @pytest.mark.parametrize("ending", ["zip", "tar.gz", "tar.xz", "tar.zst"])
@@ -185,10 +185,10 @@ def test_a_cut_archive_is_named_and_skip_keeps_what_comes_before(tmp_path, endin
     noise = np.random.default_rng(1).bytes(300_000)
     path = store(tmp_path / f"a.{ending}", PACK[ending]({"t.csv": CSV, "photo.jpg": noise, "u.csv": CSV})[:-90_000])
     with pytest.raises(ValueError, match=rf"a\.{ending}' is cut or damaged"):
-        pg.read_file(path)
+        pg.read_file(path, as_traces=True)
     if ending != "zip":  # its table of members is at the end
         with pytest.warns(UserWarning, match="What comes before that was read"):
-            assert pg.read_file(path, errors="skip").users.tolist() == ["ana"]
+            assert pg.read_file(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
 
 
 def test_an_encrypted_zip_is_named(tmp_path):
@@ -196,7 +196,7 @@ def test_an_encrypted_zip_is_named(tmp_path):
     for magic, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         content[content.index(magic) + offset] |= 1
     with pytest.raises(ValueError, match=r"t\.zip' is encrypted"):
-        pg.read_file(store(tmp_path / "t.zip", bytes(content)))
+        pg.read_file(store(tmp_path / "t.zip", bytes(content)), as_traces=True)
 
 
 def test_the_temporary_folder_is_private(tmp_path, private, monkeypatch):
@@ -205,5 +205,5 @@ def test_the_temporary_folder_is_private(tmp_path, private, monkeypatch):
         archives, "_write", lambda *_: modes.extend(os.stat(f).st_mode & 0o777 for f in private.iterdir())
     )
     with pytest.raises(ValueError, match="no file in a known format"):
-        pg.read_file(store(tmp_path / "a.zip", zipped({"t.csv": CSV})))
+        pg.read_file(store(tmp_path / "a.zip", zipped({"t.csv": CSV})), as_traces=True)
     assert modes == [0o700]

@@ -299,7 +299,7 @@ def test_times_before_1970_come_back(zone, ending, tmp_path):
     places = np.linspace(2, 3, len(times))
     traces = pg.Traces.from_arrays(places, places, times=times, users=["a"], counts=[len(times)], zone=zone)
     pg.write(traces, tmp_path / f"a{ending}")
-    assert pg.read_file(tmp_path / f"a{ending}").times.tolist() == times.tolist()
+    assert pg.read_file(tmp_path / f"a{ending}", as_traces=True).times.tolist() == times.tolist()
 
 
 def test_coordinates_in_geojson_keep_all_digits(tmp_path):

@@ -32,7 +32,7 @@ def safe():
 
 def check(path, **options):
     named = {name: options.pop(name) for name in ("lon", "lat") if name in options}
-    traces = pg.read_file(path, **named, **options)
+    traces = pg.read_file(path, **named, **options, as_traces=True)
     table = check_files(path, traces, **named).set_index("test")
     assert list(table.index) == [COLUMNS, WRITTEN]
     assert "secret" not in table.to_string()
@@ -264,7 +264,7 @@ def test_what_is_written_again_passes(tmp_path, safe):
     for ending in ("parquet", "gpkg", "csv", "geojson"):
         dirty, clean = tmp_path / f"dirty.{ending}", tmp_path / f"clean.{ending}"
         write_by_others(safe.assign(phone="secret"), dirty)
-        pg.write(pg.pseudonymize(pg.read_file(dirty)), clean)
+        pg.write(pg.pseudonymize(pg.read_file(dirty, as_traces=True)), clean)
         assert verdicts(clean) == ["passed", "passed"]
         assert b"secret" not in clean.read_bytes()
 

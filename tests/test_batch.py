@@ -268,7 +268,8 @@ def test_no_thread_outlives_reading(tmp_path):
     (tmp_path / "new_a.txt").write_text("37.75 -122.39 0 1213084600\n", encoding="utf-8")
     code = (
         "import sys, threading, promesse_geo as pg\n"
-        "pg.read_file(sys.argv[1] + '/a.csv'), pg.read_file(sys.argv[1] + '/new_a.txt')\n"
+        "pg.read_file(sys.argv[1] + '/a.csv', as_traces=True)\n"
+        "pg.read_file(sys.argv[1] + '/new_a.txt', as_traces=True)\n"
         "print([thread.name for thread in threading.enumerate()], len(threading.enumerate()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -505,7 +505,7 @@ class TestTables:
         file = tmp_path / f"traces{ending}"
         pg.write(traces, file)
         options = {} if ending in (".parquet", ".gpkg") else {"segment": name or "segment"}
-        for read in (pg.read_file(file, **options), pg.read_table(file, as_traces=True, **options)):
+        for read in (pg.read_file(file, **options, as_traces=True), pg.read_table(file, as_traces=True, **options)):
             assert read.breaks.tolist() == [4]
             assert read.names.segment == (name or "segment")
         assert len(pg.read_table(file, as_traces=True, segment=None).breaks) == 0
@@ -560,7 +560,7 @@ class TestTables:
         pg.write(from_frame(make_tracks([10, 12]), segment="trip"), before)
         command = ["smooth", str(before), str(after), "--epsilon", "100", "--keep-users"]
         assert CliRunner().invoke(main, command).exit_code == 0
-        assert pg.read_file(after).breaks.tolist() == [5]
+        assert pg.read_file(after, as_traces=True).breaks.tolist() == [5]
         table = CliRunner().invoke(main, ["check", str(before), str(after), "--epsilon", "100"])
         assert "other columns" not in "".join(line for line in table.output.splitlines() if "failed" in line)
 
@@ -571,8 +571,8 @@ def test_a_column_of_segments_that_no_metadata_names_is_not_passed_over_in_silen
     traces = frame.assign(segment=np.arange(100) // 50).promesse(segment="segment").traces()
     pg.write(traces, tmp_path / f"raw.{ending}")
     with pytest.warns(UserWarning, match="--segment segment"):
-        assert len(pg.read_file(tmp_path / f"raw.{ending}").breaks) == 0
-    assert len(pg.read_file(tmp_path / f"raw.{ending}", segment="segment").breaks) == 1
+        assert len(pg.read_file(tmp_path / f"raw.{ending}", as_traces=True).breaks) == 0
+    assert len(pg.read_file(tmp_path / f"raw.{ending}", segment="segment", as_traces=True).breaks) == 1
 
 
 @pytest.mark.parametrize("name", [pd.NA, np.array([1, 2]), [1], {"a": 1}, object()])

@@ -68,7 +68,7 @@ def test_the_module_is_the_command():
 
 
 def test_without_users_there_is_one_trace_to_stay_in(files, tmp_path):
-    one = pg.read_file(files[0]).to_frame().query("user == 'user-000'")
+    one = pg.read_file(files[0], as_traces=True).to_frame().query("user == 'user-000'")
     pg.write(pg.Traces.from_frame(one.drop(columns="user"), user=None), tmp_path / "one.parquet")
     called = run("pois", tmp_path / "one.parquet", tmp_path / "p.csv", "--one-trace")
     found = len(pd.read_csv(tmp_path / "p.csv"))

@@ -71,7 +71,7 @@ def test_parameters_are_stored_as_plain_values_or_as_a_text_that_stays_the_same(
     assert json.loads(results.parameters[0]) == {"value": stored}
     assert " at 0x" not in results.to_string() + str(results.attrs)
     pg.write(mechanism.protect(city), tmp_path / "a.parquet")
-    assert pg.read_file(tmp_path / "a.parquet").protection == expected
+    assert pg.read_file(tmp_path / "a.parquet", as_traces=True).protection == expected
 
 
 def test_mechanisms_that_differ_by_an_address_alone_are_not_mixed():

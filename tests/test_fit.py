@@ -25,7 +25,7 @@ RIDE = [
 
 def read(folder, content: bytes, **options) -> pg.Traces:
     (folder / "ride.fit").write_bytes(content)
-    return pg.read_file(folder / "ride.fit", **options)
+    return pg.read_file(folder / "ride.fit", **options, as_traces=True)
 
 
 KINDS = {
@@ -81,9 +81,9 @@ def test_a_folder_is_read_by_file(tmp_path):
     for name in ("a.fit", "b.FIT"):
         (tmp_path / name).write_bytes(fit(*RIDE))
     (tmp_path / "c.fit.gz").write_bytes(gzip.compress(fit(*RIDE)))
-    assert pg.read_file(tmp_path, users=["b", "c"]).users.tolist() == ["b", "c"]
+    assert pg.read_file(tmp_path, users=["b", "c"], as_traces=True).users.tolist() == ["b", "c"]
     with pytest.raises(ValueError, match="must be one of 'file', 'folder'"):
-        pg.read_file(tmp_path, user="track")
+        pg.read_file(tmp_path, user="track", as_traces=True)
 
 
 REFUSED = {
@@ -114,4 +114,4 @@ def test_without_the_library_the_error_says_how_to_install_it(tmp_path, monkeypa
     (tmp_path / "ride.fit").write_bytes(fit(*RIDE))
     monkeypatch.setitem(sys.modules, "fitdecode", None)
     with pytest.raises(ImportError, match=r"pip install promesse_geo\[formats\]"):
-        pg.read_file(tmp_path / "ride.fit")
+        pg.read_file(tmp_path / "ride.fit", as_traces=True)

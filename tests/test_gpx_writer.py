@@ -91,7 +91,7 @@ def test_no_record_is_written_and_read(tmp_path):
     found = pg.read_gpx(tmp_path / "a.gpx")
     assert list(found.columns) == ["user", "time", "geometry"]
     assert len(found) == 0
-    assert pg.read_file(tmp_path / "a.gpx", format="gpx") is not None
+    assert pg.read_file(tmp_path / "a.gpx", format="gpx", as_traces=True) is not None
 
 
 @pytest.mark.parametrize("user", ["a\0", "\x1b", "\ufffe"])

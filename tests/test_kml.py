@@ -46,7 +46,7 @@ def kmz(**members: str) -> bytes:
 
 def read(folder, content: str | bytes, name="trip.kml", **options) -> pg.Traces:
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return pg.read_file(folder / name, **options)
+    return pg.read_file(folder / name, **options, as_traces=True)
 
 
 A, B, C = (0, "4.84 45.75 170"), (1, "4.85 45.76 171"), (2, "4.86 45.77 0")
@@ -138,7 +138,7 @@ def test_a_damaged_kmz_is_skipped(tmp_path):
     whole = kmz(doc=kml(mark(track(A, B, C))))
     (tmp_path / "b.kmz").write_bytes(whole[:120] + bytes(8) + whole[128:])
     with pytest.warns(UserWarning, match=r"1 file .*b\.kmz"):
-        assert pg.read_file(tmp_path, errors="skip").users.tolist() == ["a"]
+        assert pg.read_file(tmp_path, errors="skip", as_traces=True).users.tolist() == ["a"]
 
 
 def test_a_kmz_that_grows_too_much_is_refused(tmp_path, monkeypatch):

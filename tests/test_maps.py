@@ -179,9 +179,9 @@ def test_protected_data_alone_are_a_map_to_publish(city, safe, tmp_path):
     assert "Protected data (Promesse)." in page_of_protected(safe.promesse.map())
     assert "Protected data (Promesse)." in page_of_protected(pg.draw_map(pg.Traces.from_frame(safe), slider=True))
     pg.write(safe, tmp_path / "safe.gpkg")
-    assert page_of_protected(pg.draw_map(pg.read_file(tmp_path / "safe.gpkg")))
+    assert page_of_protected(pg.draw_map(pg.read_file(tmp_path / "safe.gpkg", as_traces=True)))
     pg.write(safe, tmp_path / "safe.csv")
-    unknown = pg.read_file(tmp_path / "safe.csv")
+    unknown = pg.read_file(tmp_path / "safe.csv", as_traces=True)
     assert "Protected data." in page_of_protected(pg.draw_map(unknown, kind="protected"))
     for drawn in (pg.draw_map(unknown), safe.promesse.map(kind="original")):
         assert names(drawn)[0].startswith("Original")

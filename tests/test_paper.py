@@ -326,7 +326,7 @@ def test_pois_are_written_in_each_format(city_file, tmp_path, ending):
     out = tmp_path / f"pois.{ending}"
     called = invoke("pois", city_file, out)
     assert called.exit_code == 0, called.output
-    expected = pg.pois(pg.read_file(city_file))
+    expected = pg.pois(pg.read_file(city_file, as_traces=True))
     assert f"{len(expected)} points of interest in 3 of 3 traces" in called.output
     if ending == "csv":
         table = pd.read_csv(out)

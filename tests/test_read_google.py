@@ -25,7 +25,7 @@ def save(folder, data, name="Timeline.json"):
 
 def rows(path, **named):
     """(time in UTC, latitude, longitude) of each record."""
-    frame = pg.read_file(path, format="google", **named).to_frame()
+    frame = pg.read_file(path, format="google", **named, as_traces=True).to_frame()
     times = pd.DatetimeIndex(frame.time).strftime("%m-%d %H:%M:%S.%f").str.slice(0, 18)
     return list(zip(times, frame.geometry.y.round(7), frame.geometry.x.round(7), strict=True))
 
@@ -229,7 +229,7 @@ def test_the_timeline_of_ios_is_read_as_that_of_android(tmp_path):
 def test_each_layout_is_recognized(data, indent, tmp_path):
     (tmp_path / "download").write_text(json.dumps(data, indent=indent))
     assert guess_format(tmp_path / "download") == "google"
-    assert pg.read_file(tmp_path / "download").users.tolist() == ["download"]
+    assert pg.read_file(tmp_path / "download", as_traces=True).users.tolist() == ["download"]
 
 
 @pytest.mark.parametrize(
@@ -257,12 +257,12 @@ def test_the_months_of_a_history_have_one_user(tmp_path):
         save(tmp_path, month, f"{person}/Semantic Location History/2024/2024_MARCH.json")
         save(tmp_path, later, f"{person}/Semantic Location History/2025/2025_JANUARY.json")
     with pytest.warns(UserWarning, match="visits inside"):
-        alone = pg.read_file(tmp_path / "ana")
+        alone = pg.read_file(tmp_path / "ana", as_traces=True)
     assert (alone.users.tolist(), alone.records) == (["Semantic Location History"], 4)
     with pytest.raises(ValueError, match="user='folder'"):
-        pg.read_file(tmp_path)
+        pg.read_file(tmp_path, as_traces=True)
     with pytest.warns(UserWarning, match="visits inside"):
-        both = pg.read_file(tmp_path, user="folder")
+        both = pg.read_file(tmp_path, user="folder", as_traces=True)
     assert (both.users.tolist(), both.counts.tolist()) == (["ana", "ben"], [4, 4])
 
 
@@ -277,11 +277,11 @@ def test_what_derives_from_records_is_not_read_beside_them(tmp_path):
 def test_a_name_of_a_user_is_asked_for(tmp_path):
     save(tmp_path, RECORDS, "a.json")
     save(tmp_path, RECORDS, "b.json")
-    assert pg.read_file(tmp_path, users=["b"]).users.tolist() == ["b"]
+    assert pg.read_file(tmp_path, users=["b"], as_traces=True).users.tolist() == ["b"]
     with pytest.raises(ValueError, match="1 of 1 user not found"):
-        pg.read_file(tmp_path, users=["c"])
+        pg.read_file(tmp_path, users=["c"], as_traces=True)
     with pytest.raises(ValueError, match="'user' parameter"):
-        pg.read_file(tmp_path, user="device")
+        pg.read_file(tmp_path, user="device", as_traces=True)
 
 
 def test_invalid_positions_are_dropped_and_counted(tmp_path):
@@ -332,7 +332,7 @@ def test_damage_is_an_error_with_the_file_and_the_place(text, words, tmp_path):
     path = tmp_path / "Records.json"
     path.write_bytes(text.encode(errors="surrogatepass"))
     with pytest.raises(ValueError, match=words) as caught:
-        pg.read_file(path, format="google")
+        pg.read_file(path, format="google", as_traces=True)
     assert repr(str(path)) in str(caught.value)
     assert "457" not in str(caught.value)
 

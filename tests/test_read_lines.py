@@ -75,7 +75,7 @@ def test_lines_are_segments_of_their_user(tmp_path, kind, name):
     assert frame.geometry.x.tolist() == X
     assert frame.segment.tolist() == SEGMENTS
     assert pd.DatetimeIndex(frame.time).as_unit("s").asi8.tolist() == [START + 60 * i for i in range(5)]
-    assert pg.read_file(path).records == 5
+    assert pg.read_file(path, as_traces=True).records == 5
 
 
 def test_one_feature_a_line_is_read(tmp_path):

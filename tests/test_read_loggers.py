@@ -25,7 +25,7 @@ def save(folder, content, name="log"):
 
 def rows(path, **named):
     """(user, time in UTC, latitude, longitude) of each record."""
-    frame = pg.read_file(path, **named).to_frame()
+    frame = pg.read_file(path, **named, as_traces=True).to_frame()
     times = pd.DatetimeIndex(frame.time).strftime("%Y-%m-%d %H:%M:%S.%f").str.slice(0, 23)
     places = frame.geometry.y.round(7), frame.geometry.x.round(7)
     return list(zip(frame.user.astype(str), times, *places, strict=True))
@@ -191,7 +191,7 @@ def test_void_fixes_and_wrong_checksums_of_nmea_are_counted(tmp_path):
 )
 def test_nmea_without_a_fix_is_an_error(text, words, tmp_path):
     with pytest.raises(ValueError, match=words) as caught:
-        pg.read_file(save(tmp_path, text, "boat.nmea"), format="nmea")
+        pg.read_file(save(tmp_path, text, "boat.nmea"), format="nmea", as_traces=True)
     assert "boat.nmea" in str(caught.value)
 
 
@@ -253,7 +253,7 @@ def test_more_digits_of_igc_are_read(tmp_path):
 )
 def test_igc_without_a_fix_is_an_error(text, words, tmp_path):
     with pytest.raises(ValueError, match=words) as caught:
-        pg.read_file(save(tmp_path, text, "flight.igc"), format="igc")
+        pg.read_file(save(tmp_path, text, "flight.igc"), format="igc", as_traces=True)
     assert "flight.igc" in str(caught.value)
 
 
@@ -272,7 +272,7 @@ def test_igc_without_a_fix_is_an_error(text, words, tmp_path):
 def test_damage_is_an_error_with_the_file_and_the_place(text, format, words, tmp_path):
     path = save(tmp_path, text, "phone.json")
     with pytest.raises(ValueError, match=words) as caught:
-        pg.read_file(path, format=format)
+        pg.read_file(path, format=format, as_traces=True)
     assert repr(str(path)) in str(caught.value)
 
 

@@ -143,9 +143,9 @@ def test_a_file_that_is_not_there_is_named(reader, tmp_path):
 
 def test_a_format_that_is_named_is_taken(tmp_path):
     path = csv_of(tmp_path, HEADER, LINE)
-    assert pg.read_file(path, format="table").records == 1
+    assert pg.read_file(path, format="table", as_traces=True).records == 1
     with pytest.raises(ValueError, match="Cabspotting"):
-        pg.read_file(path, format="cabspotting")
+        pg.read_file(path, format="cabspotting", as_traces=True)
 
 
 ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
@@ -191,7 +191,7 @@ COUNT_OPENS = """
 import sys, promesse_geo as pg
 opens = []
 sys.addaudithook(lambda event, values: opens.append(event) if event == "open" and values[0] == sys.argv[1] else None)
-pg.read_file(sys.argv[1], errors="skip")
+pg.read_file(sys.argv[1], errors="skip", as_traces=True)
 print(len(opens))
 """
 
@@ -282,4 +282,4 @@ def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path):
     with pytest.warns(UserWarning, match=r"^4 files were not read.*\(\.fit, \.tcx\)"):
         pg.read_table(tmp_path, user=None)
     with pytest.warns(UserWarning, match=r"^4 files were not read"):
-        pg.read_file(tmp_path, user=None)
+        pg.read_file(tmp_path, user=None, as_traces=True)

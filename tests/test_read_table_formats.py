@@ -277,7 +277,7 @@ def test_the_content_tells_the_format_whatever_the_name(ending, tmp_path):
     pg.write(as_frame(), made)
     made.rename(path)
     assert guess_format(path) == "table"
-    assert_rows(pg.read_file(path).to_frame())
+    assert_rows(pg.read_file(path, as_traces=True).to_frame())
 
 
 def test_a_layer_can_be_named(tmp_path):

@@ -144,7 +144,7 @@ GUESSES = {
 def test_the_content_identifies_the_format(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
     assert guess_format(path) == kind.partition(":")[0]
-    assert pg.read_file(path).records >= 1
+    assert pg.read_file(path, as_traces=True).records >= 1
 
 
 @pytest.mark.parametrize("name", ["new_abboip.txt", "20081023025304.plt"])
@@ -152,13 +152,13 @@ def test_some_names_identify_the_format(name, tmp_path):
     path = tmp_path / "000" / "Trajectory" / name
     path.parent.mkdir(parents=True)
     path.write_bytes(PLT if name.endswith("plt") else CAB)
-    assert pg.read_file(path).records == 1
+    assert pg.read_file(path, as_traces=True).records == 1
 
 
 def test_the_tables_of_mdc_are_recognized_without_a_header(tmp_path):
     folder = made(tmp_path, GUESSES["mdc: the tables"])
     assert guess_format(folder / "gps.csv") == "mdc"
-    assert pg.read_file(folder / "gps.csv").users.tolist() == ["017"]
+    assert pg.read_file(folder / "gps.csv", as_traces=True).users.tolist() == ["017"]
 
 
 NOTHING_FITS = {
@@ -174,7 +174,7 @@ def test_if_nothing_fits_the_error_names_the_file_and_the_formats(kind, tmp_path
     files, words = NOTHING_FITS[kind]
     path = made(tmp_path, files)
     with pytest.raises(ValueError, match=words) as caught:
-        pg.read_file(path)
+        pg.read_file(path, as_traces=True)
     message = str(caught.value)
     assert repr(str(path)) in message
     assert message.endswith(f"format= (--format): {', '.join(FORMATS)}.")
@@ -183,16 +183,16 @@ def test_if_nothing_fits_the_error_names_the_file_and_the_formats(kind, tmp_path
 @pytest.mark.filterwarnings("ignore:1 file was not read")
 def test_a_format_given_is_used(tmp_path):
     folder = made(tmp_path, {"a.gpx": GPX, "b.csv": CSV})
-    assert pg.read_file(folder, format="gpx").users.tolist() == ["a"]
-    assert pg.read_file(folder, format="table").users.tolist() == ["ana"]
+    assert pg.read_file(folder, format="gpx", as_traces=True).users.tolist() == ["a"]
+    assert pg.read_file(folder, format="table", as_traces=True).users.tolist() == ["ana"]
     with pytest.raises(ValueError, match="'format' parameter of read_file must be one of"):
-        pg.read_file(folder, format="csv")
+        pg.read_file(folder, format="csv", as_traces=True)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_missing_file_is_an_error_in_every_format(format, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere' does not exist"):
-        pg.read_file(tmp_path / "nowhere", format=format)
+        pg.read_file(tmp_path / "nowhere", format=format, as_traces=True)
 
 
 @pytest.mark.parametrize(
@@ -208,23 +208,23 @@ def test_a_missing_file_is_an_error_in_every_format(format, tmp_path):
     ],
 )
 def test_users_are_passed_on(kind, named, user, tmp_path):
-    assert pg.read_file(made(tmp_path, GUESSES[kind]), **named).users.tolist() == [user]
+    assert pg.read_file(made(tmp_path, GUESSES[kind]), **named, as_traces=True).users.tolist() == [user]
 
 
 @pytest.mark.parametrize("kind", ["gpx: a folder", "table: a folder"])
 def test_errors_are_passed_on(kind, tmp_path):
     files = GUESSES[kind] | {f"broken.{'gpx' if kind < 'h' else 'csv'}": b"<gpx>"}
     with pytest.raises(ValueError, match="broken"):
-        pg.read_file(made(tmp_path, files))
+        pg.read_file(made(tmp_path, files), as_traces=True)
     with pytest.warns(UserWarning, match="1 file .*broken"):
-        assert pg.read_file(tmp_path / "data", errors="skip").records == 2
+        assert pg.read_file(tmp_path / "data", errors="skip", as_traces=True).records == 2
 
 
 @pytest.mark.parametrize("folder", ["gpx", "cabspotting", "geolife", "mdc/campaign", "mdc/challenge"])
 @pytest.mark.filterwarnings("ignore:read_:UserWarning")
 def test_the_samples_are_recognized(folder):
     assert guess_format(SAMPLE / folder) == folder.partition("/")[0]
-    assert pg.read_file(SAMPLE / folder).records > 0
+    assert pg.read_file(SAMPLE / folder, as_traces=True).records > 0
 
 
 EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder"]
@@ -240,23 +240,23 @@ def test_every_format_is_among_the_examples():
 @every_format
 def test_a_missing_user_is_a_value_error(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
-    user = pg.read_file(path).users.tolist()[0]
+    user = pg.read_file(path, as_traces=True).users.tolist()[0]
     for users in ("nobody", ["nobody"], [user, "nobody"]):
         with pytest.raises(ValueError, match=r"1 of \d users? not found") as caught:
-            pg.read_file(path, users=users)
+            pg.read_file(path, users=users, as_traces=True)
         assert "nobody" not in str(caught.value)
 
 
 @every_format
 def test_users_are_text_or_integers(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
-    user = pg.read_file(path).users.tolist()[0]
-    assert pg.read_file(path, users=user).users.tolist() == [user]
+    user = pg.read_file(path, as_traces=True).users.tolist()[0]
+    assert pg.read_file(path, users=user, as_traces=True).users.tolist() == [user]
     for users in ([None], [1.5], [[user]], 7.0, [True], [b"abc"]):
         with pytest.raises(TypeError, match="'users' parameter of read_"):
-            pg.read_file(path, users=users)
+            pg.read_file(path, users=users, as_traces=True)
     with pytest.raises(ValueError, match=r"'users' parameter of .* empty list"):
-        pg.read_file(path, users=[])
+        pg.read_file(path, users=[], as_traces=True)
 
 
 @every_format
@@ -279,12 +279,12 @@ def test_skip_and_drop_mean_the_same(kind, tmp_path):
     users = {}
     for errors in ("skip", "drop"):
         with pytest.warns(UserWarning, match="dropped 1 file"):
-            users[errors] = pg.read_file(path, errors=errors).users.tolist()
+            users[errors] = pg.read_file(path, errors=errors, as_traces=True).users.tolist()
     assert users["skip"] == users["drop"]
     with pytest.raises(ValueError, match="bad"):
-        pg.read_file(path)
+        pg.read_file(path, as_traces=True)
     with pytest.raises(ValueError, match=r"'errors' parameter of read_.* must be one of"):
-        pg.read_file(path, errors="ignore")
+        pg.read_file(path, errors="ignore", as_traces=True)
 
 
 def test_a_new_format_needs_only_its_entry(tmp_path, monkeypatch):
@@ -295,13 +295,13 @@ def test_a_new_format_needs_only_its_entry(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "FORMATS", {"sizes": new, **FORMATS})
     folder = made(tmp_path, {"a.size": b"SIZE 1"})
     assert guess_format(folder) == guess_format(folder / "a.size") == "sizes"
-    assert pg.read_file(folder / "a.size") == 6
+    assert pg.read_file(folder / "a.size", as_traces=True) == 6
     with pytest.raises(ValueError, match=r"'crs'.* specifies another"):
-        pg.read_file(folder / "a.size", crs="EPSG:32631")
+        pg.read_file(folder / "a.size", crs="EPSG:32631", as_traces=True)
     (folder / "b.csv").write_bytes(CSV)
     monkeypatch.setattr(registry, "FORMATS", {"sizes": dataclasses.replace(new, joins=False), **FORMATS})
     with pytest.raises(ValueError, match=r"several formats .*sizes"):
-        pg.read_file(folder)
+        pg.read_file(folder, as_traces=True)
 
 
 OPENED: list[list[str]] = []  # paths that the innermost call of `opens` opens

@@ -42,7 +42,7 @@ def test_files_are_written_and_read(parts, suffix, tmp_path):
     safe = parts.promesse.smooth(200)
     path = tmp_path / f"safe.{suffix}"
     pg.write(safe, path, mechanism=pg.Promesse(200))
-    frame = pg.read_file(path).to_frame()
+    frame = pg.read_file(path, as_traces=True).to_frame()
     assert sorted(frame.user.unique()) == sorted(safe.user.unique())
     assert len(frame) == len(safe)
 

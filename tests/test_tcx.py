@@ -35,7 +35,7 @@ def activity(*laps) -> str:
 def read(folder, content: str | bytes, name="ride.tcx", **options) -> pg.Traces:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return pg.read_file(path, **options)
+    return pg.read_file(path, **options, as_traces=True)
 
 
 EXTENSIONS = (
@@ -80,7 +80,7 @@ def test_a_track_is_a_segment_and_an_activity_a_track(tmp_path):
     body = activity([[point(0), point(1)], [point(2)]], [[point(3)]]) + activity([[point(4), point(5)]])
     traces = read(tmp_path, tcx(f"<Activities>{body}</Activities>"))
     assert traces.segment_numbers.tolist() == [0, 0, 1, 2, 3, 3]
-    frame = pg.read_file(tmp_path / "ride.tcx", user="track")
+    frame = pg.read_file(tmp_path / "ride.tcx", user="track", as_traces=True)
     frame = frame.to_frame() if isinstance(frame, pg.Traces) else frame
     assert frame["user"].tolist() == ["ride-1"] * 4 + ["ride-2"] * 2
 

@@ -481,11 +481,13 @@ def test_protected_data_name_their_mechanism_in_frames_and_files(tmp_path):
     for name in ("safe.parquet", "safe.gpkg"):
         pg.write(safe, tmp_path / name)
         again = pg.read_table(tmp_path / name)
-        assert again.attrs["promesse"]["mechanism"] == pg.read_file(tmp_path / name).protection == expected
+        assert (
+            again.attrs["promesse"]["mechanism"] == pg.read_file(tmp_path / name, as_traces=True).protection == expected
+        )
         pg.write(city, tmp_path / name, force=True)
-        assert pg.read_file(tmp_path / name).protection is None
+        assert pg.read_file(tmp_path / name, as_traces=True).protection is None
     pg.write(safe, tmp_path / "safe.csv")
-    assert pg.read_file(tmp_path / "safe.csv").protection is None
+    assert pg.read_file(tmp_path / "safe.csv", as_traces=True).protection is None
 
 
 def test_data_are_protected_only_if_all_parts_are_in_the_same_way(tmp_path):
@@ -495,9 +497,9 @@ def test_data_are_protected_only_if_all_parts_are_in_the_same_way(tmp_path):
     assert mixed.promesse.traces().protection is None
     for name, part in (("a", safe.assign(user="a")), ("b", safe.assign(user="b"))):
         pg.write(part, tmp_path / f"{name}.parquet")
-    assert pg.read_file(tmp_path).protection == pg.Promesse(200).description()
+    assert pg.read_file(tmp_path, as_traces=True).protection == pg.Promesse(200).description()
     pg.write(city, tmp_path / "c.parquet")
-    assert pg.read_file(tmp_path).protection is None
+    assert pg.read_file(tmp_path, as_traces=True).protection is None
 
 
 @pytest.mark.parametrize("noted", [None, 1, {}, {"mechanism": "Promesse"}, {"mechanism": {"mechanism": "Promesse"}}])

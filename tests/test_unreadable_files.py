@@ -49,7 +49,7 @@ def test_a_file_is_named_for_what_it_is(tmp_path, name):
     content, label, remedy = KINDS[name]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=label) as caught:
-        pg.read_file(tmp_path / name)
+        pg.read_file(tmp_path / name, as_traces=True)
     words = str(caught.value)
     assert repr(str(tmp_path / name)) in words
     assert remedy in words
@@ -77,7 +77,7 @@ def test_whatever_a_file_holds_the_error_is_ours(tmp_path, start, rest, suffix, 
     path.write_bytes(start + rest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        error = error_of(lambda: pg.read_file(path, errors="skip" if skips else "raise"))
+        error = error_of(lambda: pg.read_file(path, errors="skip" if skips else "raise", as_traces=True))
     path.unlink()
     assert error is None or path.stem in str(error)
     assert "promesse-geo-" not in str(error)

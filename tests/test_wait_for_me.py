@@ -684,7 +684,7 @@ def test_large_and_small_figures_can_both_be_read(raw, tmp_path):
 
 def test_the_command_renames_users_and_knows_the_program_and_chunks(city, raw, tmp_path):
     done("wait-for-me", raw, tmp_path / "safe.csv", "--program", "v1.1", "--chunk", "--max-trash", 0)
-    safe = pg.read_file(tmp_path / "safe.csv")
+    safe = pg.read_file(tmp_path / "safe.csv", as_traces=True)
     assert len(safe) == len(city)
     assert set(safe.users).isdisjoint(city.users)
 

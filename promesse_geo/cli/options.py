@@ -63,7 +63,11 @@ def shared_option(
 _INPUT = (
     click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
     shared_option("--format", "Format of INPUT; detected by default.", kind=click.Choice(list(FORMATS))),
-    shared_option("--user", "Column of the user.", metavar="NAME"),
+    shared_option(
+        "--user",
+        "Column of the user; or file, folder or folder-2 (two levels up), which name the user of each file.",
+        metavar="NAME",
+    ),
     shared_option("--one-trace", "INPUT has no user column: all records are one trace.", kind=bool),
     shared_option("--skip", "Skip files and records that cannot be read, with a warning.", kind=bool),
     shared_option("--lon", "Column of the longitude or x.", metavar="NAME"),
@@ -152,6 +156,7 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
     if source is None:
         traces = pg.read_file(
             options["source"],
+            as_traces=True,
             format=options["format"],
             layer=options["layer"],
             segment=... if options["segment"] is None else options["segment"],
@@ -168,11 +173,11 @@ def read(context: click.Context, *, source: str | None = None) -> Traces:
 def _read_protected(source: str, columns: Mapping[str, Any]) -> Traces:
     """Read PROTECTED; --lon and --lat may be columns of INPUT only."""
     try:
-        return pg.read_file(source, **columns)
+        return pg.read_file(source, **columns, as_traces=True)
     except KeyError:
         if columns["lon"] is None and columns["lat"] is None:
             raise
-        return pg.read_file(source, **{**columns, "lon": None, "lat": None})
+        return pg.read_file(source, **{**columns, "lon": None, "lat": None}, as_traces=True)
 
 
 def _check_options_apply(context: click.Context) -> None:

@@ -9,16 +9,13 @@ import numpy as np
 from pyproj import CRS
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import NO_HEAD, Format
+from promesse_geo.io.sources import BY_PLACE, NO_HEAD, Format
 from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
 
 Group = tuple[Format, Sequence[Path]]
 """A format and its files."""
-
-_BY_PLACE = ("file", "folder", "folder-2")
-"""Values of `user` that every format takes that takes a user."""
 
 
 def read_mixed(
@@ -70,7 +67,7 @@ def _options_of(form: Format, options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in options.items()
-        if name in allowed and (name != "user" or by_column or value in _BY_PLACE)
+        if name in allowed and (name != "user" or by_column or value in BY_PLACE)
     }
 
 

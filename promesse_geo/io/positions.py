@@ -13,8 +13,7 @@ import numpy as np
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.sources import Source, find_files, name_users, read_bytes
-from promesse_geo.io.tracks import BY_FILE
+from promesse_geo.io.sources import BY_PLACE, Source, find_files, name_users, read_bytes
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_flag, check_users, check_users_exist
 
@@ -188,7 +187,7 @@ def read_positions(
         As `read_gpx`.
     """
     by = ("device" if has_devices else "file") if user is ... else user
-    check_choice(by, name="user", owner="read_file", options=(*BY_FILE, "device") if has_devices else BY_FILE)
+    check_choice(by, name="user", owner="read_file", options=(*BY_PLACE, "device") if has_devices else BY_PLACE)
     chosen = check_users(users, owner="read_file")
     check_flag(as_traces, name="as_traces", owner="read_file")
     paths = find_files(source, endings=endings, owner="read_file")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 from pyproj import CRS
 
 from promesse_geo.io import (
@@ -45,7 +46,7 @@ from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_choice, check_errors
+from promesse_geo.validation import check_choice, check_errors, check_flag
 
 FORMATS = {
     format.name: format
@@ -97,9 +98,10 @@ def read_file(
     time_format: str | None = None,
     tz: Any = None,
     users: Iterable[Any] | None = None,
+    as_traces: bool = False,
     errors: str = "raise",
-) -> Traces:
-    """Read a file or folder as Traces.
+) -> gpd.GeoDataFrame | Traces:
+    """Read a file, a folder or an archive in any format.
 
     Parameters
     ----------
@@ -111,12 +113,15 @@ def read_file(
         As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
     users : iterable of text or integers, optional
         The users to read; all by default.
+    as_traces : bool
+        Whether to return Traces, which is much faster than a frame of points.
     errors : {"raise", "skip"}
         Whether files and records that cannot be read raise an error or are skipped with one counted warning.
 
     Returns
     -------
-    Traces
+    geopandas.GeoDataFrame or Traces
+        User, time and geometry; `attrs["promesse"]` names the columns.
 
     Raises
     ------
@@ -130,7 +135,9 @@ def read_file(
     >>> import promesse_geo as pg, pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "city.parquet"
     >>> pg.write(pg.make_city(users=2, days=1), file)
-    >>> len(pg.read_file(file))
+    >>> list(pg.read_file(file).columns)
+    ['user', 'time', 'geometry']
+    >>> len(pg.read_file(file, as_traces=True))
     2
     """
     path = as_path(source, owner="read_file")
@@ -141,6 +148,7 @@ def read_file(
     if format is not None:
         check_choice(format, name="format", owner="read_file", options=list(FORMATS))
     skips = check_errors(errors, owner="read_file") == "drop"
+    check_flag(as_traces, name="as_traces", owner="read_file")
     given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer, "segment": segment}
     given |= {"columns": columns, "separator": separator, "decimal": decimal, "encoding": encoding}
     given |= {"time_format": time_format, "tz": tz}
@@ -151,7 +159,8 @@ def read_file(
         groups = find_groups(place) if format is None else [(FORMATS[format], [place])]
         if len(groups) > 1:
             warn_unread([place], lambda name: any(form.claims(name) for form, _ in groups))
-        return _read(groups, users=users, errors=errors, options=options)
+        traces = _read(groups, users=users, errors=errors, options=options)
+    return traces if as_traces else traces.to_frame()
 
 
 def _read(groups: Sequence[Group], *, users: Iterable[Any] | None, errors: str, options: Mapping[str, Any]) -> Traces:

@@ -213,8 +213,25 @@ def files_inside(root: str | os.PathLike[str], fits: Callable[[Path], bool]) -> 
     yield from (Path(error.filename) for error in unreadable)
 
 
+_FOLDERS: dict[str, Callable[[Path], Path]] = {
+    "file": lambda file: file,
+    "folder": lambda file: file.parent,
+    "folder-2": lambda file: file.parent.parent,
+}
+BY_PLACE = tuple(_FOLDERS)
+"""Values of `user` that take the user from the name of the file, its folder, or the folder above that."""
+
+
 def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
-    """Return the user of each file: its name without extension (`by="file"`), or its folder's name (`by="folder"`).
+    """Return the user of each file, from the place of the file.
+
+    Parameters
+    ----------
+    files : sequence of pathlib.Path
+        The files.
+    by : {"file", "folder", "folder-2"}
+        The file's name without extension, its folder's name, or the name of the folder above that, as for
+        `<participant>/gps/*.csv`.
 
     Raises
     ------
@@ -222,15 +239,17 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
         If two files, or two folders, have the same name.
     """
     stems = {file: Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem for file in files}
-    names = {file: stems[file] if by == "file" else file.resolve().parent.name for file in files}
-    places = {(name, file.resolve() if by == "file" else file.resolve().parent) for file, name in names.items()}
-    alike = len(places) - len(set(names.values()))
+    places = {file: _FOLDERS[by](file.resolve()) for file in files}
+    names = {file: stems[file] if by == "file" else places[file].name for file in files}
+    alike = len({(names[file], places[file]) for file in files}) - len(set(names.values()))
     if alike:
-        nouns = {"file": ("file has", "files have"), "folder": ("folder has", "folders have")}[by]
-        cure = " If each folder is a user, pass user='folder' (--user folder)." if by == "file" else ""
+        what = (
+            counted(alike, "file has", "files have") if by == "file" else counted(alike, "folder has", "folders have")
+        )
+        others = [f"user={other!r} (--user {other})" for other in _FOLDERS if other not in ("file", by)]
         raise ValueError(
-            f"{counted(alike, *nouns)} the name of another one, so that two users would become one. "
-            f"Rename them, or read them one by one.{cure}"
+            f"{what} the name of another one, so that two users would become one. Rename them, or read them one by "
+            f"one. If each folder is a user, pass {' or, for the folder above, '.join(others)}."
         )
     return names
 

@@ -137,7 +137,8 @@ def read_table(
         pyarrow, a frame of Polars or a relation of DuckDB, which is read as Parquet is.
     user, time : column name, None or ...
         As in `Traces.from_frame`; known names may be in capitals. `user="file"` makes each file's name without
-        extension the user of all its records, `user="folder"` the name of its folder.
+        extension the user of all its records, `user="folder"` the name of its folder, and `user="folder-2"` that of
+        the folder above, as for `<participant>/gps/*.csv`.
     lon, lat : str, optional
         Columns of the coordinates in CSV and Parquet; detected by known names by default.
     crs : anything pyproj takes, optional

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.io.batch import DroppedRecords
+from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
@@ -32,7 +33,7 @@ from promesse_geo.traces.columns import (
 
 _KNOWN = {fold(name) for ranks in (USERS, TIMES, LONGITUDES, LATITUDES) for rank in ranks for name in rank}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
-BY_NAME = ("file", "folder")
+BY_NAME = BY_PLACE
 """Values of `user` that take the user from the name of the file or its folder instead of a column."""
 
 MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "-", "\\N")

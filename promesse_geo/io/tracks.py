@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.sources import Source, find_files, name_users, read_bytes
+from promesse_geo.io.sources import BY_PLACE, Source, find_files, name_users, read_bytes
 from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_flag, check_users, check_users_exist
@@ -26,9 +26,6 @@ _TIME = (
 _MIDNIGHT = r"^(.{11})24(:00(?::00(?:\.0+)?)?(?:[-+Z].*)?)$"  # 24:00, the end of a day
 _LEAP_SECOND = r"^(.{16}:)60"
 _BELOW_NANOSECONDS = r"(\.[0-9]{9})[0-9]+"
-
-BY_FILE = ("file", "folder", "folder-2")
-"""What the user of a file may be."""
 
 
 class Points(NamedTuple):
@@ -106,7 +103,7 @@ def read_tracks(
         As `read_gpx`.
     """
     by = "file" if user is ... else user
-    check_choice(by, name="user", owner=owner, options=(*BY_FILE, "track") if has_tracks else BY_FILE)
+    check_choice(by, name="user", owner=owner, options=(*BY_PLACE, "track") if has_tracks else BY_PLACE)
     chosen = check_users(users, owner=owner)
     check_flag(as_traces, name="as_traces", owner=owner)
     by_track = by == "track"
@@ -118,7 +115,7 @@ def read_tracks(
         if not named:
             check_users_exist(names, user_of.values(), owner=owner)
         user_of = {path: name for path, name in user_of.items() if name in names}
-    places = {name: path.parent if by == "folder" else path for path, name in user_of.items()}
+    places = {name: path.parent if by in ("folder", "folder-2") else path for path, name in user_of.items()}
     user_of |= dict.fromkeys(named, "")
     return batch.read_dataset(
         [(str(path), partial(read_bytes, path)) for path in sorted(user_of)],

@@ -204,7 +204,7 @@ def check_names(names: Mapping[str, Any]) -> None:
             )
 
 
-def find_column(columns: Sequence[Hashable], name: Name, *, role: str, known: tuple[str, ...]) -> Any:
+def find_column(columns: Sequence[Hashable], name: Name, *, role: str, known: tuple[tuple[str, ...], ...]) -> Any:
     """Return the column of a role: `name`, else the one named as the role, else the only one with a known name.
 
     Raises
