@@ -1,7 +1,9 @@
 """Configuration of the tests: hypothesis profiles, compiled loops, and real data if available."""
 
 import os
+import re
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave the cores to other workers
 
@@ -12,6 +14,15 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = not numba.config.DISABLE_JIT
+
+# In plain Python, only files that test loops run: those that import the kernels or slow twins.
+_ABOUT_LOOPS = re.compile(r"^(import|from) (naive(?!_gpx)|promesse_geo import kernels)", re.MULTILINE)
+if not COMPILED:
+    collect_ignore = [
+        path.name
+        for path in Path(__file__).parent.glob("test_*.py")
+        if not _ABOUT_LOOPS.search(path.read_text(encoding="utf-8"))
+    ]
 
 # "ci" uses the same examples in every run; HYPOTHESIS_PROFILE=hunt searches for new ones.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -46,22 +57,34 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             file.unlink(missing_ok=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that are too slow if loops are not compiled; examples in docstrings protect prepared data."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without compiled loops, run neither slow tests nor docstrings; examples in docstrings protect prepared data."""
+    left_out = set()
     for item in items:
-        if isinstance(item, pytest.DoctestItem):
+        is_docstring = isinstance(item, pytest.DoctestItem)
+        if is_docstring:
             item.add_marker(pytest.mark.filterwarnings("error:.*The data are not prepared"))
-        if not COMPILED and (
-            item.get_closest_marker("compiled") or item.nodeid.startswith("promesse_geo/paper/experiment.py")
-        ):
-            item.add_marker(pytest.mark.skip(reason="too slow in plain Python (NUMBA_DISABLE_JIT=1)"))
+        if not COMPILED and (is_docstring or item.get_closest_marker("compiled")):
+            left_out.add(item)
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker tests in a row, so that it makes the data of a file once; idle ones take tests of others.
+
+    This is `--dist worksteal`, by default.
+    """
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  # not installed everywhere
+
+    return WorkStealingScheduling(config, log) if config.option.dist == "load" else None
 
 
 @pytest.fixture(scope="session")
 def cabspotting_archive() -> Path:
     """Return the archive of the real Cabspotting data."""
-    if not COMPILED:
-        pytest.skip("the real Cabspotting data is too slow in plain Python (NUMBA_DISABLE_JIT=1)")
     archive = Path(os.environ.get("PROMESSE_CABSPOTTING") or ROOT.parent / "shared" / "data" / "cabspottingdata.tar.gz")
     if not archive.is_file():
         pytest.skip("PROMESSE_CABSPOTTING does not name the archive (cabspottingdata.tar.gz)")

@@ -158,6 +158,7 @@ def test_the_diameter_is_wider_by_three_deviations_of_the_noise_left_over_time(s
     assert searched == [pytest.approx(200 + 3 * one_axis * math.sqrt(left), rel=0.02)]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [0.025, 0.01, 0.005])
 def test_more_is_found_than_by_the_attack_of_the_paper(epsilon):
     city = pg.make_city(users=6, days=3, seed=2, as_traces=True)
@@ -226,6 +227,7 @@ def test_a_metric_shows_itself_as_one_can_write_it():
         AdaptivePoiRetrieval()
 
 
+@pytest.mark.compiled
 def test_threads_do_not_matter(monkeypatch):
     city = pg.make_city(users=6, days=2, seed=2, as_traces=True)
     noisy = pg.GeoIndistinguishability(0.01, seed=1).protect(city)

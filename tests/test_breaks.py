@@ -137,6 +137,7 @@ class TestTraces:
             Halve().protect(traces)
 
 
+@pytest.mark.compiled
 class TestRoles:
     def test_a_frame_with_breaks_is_read_again_without_a_word(self):
         traces = from_frame(make_frame(["a", "a", "b", "b", "a"], [5, 5, 5, 7, 8]), segment="trip")

@@ -529,7 +529,7 @@ def test_hostile_files_are_refused_at_once(content, tmp_path):
     start = time.process_time()
     with pytest.raises(ValueError, match=r"ride\.gpx"):
         read_gpx(path)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 30  # they take about one second, and minutes if time grew with the square
 
 
 def test_what_is_left_out_of_a_track_is_said_where_that_track_is_read(tmp_path):

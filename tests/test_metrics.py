@@ -104,6 +104,7 @@ def test_a_metric_compares_frames_and_traces_alike(metric, city):
     )
 
 
+@pytest.mark.compiled
 @every_metric
 def test_the_measure_is_the_value_of_the_detail(metric, city):
     safe = city.promesse.geo_indistinguishability(0.01, seed=1)
@@ -120,6 +121,7 @@ def test_a_metric_without_a_label_is_named_after_its_class(name, label):
     assert type(name, (Compression,), {"label": "other"}).label == "other"
 
 
+@pytest.mark.compiled
 @every_metric
 def test_an_index_serves_every_protected_version(metric, city):
     index = metric.index(city)
@@ -127,6 +129,7 @@ def test_an_index_serves_every_protected_version(metric, city):
         assert metric.detail(city, safe, index=index).equals(metric.detail(city, safe))
 
 
+@pytest.mark.compiled
 @every_metric
 def test_an_index_of_other_data_or_of_another_metric_is_refused(metric, city):
     traces = Traces.from_frame(city)
@@ -182,6 +185,7 @@ def test_a_foot_without_a_place_in_the_published_crs_is_told():
         pg.SpatialError().project(west, east.to_crs("+proj=gnom +lat_0=10 +lon_0=100"))
 
 
+@pytest.mark.compiled
 @every_metric
 def test_an_index_can_be_kept_in_a_file(metric, city):
     kept, index = pickle.loads(pickle.dumps((metric, metric.index(city))))
@@ -197,6 +201,7 @@ def test_a_metric_cannot_be_changed_and_shows_its_parameters(metric):
         metric.unit = "feet"
 
 
+@pytest.mark.compiled
 @every_metric
 def test_order_of_rows_and_crs_do_not_matter(metric, city):
     safe = city.promesse.geo_indistinguishability(0.01, seed=1)
@@ -404,6 +409,7 @@ def test_long_traces_too(space, records):
         )
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_errors_do_not_depend_on_threads(threads, monkeypatch):
     way, near = long_trace(700, seed=1, space="sphere")
@@ -470,6 +476,7 @@ def test_points_on_long_arcs_have_no_error(make, every):
     assert SpatialError().detail(path, published).max() < 1e-6
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("make", [on_itself, parallel])
 @pytest.mark.parametrize("kind", ["to and fro", "meridian", "zigzag"])
 def test_a_path_along_itself_is_measured_right(make, kind):
@@ -483,6 +490,7 @@ def test_a_path_along_itself_is_measured_right(make, kind):
         assert found[place] == pytest.approx(twin.spatial_error(points[place], line), abs=1e-6)
 
 
+@pytest.mark.compiled
 def test_mechanisms_cost_what_they_promise(city):
     assert city.promesse.spatial_error(city.promesse.smooth(100)).max() < 1e-6
     error = city.promesse.spatial_error(city.promesse.geo_indistinguishability(0.01, seed=1))

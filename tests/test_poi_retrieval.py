@@ -90,6 +90,7 @@ def test_a_frame_without_a_geometry_is_named():
             pg.match_pois(*frames)
 
 
+@pytest.mark.compiled
 def test_frames_match_as_their_data_does():
     city = pg.make_city(users=4, days=2, seed=1)
     noisy = city.promesse.geo_indistinguishability(0.05, seed=1)
@@ -169,6 +170,7 @@ def test_wrong_parameters_are_refused(parameters, error, words):
         PoiRetrieval(**parameters)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("duration", [900, 900.0, "15min", "0 days 00:15:00", pd.Timedelta("15min")])
 def test_a_duration_comes_in_many_ways_and_shows_as_one_can_write_it(duration):
     metric = PoiRetrieval(duration=duration)
@@ -212,6 +214,7 @@ def test_the_plain_twin_agrees_to_the_last_tie_in_the_plane(original, protected,
         assert table.loc["a", COLUMNS[2:]].tolist() == pytest.approx(list(expected), nan_ok=True)
 
 
+@pytest.mark.compiled
 def test_traces_and_threads_do_not_matter(monkeypatch):
     city = Traces.from_frame(pg.make_city(users=6, days=2, seed=2))
     noisy = pg.GeoIndistinguishability(0.05, seed=1).protect(city)

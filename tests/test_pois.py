@@ -197,6 +197,7 @@ def test_the_diameter_of_records_on_a_grid_is_exact(records):
     assert diameters[0] == max((math.dist(a, b) for a, b in combinations(set(records), 2)), default=0)
 
 
+@pytest.mark.compiled
 @given(crowd=crowds())
 def test_each_trace_has_its_stays_as_if_it_were_alone(crowd):
     from_all = find_pois(pg.Traces.from_arrays(**together(crowd)), diameter=crowd[0].epsilon, duration=60 * SECOND)
@@ -428,6 +429,7 @@ def test_stays_exactly_a_diameter_apart_are_one_place_and_chains_are_not():
     assert (places["diameter"] <= 200).all()
 
 
+@pytest.mark.compiled
 def test_importing_the_package_does_not_import_scikit_learn():
     code = (
         "import sys, promesse_geo as pg; assert 'sklearn' not in sys.modules; "

@@ -271,6 +271,7 @@ class TestSplitGaps:
         assert pg.split_gaps(frame_of(records), gap=gap)["user"].nunique() == 2
 
 
+@pytest.mark.compiled
 class TestPseudonymize:
     @given(case=cases(), seed=st.integers() | st.text(st.characters(codec="utf-8")))
     def test_it_equals_its_twin(self, case, seed):

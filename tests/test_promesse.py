@@ -345,6 +345,7 @@ def test_points_are_apart_as_they_should_on_the_way_to_near_the_antipode(variant
 # Same data, same result
 
 
+@pytest.mark.compiled
 @given(crowd=crowds(), variant=variants, shares=st.integers(2, 20))
 def test_any_number_of_threads_gives_the_same_bytes(crowd, variant, shares):
     traces, mechanism = gathered(crowd), Promesse(crowd[0].epsilon, variant=variant)
@@ -387,6 +388,7 @@ def test_every_unit_of_time_gives_the_same_result(city, variant):
         pd.testing.assert_frame_equal(pd.DataFrame(first), pd.DataFrame(other))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(
     ("crs", "other"),

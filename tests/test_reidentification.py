@@ -161,6 +161,7 @@ def test_nothing_has_two_empty_halves():
     assert math.isnan(metric.value(detail))
 
 
+@pytest.mark.compiled
 def test_people_of_the_city_are_recognised_until_noise_or_smoothing_hides_where_they_stay():
     metric = Reidentification()
     known, second = metric.split(pg.make_city(users=6, days=4, seed=1))
@@ -224,6 +225,7 @@ def test_the_plain_twin_agrees(halves):
         assert detail.identified.tolist() == twin.identified(*places)
 
 
+@pytest.mark.compiled
 def test_evaluate_splits_the_data_itself():
     city = pg.make_city(users=4, days=4, seed=1)
     table = pg.evaluate(

@@ -78,6 +78,7 @@ def test_false_positives_can_be_seen():
     assert detail.tolist() == [1, 3, 1, 1 / 3, 1, 1 / 2]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("epsilon", "least"), [(100, 25), (200, 15), (500, 4)])
 def test_smoothed_data_gives_more_away_than_the_attack_of_the_paper_finds(epsilon, least):
     city = pg.split_gaps(pg.make_city(users=10, days=3, seed=4, as_traces=True), keep_user=True)
@@ -90,6 +91,7 @@ def test_smoothed_data_gives_more_away_than_the_attack_of_the_paper_finds(epsilo
     assert details[0].original_pois.equals(details[1].original_pois)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [100, 200])
 def test_it_finds_far_more_than_as_many_guesses_along_the_path(epsilon):
     city = pg.make_city(users=8, days=3, seed=5)
@@ -132,6 +134,7 @@ def test_residues_are_those_of_the_plain_twin(crowd):
         assert naive.distance(tuple(ours), point) < 1e-3 + 1e-4 * step
 
 
+@pytest.mark.compiled
 def test_threads_and_order_do_not_matter(monkeypatch):
     city = pg.make_city(users=6, days=2, seed=2, as_traces=True)
     safe = pg.Promesse(20).protect(city)

@@ -60,6 +60,7 @@ def quietly(mechanism, data):
         return mechanism.protect_with_report(data)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_every_row_is_the_programs(case):
     safe, _ = quietly(program_of(case), as_frame(columns(case, "in")))
@@ -71,6 +72,7 @@ def test_every_row_is_the_programs(case):
     assert np.abs(rows[:, 2:] - printed[:, 2:]).max() <= 0.001
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_every_figure_is_the_programs(case):
     _, report = quietly(program_of(case), as_frame(columns(case, "in")))
@@ -87,6 +89,7 @@ def test_every_figure_is_the_programs(case):
         assert f"{figures[name]:.{digits}f}" == printed, name
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_the_slow_twin_gives_the_programs_rows_too(case):
     rows = columns(case, "in")
@@ -323,6 +326,7 @@ def assert_groups_are_published_well(before, safe, report, *, k, delta):
     assert report.trash == (table["cluster"] == -1).sum()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("space", ["sphere", "plane"])
 @pytest.mark.parametrize(("k", "delta", "trash"), [(2, 200, 0), (3, 50, 0.3), (4, 1000, 0.1)])
 def test_members_go_together_and_the_pivot_stays(city, space, k, delta, trash):
@@ -336,6 +340,7 @@ def test_members_go_together_and_the_pivot_stays(city, space, k, delta, trash):
     assert safe.time_format.unit == "ns"
 
 
+@pytest.mark.compiled
 @given(seed=st.integers(0, 10**6), kind=kinds, k=st.integers(2, 4), chunk=st.booleans())
 def test_groups_are_published_well_in_any_crowd(seed, kind, k, chunk):
     before = as_traces(crowd(seed, 30, kind))
@@ -344,6 +349,7 @@ def test_groups_are_published_well_in_any_crowd(seed, kind, k, chunk):
     assert report.trash <= 6
 
 
+@pytest.mark.compiled
 def test_the_same_seed_gives_the_same_bytes_with_any_number_of_threads(city, monkeypatch):
     for chunk in (False, True):
         mechanism = pg.WaitForMe(2, 200, chunk=chunk, seed="a")
@@ -364,6 +370,7 @@ def test_another_seed_draws_other_pivots():
     assert len(pivots) > 1
 
 
+@pytest.mark.compiled
 def test_rows_in_any_order_give_the_same(city):
     frame = city.to_frame()
     mechanism = pg.WaitForMe(2, 200, max_trash=0, seed=1)
