@@ -62,7 +62,12 @@ def shared_option(
 
 _INPUT = (
     click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
-    shared_option("--format", "Format of INPUT; detected by default.", kind=click.Choice(list(FORMATS))),
+    shared_option(
+        "--format",
+        f"Format of INPUT; detected by default: {', '.join(FORMATS)}.",
+        kind=click.Choice(list(FORMATS)),
+        metavar="NAME",
+    ),
     shared_option(
         "--user",
         "Column of the user; or file, folder or folder-2 (two levels up), which name the user of each file.",

@@ -32,18 +32,23 @@ TRIPS = ("traj_id", "track_id", "trajectory_id", "track_fid", "trip_id")
 
 USERS: Ranks = (
     ("user",),
-    ("uid", "user_id", "participant_id", "participant", "pid", "person_id", "individual-local-identifier"),
+    (
+        *("uid", "user_id", "participant_id", "participant", "pid", "person_id", "individual-local-identifier"),
+        *("Teilnehmer", "Benutzer", "Nutzer", "Proband", "Person", "utilisateur", "usuario"),
+    ),
     ("device_id", "device", "tid"),
     ("MMSI", "icao24", "taxi_id", "vehicle_id"),
     TRIPS,
-    ("id",),
 )
-"""Persons and animals, devices, vehicles, trips, and what has no other name."""
+"""Persons and animals (in English, German, French and Spanish), devices, vehicles and trips.
+
+`id` is none of them: it often numbers the records.
+"""
 
 TIMES: Ranks = (
     ("time",),
     ("datetime", "timestamp", "tracked_at", "t", "ts", "tst", "BaseDateTime", "fixtime"),
-    ("UTC time",),
+    ("UTC time", "Zeitstempel", "Zeitpunkt", "Zeit", "Datum/Uhrzeit", "horodatage", "fecha_hora"),
 )
 
 ROLES = "promesse"
@@ -52,8 +57,12 @@ ROLES = "promesse"
 In `attrs` the mapping also has the mechanism that protected the data, under "mechanism".
 """
 
-LONGITUDES: Ranks = (("lon",), ("lng", "long", "longitude", "location-long", "double_longitude"), ("x",))
-LATITUDES: Ranks = (("lat",), ("latitude", "location-lat", "double_latitude"), ("y",))
+LONGITUDES: Ranks = (
+    ("lon",),
+    ("lng", "long", "longitude", "location-long", "double_longitude", "Längengrad", "Laengengrad", "longitud"),
+    ("x",),
+)
+LATITUDES: Ranks = (("lat",), ("latitude", "location-lat", "double_latitude", "Breitengrad", "latitud"), ("y",))
 
 _IGNORED = re.compile(r"[\s_.#:-]+")
 _YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
