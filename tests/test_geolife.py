@@ -262,7 +262,7 @@ ODD = {
     "UTF-16": (content_of([GOOD]).decode().encode("utf-16"), "it is in UTF-16; save it as UTF-8"),
     "UTF-16, big endian": (b"\xfe\xff" + content_of([GOOD]).decode().encode("utf-16-be"), "it is in UTF-16"),
     "gzip": (b"\x1f\x8b\x08" + bytes(range(256)), r"it is compressed \(gzip\); decompress it"),
-    "a zip": (b"PK\x03\x04" + bytes(range(256)), "it is a zip archive; extract it"),
+    "a zip": (b"PK\x03\x04" + bytes(range(256)), "it is a zip archive; read it with read_file"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9, "it ends within|line"),
     "a column too few": (content_of([GOOD, GOOD.replace(",0,", ",")]), f"line 8 is not {RULE}"),
     "a column too many": (content_of([GOOD, "", GOOD + ",0"]), f"line 9 is not {RULE}"),

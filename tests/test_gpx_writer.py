@@ -131,7 +131,7 @@ def test_what_is_written_reads_back_equal(tmp_path_factory, data, zoned, rows):
     assert found.counts.tolist() == traces.counts.tolist()
     assert found.times.tolist() == traces.times.tolist()
     assert np.array_equal(found.segment_numbers, traces.segment_numbers)
-    assert np.allclose(found.points, traces.points, rtol=0, atol=1e-15)
+    assert np.allclose(found.points, traces.points, rtol=0, atol=4e-15)
     assert is_written(path)
 
 

@@ -267,13 +267,13 @@ WHAT_COMES = [
         "no user column",
         lambda: smooth(without("user")),
         ValueError,
-        r"No user column was found\. Looked for 'uid'.*; the columns are 'time'\. .*user='…'.*user=None",
+        r"No user column was found\. Looked for 'user', 'uid'.*; the columns are 'time'\. .*user='…'.*user=None",
     ),
     refused(
         "no time column",
         lambda: smooth(without("time")),
         ValueError,
-        r"No time column was found\. Looked for 'datetime'.*; the columns are 'user'\. .*time='…'",
+        r"No time column was found\. Looked for 'time', 'datetime'.*; the columns are 'user'\. .*time='…'",
     ),
     refused(
         "a named user column that is not there",
@@ -289,9 +289,9 @@ WHAT_COMES = [
     ),
     refused(
         "two candidates for the user",
-        lambda: read(make_frame(user=None, uid=KEYS, traj_id=KEYS)),
+        lambda: read(make_frame(user=None, uid=KEYS, pid=KEYS)),
         ValueError,
-        r"Several columns could hold the user: 'uid' and 'traj_id'\. Specify which.*user='uid'",
+        r"Several columns could hold the user: 'uid' and 'pid'\. Specify which.*user='uid'",
     ),
     refused(
         "two candidates for the time",

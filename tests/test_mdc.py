@@ -239,7 +239,7 @@ ODD = {
     "no user anywhere": (content_of([LINE.replace("017", "")] * 2), "none of its 2 records has a user"),
     "UTF-16": (content_of([LINE]).decode().encode("utf-16"), "it is in UTF-16; save it as UTF-8"),
     "gzip": (b"\x1f\x8b\x08" + bytes(range(256)), r"it is compressed \(gzip\); decompress it"),
-    "a zip": (b"PK\x03\x04" + bytes(range(256)), "it is a zip archive; extract it"),
+    "a zip": (b"PK\x03\x04" + bytes(range(256)), "it is a zip archive; read it with read_file"),
     "a dump with a column too few": (b"1\t1255109147\t6.5\t46.5\n", "line 1 is not 12 fields"),
     "a dump alone": (b"1\t1255109147\t6.5\t46.5" + b"\t" * 8 + b"\n", "it has no header, and records"),
 }

@@ -68,7 +68,7 @@ def test_text_without_header_in_a_folder(tmp_path):
     written(tmp_path, ROWS, "1.txt")
     written(tmp_path, ROWS.replace("a,", "b,"), "2.txt")
     for read in (pg.read_table, pg.read_file):
-        traces = read(tmp_path, columns="user,time,lon,lat", **({"as_traces": True} if read is pg.read_table else {}))
+        traces = read(tmp_path, columns="user,time,lon,lat", as_traces=True)
         assert pd.Index(traces.users).tolist() == ["a", "b"]
         assert traces.records == 4
 

@@ -68,7 +68,7 @@ def _why_not(data: Any) -> str:
     kind = type(data).__name__ if module == "builtins" else f"{module}.{type(data).__name__}"
     if hasattr(data, "compute"):
         remedy = _COMPUTE
-    elif hasattr(data, "__arrow_c_stream__"):
+    elif hasattr(data, "__arrow_c_stream__") and not isinstance(data, pd.Series):
         remedy = "Pass what pg.read_table(table) returns."
     elif isinstance(getattr(data, "trajectories", None), list):
         remedy = "It holds no trajectories."
