@@ -292,7 +292,7 @@ def test_lines_with_too_few_values_are_skipped_and_counted(tmp_path):
 
 def test_lines_that_do_not_fit_and_are_no_utf_8_are_an_error(tmp_path):
     path = written(tmp_path, (TEXT + "zoé,1\n").encode("latin-1"))
-    with pytest.raises(ValueError, match="not text in UTF-8. Specify the encoding"):
+    with pytest.raises(ValueError, match="not text in UTF-8"):
         read_table(path, errors="skip")
 
 
