@@ -320,7 +320,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
         (["smooth", "in", "out.csv", "--epsilon", "0.001"], "must be between 0.01 and 1,000,000 metres"),
         (["smooth", "in", "out.csv", "--epsilon", "200", "--variant", "prose"], "'prose' is not one of"),
         (["smooth", "in", "out.csv", "--epsilon", "200", "--min-points", "0"], "0 is not in the range x>=1"),
-        (["smooth", "in", "out.csv", "--epsilon", "200", "--format", "kml"], "'kml' is not one of"),
+        (["smooth", "in", "out.csv", "--epsilon", "200", "--format", "dxf"], "'dxf' is not one of"),
         (["smooth", "in", "out.csv", "--epsilon", "200", "--seed", "1"], "No such option"),
         (["smooth", "in", "out.shp", "--epsilon", "200"], "must end with one of '.parquet'"),
         (["prepare", "in", "out"], "must end with one of '.parquet'"),
@@ -355,7 +355,7 @@ def test_a_missing_input_is_named(tmp_path):
     [
         (b"", "is empty"),
         (b"PAR1 and nothing more", "is cut, damaged or not GeoParquet"),
-        (b"\x89PNG\r\n\x1a\n\0\0", "Specify --format"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is an image"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,-122.39,37.75,8\n", "names 4 columns"),
         (b"user,time,lon,lat\nzaphod,noon,-122.39,37.75\n", "no time such as"),
         (b"user,time,lon,lat\nzaphod,2008-05-17T10:00,37.75,-122.39\n", "swapped"),
@@ -475,7 +475,7 @@ def test_errors_about_files_name_options_and_no_python(content, words, tmp_path)
 
 def test_a_parameter_of_a_reader_is_an_option(tmp_path):
     (tmp_path / "a.gpx").write_text(GPX, encoding="utf-8")
-    assert "--user must be one of 'file', 'folder', 'track'. Got 'x'" in failed(
+    assert "--user must be one of 'file', 'folder', 'folder-2', 'track'. Got 'x'" in failed(
         "info", tmp_path / "a.gpx", "--user", "x"
     )
 
