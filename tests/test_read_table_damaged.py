@@ -44,7 +44,7 @@ FEATURES = json.dumps({"type": "FeatureCollection", "features": [FEATURE] * 3})
 
 STRANGE = {
     "nothing": (b"", "is empty"),
-    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "nor text in UTF-8 or UTF-16"),
+    "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), "is an image"),
     "a workbook": (zipped(), "is a zip archive"),
     "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "is an old Excel workbook"),
     "GPX": (b"<?xml version='1.0'?><gpx/>", "read_gpx"),
@@ -62,7 +62,7 @@ STRANGE = {
     "no names, letters": ("zoé,2024-03-04,E4,N45 7\n" * 3, NO_HEADER.format("lon", "4 columns")),
     "no names, degrees": ("zoé,2024-03-04,4° 48' E,45° 7' N\n" * 3, NO_HEADER.format("lon", "4 columns")),
     "no names that are known": ("zoé,457\n", NO_HEADER.format("lon", "2 columns")),
-    "an array of objects": (json.dumps([{"user": "zoé", "lat": 45.7}] * 3), JSON),
+    "an array of objects": (json.dumps([{"user": "zoé", "lat": 45.7}] * 3), "JSON array of an unknown kind"),
     "an array of objects, packed": (gzip.compress(json.dumps([{"user": "zoé", "lat": 45.7}] * 3).encode()), JSON),
     "an array of arrays": (json.dumps([["zoé", 1709539200, "457"]] * 3), NO_HEADER.format("lon", "9 columns")),
     "GeoJSON in UTF-16": (FEATURES.encode("utf-16"), JSON),
@@ -74,8 +74,8 @@ STRANGE = {
     "names alone, cut": (HEADER, "separated by commas"),
     "Parquet of zeros": (b"PAR1" + bytes(400) + b"PAR1", "cut, damaged or not GeoParquet"),
     "the head of a GeoPackage": (b"SQLite format 3\0" + bytes(2_000), "cut or damaged"),
-    "other JSON": ('{"user": "ana", "lon": 4.84}', "damaged"),
-    "users in Latin-1": (TEXT.replace("ana", "zoé").encode("latin-1"), "values separated by commas, in UTF-8"),
+    "other JSON": ('{"user": "ana", "lon": 4.84}', "JSON, but not GeoJSON or another kind"),
+    "users in Latin-1": (TEXT.replace("ana", "zoé").encode("latin-1"), "not text in UTF-8"),
 }
 
 
@@ -212,7 +212,7 @@ def test_a_feature_that_is_lost_is_counted(way, tmp_path):
     ids=["two on a line", "two over lines", "without its end", "cut", "two collections"],
 )
 def test_what_is_not_one_text_is_an_error(content, tmp_path):
-    with pytest.raises(ValueError, match=r"not a single JSON text|damaged"):
+    with pytest.raises(ValueError, match=r"not a single JSON text|damaged|is JSON, but not GeoJSON"):
         read_table(written(tmp_path, content))
 
 

@@ -650,8 +650,8 @@ def test_new_names_stand_in_a_column_of_their_own(names, tmp_path):
     frame = make_frame(list("aa")).drop(columns="user").rename(columns=names)
     frame = frame.set_geometry(names.get("geometry", "geometry"))
     found = pg.pseudonymize(frame, user=None, time=names.get("time", "time"))
-    assert list(found.columns) == ["user_id", *frame.columns]
-    assert found["user_id"].str.fullmatch("[0-9a-f]{16}").all()
+    assert list(found.columns) == ["uid", *frame.columns]
+    assert found["uid"].str.fullmatch("[0-9a-f]{16}").all()
 
 
 class Keyless(datetime.tzinfo):
