@@ -283,3 +283,14 @@ def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path):
         pg.read_table(tmp_path, user=None)
     with pytest.warns(UserWarning, match=r"^4 files were not read"):
         pg.read_file(tmp_path, user=None, as_traces=True)
+
+
+def test_the_user_may_be_the_folder_above(tmp_path):
+    for name in ("ann", "ben"):
+        (tmp_path / name / "gps").mkdir(parents=True)
+        (tmp_path / name / "gps" / "day.csv").write_text("time,lat,lon\n2024-03-04T08:00:00Z,45.7,4.8\n")
+    assert read_table(tmp_path, user="folder-2", as_traces=True).users.tolist() == ["ann", "ben"]
+    assert pg.read_file(tmp_path, user="folder-2", as_traces=True).users.tolist() == ["ann", "ben"]
+    for user in ("file", "folder"):
+        with pytest.raises(ValueError, match="user='folder-2'"):
+            read_table(tmp_path, user=user)
