@@ -32,3 +32,13 @@ def stays(
 def diameter(points: Sequence[Point]) -> float:
     """Metres between the two points farthest apart."""
     return max((distance(a, b) for a, b in combinations(points, 2)), default=0.0)
+
+
+def connected(points: Sequence[Point], *, near: Callable[[Point, Point], bool]) -> list[list[int]]:
+    """Groups of points that chains of near ones join, each in ascending order, by their first points."""
+    groups: list[list[int]] = []
+    for number, point in enumerate(points):
+        joined = [group for group in groups if any(near(points[other], point) for other in group)]
+        members = [other for group in joined for other in group]
+        groups = [group for group in groups if group not in joined] + [sorted([*members, number])]
+    return sorted(groups)

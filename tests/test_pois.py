@@ -24,6 +24,7 @@ from strategies import SECOND, crowds, moved, spaces, walks
 import promesse_geo as pg
 from promesse_geo.kernels import stays as kernel
 from promesse_geo.stays import find_pois
+from promesse_geo.stays.places import merge_stays
 from promesse_geo.stays.stays import measured
 
 GOLDEN = json.loads((Path(__file__).parent / "data" / "stays.json").read_text())["cases"]
@@ -321,9 +322,10 @@ def test_too_little_data_gives_a_typed_empty_table(city, records):
     assert len(few) == 0
     assert few.dtypes.drop("user").to_dict() == many.dtypes.drop("user").to_dict()
     assert few.crs == many.crs
-    merged = pg.PoiExtractor(merge="places").fit(city.iloc[:records])
-    assert len(merged.pois_) == 0
-    assert merged.labels_.tolist() == [-1] * records
+    for merge in ("places", "density"):
+        merged = pg.PoiExtractor(merge=merge).fit(city.iloc[:records])
+        assert len(merged.pois_) == 0
+        assert merged.labels_.tolist() == [-1] * records
 
 
 def test_a_column_that_the_table_needs_is_not_overwritten(city):
@@ -391,7 +393,7 @@ def test_it_is_an_estimator_like_any_other(city):
 
 def test_wrong_parameters_are_refused_when_it_is_fitted(city):
     for merge, error in (("homes", ValueError), (True, TypeError)):
-        with pytest.raises(error, match=rf"'merge' parameter of PoiExtractor must be None or 'places'\. Got {merge!r}"):
+        with pytest.raises(error, match=rf"'merge' parameter of PoiExtractor .*'places'.*'density'\. Got {merge!r}"):
             pg.PoiExtractor(merge=merge).fit(city)
     with pytest.raises(ValueError, match="'diameter' parameter of PoiExtractor"):
         pg.PoiExtractor(diameter=-1).fit(city)
@@ -427,6 +429,41 @@ def test_stays_exactly_a_diameter_apart_are_one_place_and_chains_are_not():
     assert places["stays"].sum() == 5
     assert places["stays"].max() == 2
     assert (places["diameter"] <= 200).all()
+
+
+def test_density_keeps_chains_of_stays_and_drops_single_ones():
+    # eps is 0.75 · 200 m: stays 150 m apart are chained over 300 m, one 151 m away and one of another user are alone.
+    where = [0, 150, 300, 451, 300]
+    stays = [(x, 0, 60 * number + minute) for number, x in enumerate(where) for minute in (0, 10, 20)[: 2 + (x == 300)]]
+    away = [(1e6, 1e6, 60 * number + 40) for number in range(5)]
+    records = on_grid(*sorted(stays + away, key=lambda record: record[2])).to_frame()
+    other = on_grid((0, 0, 0), (0, 0, 30)).to_frame().assign(user="b")
+    extractor = pg.PoiExtractor(duration="10min", merge="density").fit(pd.concat([records, other], ignore_index=True))
+    places = extractor.pois_
+    assert (places["user"].tolist(), places["stays"].tolist(), places["records"].tolist()) == (["a"], [4], [10])
+    assert [(point.x, point.y) for point in places.geometry] == [((0 + 150 + 300 + 300) / 4, 0)]  # not of the records
+    assert places["diameter"].tolist() == [300]
+    assert (places["arrival"].dt.hour.tolist(), places["departure"].dt.hour.tolist()) == ([0], [4])
+    inside = {0, 150, 300}
+    assert extractor.labels_.tolist() == [0 if x in inside else -1 for x in records.geometry.x] + [-1, -1]
+
+
+@given(walk=walks(), ratio=st.sampled_from((0.31, 1.07, 2.9, 11.3)))
+def test_places_by_density_are_the_connected_groups_of_two_or_more_stays(walk, ratio):
+    metres = ratio * walk.epsilon
+    traces = walk.traces()
+    stays = find_pois(traces, diameter=metres, duration=30 * SECOND)
+    limit = traces.space.chord(0.75 * metres)
+    groups = naive_pois.connected(as_points(stays), near=lambda a, b: math.dist(a, b) <= limit)
+    groups = [group for group in groups if len(group) > 1]
+    places, place_of = merge_stays(stays, traces, diameter=metres, merge="density")
+    assert [np.flatnonzero(place_of == number).tolist() for number in range(len(places))] == groups
+    assert places.records.tolist() == [stays.records[group].sum() for group in groups]
+    assert runs(places) == [(stays.starts[group[0]], stays.ends[group[-1]]) for group in groups]
+    means = np.array([stays.points[group].mean(axis=0) for group in groups]).reshape(-1, traces.space.dimension)
+    if walk.space == "sphere":
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+    np.testing.assert_allclose(places.points, means, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.compiled
