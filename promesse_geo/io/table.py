@@ -116,11 +116,12 @@ def read_table(
     GDAL reads points of Shapefile, FlatGeobuf, GML, SpatiaLite, MapInfo, GMT, JML, TopoJSON and Esri JSON.
 
     CSV may use commas, semicolons, tabs or bars between values, decimal points or commas, UTF-8 or UTF-16, and
-    compression with gzip, bzip2 or zstd. Parquet may be GeoParquet (WKB or GeoArrow points) or have columns of
-    coordinates. Only user, time and location are read; a warning reports dropped elevations (Z), and a CSV without a
-    newline at its end, which may be cut. Lines with too few or too many values, lines that look like records but are
-    part of a quoted value, and a quote that is never closed are invalid records. In GeoJSON, `true` among integer
-    users is 1.
+    compression with gzip, bzip2 or zstd. Instead of two columns of coordinates it may have one of points, in WKT or in
+    WKB with hexadecimal digits (as PostGIS writes them, with or without SRID), or the POLYLINE of the taxis of Porto.
+    Parquet may be GeoParquet (WKB or GeoArrow points) or have columns of coordinates. Only user, time and location are
+    read; a warning reports dropped elevations (Z), and a CSV without a newline at its end, which may be cut. Lines with
+    too few or too many values, lines that look like records but are part of a quoted value, and a quote that is never
+    closed are invalid records. In GeoJSON, `true` among integer users is 1.
 
     Warnings count the files of a folder that have other endings, and the users whose files overlap in time, as those of
     several people do.

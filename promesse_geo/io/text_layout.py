@@ -160,11 +160,17 @@ def _fit_to_lines(columns: list[str], lines: Sequence[str], delimiter: str) -> l
     return columns
 
 
+def first_rows(text: str, layout: Layout) -> list[list[str]]:
+    """Return the first rows of a text that have a value for each column, without the last one, which may be cut."""
+    lines = text.splitlines(keepends=True)[layout.above : layout.above + _LINES]
+    rows = list(csv.reader(lines, delimiter=layout.delimiter))
+    complete = rows if len(rows) == 1 else rows[:-1]
+    return [row for row in complete if len(row) == len(layout.columns)]
+
+
 def find_date_and_time(text: str, layout: Layout, time: str) -> tuple[str, str] | None:
     """Return the columns of date and time of day if `time` is only one of them and the other is the only such one."""
-    lines = text.splitlines()[layout.above : layout.above + 1]
-    values = next(csv.reader(lines, delimiter=layout.delimiter), [])
-    row = dict(zip(layout.columns, values, strict=False))
+    row = dict(zip(layout.columns, next(iter(first_rows(text, layout)), []), strict=False))
     dates = [name for name, value in row.items() if _DATE_ONLY.fullmatch(value)]
     clocks = [name for name, value in row.items() if _TIME_ONLY.fullmatch(value)]
     if time in dates and len(clocks) == 1:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -19,7 +20,8 @@ from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, ReadOptions
-from promesse_geo.io.text_layout import DELIMITERS, Layout, TextOptions, find_date_and_time, find_layout
+from promesse_geo.io.text_geometry import SHAPE, Positions, find_shape_column, missing_data_column, read_shapes
+from promesse_geo.io.text_layout import DELIMITERS, Layout, TextOptions, find_date_and_time, find_layout, first_rows
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names
 
@@ -55,11 +57,21 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
     text = read_layout(file, options.text)
     options = options._replace(may_lack_header=True)
-    x_name, y_name, crs = table_columns.find_coordinates(text.columns, options)
-    names = table_columns.find_user_and_time(text.columns, options)
+    shape = find_shape_column(text.columns, first_rows(text.head, text.layout), options)
+    if shape is None:
+        *numbers, crs = table_columns.find_coordinates(text.columns, options)
+        names = table_columns.find_user_and_time(text.columns, options)
+        also: list[str] = []
+    else:
+        numbers, crs = [], options.crs
+        others = [name for name in text.columns if name != shape]
+        names = table_columns.find_user_and_time(others, options, geometry=shape)
+        also = [shape, *filter(None, [missing_data_column(text.columns, shape)])]
     time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
     with _errors_without_values(text):
-        table, ragged = _read(text, numbers=[x_name, y_name], names=names, time=time, crs=crs, lenient=options.lenient)
+        table, ragged = _read(
+            text, numbers=numbers, names=names, time=time, also=also, crs=crs, lenient=options.lenient
+        )
         if ragged and not table.num_rows:
             raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
     has_quotes, is_ended = _find_quotes_and_end(file)
@@ -69,7 +81,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         long_keys or _count_lines(file) != table.num_rows + len(ragged) + text.layout.above
     )
     name = repr(str(path))
-    swallowed, is_open = _inspect_quotes(text, name, numbers=[x_name, y_name]) if may_span_lines else ([], False)
+    swallowed, is_open = _inspect_quotes(text, name, places=numbers or also[:1]) if may_span_lines else ([], False)
     dropped = list(swallowed)
     if ragged:
         place = f"line {ragged[0].number:,} of {name}"
@@ -86,16 +98,26 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         if options.text.time_format is None:
             written = pc.replace_substring_regex(written, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
     times, notes = table_columns.parse_times(written, names.time, time_format=options.text.time_format)
+    segments = table_columns.as_segments(table, names)
+    if shape is None:
+        positions = Positions(table.column(numbers[0]).to_numpy(), table.column(numbers[1]).to_numpy(), crs)
+    else:
+        positions = read_shapes(table, shape, text.columns, options, file=name)
+    if positions.rows is not None:  # several positions a row, each row a segment
+        segments, users = positions.rows, None if users is None else users.take(positions.rows)
+        later = pd.Series(positions.seconds, dtype="m8[s]")
+        times = times.take(positions.rows).reset_index(drop=True) + later
     return Columns(
-        table.column(x_name).to_numpy(),
-        table.column(y_name).to_numpy(),
+        positions.x,
+        positions.y,
         times=times,
         users=users,
-        segments=table_columns.as_segments(table, names),
-        crs=crs,
+        segments=segments,
+        crs=positions.crs,
         names=names,
-        notes=notes,
-        dropped=tuple(dropped),
+        notes=(*notes, *positions.notes),
+        dropped=(*dropped, *positions.dropped),
+        has_z=positions.has_z,
         is_text=True,
         is_ended=is_ended,
     )
@@ -125,12 +147,19 @@ def _not_encoded(encoding: str) -> str:
 
 
 def _read(
-    text: TextFile, *, numbers: Sequence[str], names: Names, time: Sequence[str], crs: Any, lenient: bool
+    text: TextFile,
+    *,
+    numbers: Sequence[str],
+    names: Names,
+    time: Sequence[str],
+    also: Sequence[str],
+    crs: Any,
+    lenient: bool,
 ) -> tuple[pa.Table, list[csv.InvalidRow]]:
     """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
     parse = partial(_parse, text, time=time)
-    as_text = time if len(time) == 2 or text.options.time_format is not None else ()
+    as_text = [*also, *(time if len(time) == 2 or text.options.time_format is not None else ())]
     points = text.options.decimal or ".,"
     fit = partial(_fit, numbers=numbers, names=names, as_text=as_text, points=points, crs=crs, lenient=lenient)
     try:
@@ -277,12 +306,13 @@ def _count_lines(file: pa.NativeFile) -> int:
     return count + (last not in (b"\n", b"\r"))
 
 
-def _inspect_quotes(text: TextFile, name: str, *, numbers: Sequence[str]) -> tuple[list[DroppedRecords], bool]:
+def _inspect_quotes(text: TextFile, name: str, *, places: Sequence[str]) -> tuple[list[DroppedRecords], bool]:
     """Count the lines within quotes that would be records without them, and return whether a quote is open at the end.
 
     Other lines within quotes may be legitimate text of several lines.
     """
-    places = [text.columns.index(name) for name in numbers]
+    indices = [text.columns.index(name) for name in places]
+    located = _COORDINATE if len(places) > 1 else SHAPE
     row_lines: list[str] = []
 
     def collect(line: str) -> str:
@@ -291,7 +321,7 @@ def _inspect_quotes(text: TextFile, name: str, *, numbers: Sequence[str]) -> tup
 
     def is_record(line: str) -> bool:
         row = next(lines.reader([line], delimiter=text.delimiter), [])
-        return len(row) == len(text.columns) and all(_COORDINATE.fullmatch(row[place]) for place in places)
+        return len(row) == len(text.columns) and all(located.fullmatch(row[index]) for index in indices)
 
     swallowed: list[int] = []  # numbers of lines
     is_open = False
