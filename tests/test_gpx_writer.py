@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import promesse_geo as pg
-from promesse_geo.io import gpx_writer
-from promesse_geo.io.gpx_writer import is_written
+from promesse_geo.io.writers import gpx as gpx_writer
+from promesse_geo.io.writers.gpx import is_written
 
 START = '<?xml version="1.0" encoding="UTF-8"?>\n<gpx version="1.1" creator="promesse_geo" xmlns='
 START += '"http://www.topografix.com/GPX/1/1">\n'

@@ -19,14 +19,14 @@ from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, Finding
 from promesse_geo.audit.recognition import mechanism_of
 from promesse_geo.io.gdal import GDAL_ERRORS
 from promesse_geo.io.gpx import ENDINGS as GPX_ENDINGS
-from promesse_geo.io.gpx_writer import is_written
 from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
 from promesse_geo.io.table_columns import LATITUDES, LONGITUDES, parse_segment
 from promesse_geo.io.text_table import read_layout
-from promesse_geo.io.writers import METADATA_KEY, coordinate_names, describe, has_custom_text
+from promesse_geo.io.writers.gpx import is_written
+from promesse_geo.io.writers.output import METADATA_KEY, coordinate_names, describe, has_custom_text
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.columns import fold

@@ -28,9 +28,9 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo.io.atomic import atomic_path, check_target, target_of
 from promesse_geo.io.gdal import GDAL_ERRORS, quoted, silent, sqlite_uri
-from promesse_geo.io.gpx_writer import GpxRows, check_names, gpx_pieces
 from promesse_geo.io.parquet_table import encode_points
 from promesse_geo.io.table_columns import METADATA_KEY
+from promesse_geo.io.writers.gpx import GpxRows, check_names, gpx_pieces
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, invalid, listed, warn
 from promesse_geo.traces.columns import Name
