@@ -13,7 +13,7 @@ import pytest
 import promesse_geo as pg
 from promesse_geo.io import atomic
 from promesse_geo.io.atomic import atomic_path, check_target, write_text
-from promesse_geo.io.writers import output, write_pois
+from promesse_geo.io.writers import gdal, write_pois
 
 ENDINGS = (".parquet", ".gpkg", ".fgb", ".csv", ".geojson")
 every_ending = pytest.mark.parametrize("ending", ENDINGS)
@@ -83,7 +83,7 @@ def test_a_file_that_has_no_space_is_an_error_at_every_size(tmp_path):
 
 @pytest.mark.parametrize("lost", ["the index", "a record", "the last page"])
 def test_what_gdal_did_not_write_is_noticed(lost, tmp_path, monkeypatch):
-    write = output.pyogrio.write_arrow
+    write = gdal.pyogrio.write_arrow
 
     def write_less(table, path, **options):
         if lost == "the index":
@@ -94,7 +94,7 @@ def test_what_gdal_did_not_write_is_noticed(lost, tmp_path, monkeypatch):
 
     path = tmp_path / "a.gpkg"
     path.write_bytes(b"old")
-    monkeypatch.setattr(output.pyogrio, "write_arrow", write_less)
+    monkeypatch.setattr(gdal.pyogrio, "write_arrow", write_less)
     with pytest.raises(OSError, match=r"a\.gpkg' could not be written.*no space"):
         pg.write(make_traces(), path, force=True)
     assert path.read_bytes() == b"old"
@@ -103,14 +103,14 @@ def test_what_gdal_did_not_write_is_noticed(lost, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("lost", ["a record", "the last byte", "all"])
 def test_flatgeobuf_that_gdal_did_not_complete_is_noticed(lost, tmp_path, monkeypatch):
-    write = output.pyogrio.write_arrow
+    write = gdal.pyogrio.write_arrow
 
     def write_less(table, path, **options):
         write(table.slice(0, 9) if lost == "a record" else table, path, **options)
         if lost != "a record":
             os.truncate(path, 0 if lost == "all" else path.stat().st_size - 1)
 
-    monkeypatch.setattr(output.pyogrio, "write_arrow", write_less)
+    monkeypatch.setattr(gdal.pyogrio, "write_arrow", write_less)
     with pytest.raises(OSError, match=r"a\.fgb' could not be written.*no space"):
         pg.write(make_traces(), tmp_path / "a.fgb")
     assert os.listdir(tmp_path) == []

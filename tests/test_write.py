@@ -22,6 +22,7 @@ import pytest
 
 import promesse_geo as pg
 from promesse_geo.io import writers as writing
+from promesse_geo.io.writers import blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:The times have no zone, so GPX")
 
@@ -256,7 +257,7 @@ def test_geojson_refuses_a_crs_that_cannot_be_transformed(tmp_path):
 
 
 def test_traces_longer_than_a_block_are_written_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_ROWS", 7)
+    monkeypatch.setattr(blocks, "_ROWS", 7)
     frame = make_frame(list("aabbbccccd") * 3)
     for ending in ENDINGS:
         path = tmp_path / f"traces{ending}"
@@ -680,7 +681,7 @@ def test_a_zone_without_a_name_becomes_utc(zone, ending, tmp_path):
 @every_ending
 @pytest.mark.parametrize("total", [10, 40])
 def test_more_text_than_an_array_holds_is_written_in_several(total, ending, tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_TEXT_LIMIT", total)  # a record at a time; all keys together in large text or not
+    monkeypatch.setattr(blocks, "_TEXT_LIMIT", total)  # a record at a time; all keys together in large text or not
     frame = make_frame(["zaphod-1", "zaphod-2", "zaphod-1"])
     pg.write(frame, tmp_path / f"traces{ending}")
     assert_same_records(read_by_others(tmp_path / f"traces{ending}"), frame, ending=ending)

@@ -16,7 +16,7 @@ from promesse_geo.audit.names import check_user_names
 from promesse_geo.audit.recognition import identify, noted_mechanism, raise_if_swapped
 from promesse_geo.audit.seeds import has_guessable_noise
 from promesse_geo.audit.stays import retrieve_stays
-from promesse_geo.io.writers.output import has_custom_text
+from promesse_geo.io.writers.crs import has_custom_text
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import counted, invalid, listed
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY

@@ -23,10 +23,11 @@ from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
-from promesse_geo.io.table_columns import LATITUDES, LONGITUDES, parse_segment
+from promesse_geo.io.table_columns import LATITUDES, LONGITUDES, METADATA_KEY, parse_segment
 from promesse_geo.io.text_table import read_layout
+from promesse_geo.io.writers.crs import coordinate_names, has_custom_text
 from promesse_geo.io.writers.gpx import is_written
-from promesse_geo.io.writers.output import METADATA_KEY, coordinate_names, describe, has_custom_text
+from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.traces.columns import fold

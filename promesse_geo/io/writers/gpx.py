@@ -1,4 +1,4 @@
-"""Write traces as GPX 1.1, and recognize such files: tracks with a name, times and coordinates, nothing else."""
+"""Write points as GPX 1.1, and recognize such files: tracks with a name, times and coordinates, nothing else."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.io.gpx import CREATOR
-from promesse_geo.messages import counted
+from promesse_geo.io.writers.blocks import Block, PointTable, as_iso, join_texts
+from promesse_geo.io.writers.crs import in_wgs84
+from promesse_geo.messages import counted, warn
 
 _ROWS = 1 << 16  # points per piece
 _START = f"""\
@@ -27,7 +29,7 @@ _POINT = re.compile(rb'<trkpt lat="%s" lon="%s"><time>%s</time></trkpt>\n' % (_D
 _BEGIN_TRACK = re.compile(rb"<trk>(?:<name>[^<\n]*</name>)?\n")
 
 
-class GpxRows(NamedTuple):
+class _Rows(NamedTuple):
     """Consecutive points of traces: arrays (n,), without users or segments if there are none.
 
     Times are texts in ISO 8601; x and y are degrees in EPSG:4326.
@@ -40,7 +42,31 @@ class GpxRows(NamedTuple):
     y: np.ndarray
 
 
-def check_names(users: Iterable[object]) -> None:
+def write_gpx(table: PointTable, path: Path) -> None:
+    """Write GPX with all digits of times and coordinates."""
+    _check_names(table.users)
+
+    def as_rows(block: Block) -> _Rows:
+        number = next(i for i, (_, array) in enumerate(block.columns) if pa.types.is_timestamp(array.type))
+        arrays = [array for _, array in block.columns]
+        user = arrays[0] if number else None
+        segment = arrays[number + 1] if len(arrays) > number + 1 else None
+        if len(block.x) and arrays[number].type.tz is None:
+            naive.append(True)
+        return _Rows(user, segment, as_iso(arrays[number]), block.x, block.y)
+
+    naive: list[bool] = []
+    with path.open("wb") as file:
+        for piece in _gpx_pieces(map(as_rows, in_wgs84(table, label="GPX"))):
+            file.write(piece)
+    if naive:
+        warn(
+            "The times have no zone, so GPX has them without one. Other programs take them for UTC; set the zone "
+            "(tz_localize) to write true times."
+        )
+
+
+def _check_names(users: Iterable[object]) -> None:
     """Raise ValueError if a user key has characters that XML cannot keep."""
     bad = sum(_NO_XML.search(str(user)) is not None for user in users)
     if bad:
@@ -50,14 +76,14 @@ def check_names(users: Iterable[object]) -> None:
         )
 
 
-def gpx_pieces(blocks: Iterable[GpxRows]) -> Iterator[bytes]:
+def _gpx_pieces(blocks: Iterable[_Rows]) -> Iterator[bytes]:
     """Yield the content of a GPX file: a track for each user, a segment for each of its segments."""
     yield _START.encode()
     before: tuple[object, object] | None = None
     for block in blocks:
         for start in range(0, len(block.x), _ROWS):
             pieces: Any = (None if column is None else column[start : start + _ROWS] for column in block)
-            rows = GpxRows(*pieces)
+            rows = _Rows(*pieces)
             yield _as_points(rows, before)
             before = _last(rows.users), _last(rows.segments)
     yield ((_END_SEGMENT + _END_TRACK if before else "") + _END).encode()
@@ -67,7 +93,7 @@ def _last(column: pa.Array | None) -> object:
     return None if column is None else column[-1].as_py()
 
 
-def _as_points(rows: GpxRows, before: tuple[object, object] | None) -> bytes:
+def _as_points(rows: _Rows, before: tuple[object, object] | None) -> bytes:
     """Return the text of points, after those of the user and segment `before`."""
     users, segments = (_codes(column, len(rows.x)) for column in (rows.users, rows.segments))
     is_new = np.concatenate([[True], np.diff(users) != 0])
@@ -96,10 +122,7 @@ def _as_points(rows: GpxRows, before: tuple[object, object] | None) -> bytes:
         "</time></trkpt>\n",
         "",
     ]
-    kind = pa.large_string()
-    texts = [pa.scalar(part, kind) if isinstance(part, str) else part.cast(kind) for part in parts]
-    joined = pc.binary_join_element_wise(*texts)
-    return joined.buffers()[2].to_pybytes()
+    return join_texts(parts).to_pybytes()
 
 
 def _first(column: pa.Array | None) -> object:
@@ -126,7 +149,7 @@ def _as_decimals(degrees: np.ndarray) -> pa.Array:
 
 
 def is_written(path: Path) -> bool:
-    """Return whether a GPX file, which can be read, has no other lines than `gpx_pieces` makes, in its order."""
+    """Return whether a GPX file, which can be read, has no other lines than `write_gpx` writes, in its order."""
     with path.open("rb") as file:
         start = _START.encode()
         if file.read(len(start)) != start:

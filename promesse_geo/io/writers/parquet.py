@@ -1,0 +1,37 @@
+"""Write points as GeoParquet."""
+
+import json
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from promesse_geo.io.writers.blocks import PointTable, with_wkb
+from promesse_geo.io.writers.crs import bare_crs
+
+
+def write_parquet(table: PointTable, path: Path) -> None:
+    """Write GeoParquet 1.1 in row groups of a block each, points in well-known binary, with checksums."""
+    column = {"encoding": "WKB", "geometry_types": ["Point"], "crs": bare_crs(table.crs).to_json_dict()}
+    geo = {"version": "1.1.0", "primary_column": table.geometry, "columns": {table.geometry: column}}
+    blocks = with_wkb(table)
+    first = next(blocks)
+    schema = first.schema.with_metadata({"geo": json.dumps(geo), **table.metadata})
+    repeated = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_integer(field.type)]
+    times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    with (
+        path.open("wb") as file,  # arrow opens no name that is not UTF-8
+        pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=repeated or False,
+            column_encoding=dict.fromkeys(times, "DELTA_BINARY_PACKED"),
+            write_statistics=repeated or False,
+            write_page_checksum=True,
+        ) as writer,
+    ):
+        for block in chain([first], blocks):
+            writer.write_table(block.cast(schema))
