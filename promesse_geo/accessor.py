@@ -303,7 +303,16 @@ class PromesseAccessor:
         return checked_mechanism(mechanism).protect(self._frame, **self._names)
 
     @documented_as(Promesse, Mechanism.protect)
-    def smooth(self, epsilon: float, *, variant: str = "polyline", min_points: int = 1) -> gpd.GeoDataFrame:
+    def smooth(
+        self,
+        epsilon: float,
+        *,
+        variant: str = "polyline",
+        min_points: int = 1,
+        ends: float = 0.0,
+        max_interval: Any = None,
+        seed: int | str | None = None,
+    ) -> gpd.GeoDataFrame:
         """Protect the data with Promesse; prepare it first.
 
         Examples
@@ -314,7 +323,9 @@ class PromesseAccessor:
         >>> list(parts.promesse.smooth(200).columns)
         ['user', 'time', 'geometry']
         """
-        return self.protect(Promesse(epsilon, variant=variant, min_points=min_points))
+        return self.protect(
+            Promesse(epsilon, variant=variant, min_points=min_points, ends=ends, max_interval=max_interval, seed=seed)
+        )
 
     @documented_as(GeoIndistinguishability, Mechanism.protect)
     def geo_indistinguishability(

@@ -11,11 +11,12 @@ from numpy.random import Generator, SeedSequence, default_rng
 
 from promesse_geo.traces.space import EARTH_RADIUS
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_flag, check_integer
+from promesse_geo.validation import check_choice, check_flag, check_integer
 
 CENTRE = (4.84, 45.76)  # longitude and latitude
 MIDNIGHT = pd.Timestamp("2024-03-04", tz="Europe/Paris")  # a Monday, on which every trace begins
 SHORTEST_STAY = 900  # seconds from which on a stay counts as a true POI, as in the paper
+_RECORDERS = ("phone",)
 _TILT = math.radians(12)
 _LINES = 81  # streets in each direction
 _AVENUE = 6  # every sixth street is an avenue
@@ -49,7 +50,13 @@ class Visit(NamedTuple):
 
 
 def make_city(
-    users: int = 50, days: int = 7, seed: int = 0, *, return_pois: bool = False, as_traces: bool = False
+    users: int = 50,
+    days: int = 7,
+    seed: int = 0,
+    *,
+    recorder: str = "phone",
+    return_pois: bool = False,
+    as_traces: bool = False,
 ) -> gpd.GeoDataFrame | Traces | tuple[gpd.GeoDataFrame | Traces, gpd.GeoDataFrame]:
     """Make GPS traces of commuters in a synthetic city.
 
@@ -64,6 +71,8 @@ def make_city(
         independently: the first ones do not depend on the number of users.
     seed : int, default 0
         The same seed gives the same city, users and records.
+    recorder : {"phone"}
+        The device that records. Phones are the only ones so far.
     return_pois, as_traces : bool, default False
         Whether to return the true stays as well, and the records as `Traces` rather than as a frame of points.
 
@@ -89,6 +98,7 @@ def make_city(
     users = check_integer(users, name="users", owner="make_city")
     days = check_integer(days, name="days", owner="make_city")
     seed = check_integer(seed, name="seed", owner="make_city", low=0)
+    check_choice(recorder, name="recorder", owner="make_city", options=_RECORDERS)
     return_pois = check_flag(return_pois, name="return_pois", owner="make_city")
     as_traces = check_flag(as_traces, name="as_traces", owner="make_city")
     lives = _populate(users, days=days, seed=seed)

@@ -130,11 +130,22 @@ def spread(begin: int, end: int, *, count: int) -> list[int]:
 
 
 def promesse(
-    points: Sequence[Point], times: Sequence[int], *, epsilon: float, variant: str, min_points: int = 1
+    points: Sequence[Point],
+    times: Sequence[int],
+    *,
+    epsilon: float,
+    variant: str,
+    min_points: int = 1,
+    head: int = 0,
+    tail: int = 0,
 ) -> list[Sample]:
-    """With at most two samples the trace is dropped. Else the first and the last are removed; the rest get times."""
+    """With at most two samples the trace is dropped. Else the first and the last are removed; the rest get times.
+
+    `head` and `tail` more are removed from the ends.
+    """
     sample = {"polyline": polyline_samples, "pseudocode": pseudocode_samples}[variant]
     remaining = sample(points, times, epsilon=epsilon)[1:-1]
+    remaining = remaining[head : max(len(remaining) - tail, 0)]
     if len(remaining) < max(min_points, 1):
         return []
     fresh = spread(remaining[0][1], remaining[-1][1], count=len(remaining))

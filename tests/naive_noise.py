@@ -47,3 +47,14 @@ def rounded(longitude: float, latitude: float, grid: float) -> tuple[float, floa
     latitude = round(latitude / step) * step
     cells = max(round(2 * math.pi * RADIUS * math.cos(math.radians(latitude)) / grid), 1)
     return round(longitude / (360 / cells)) * (360 / cells), latitude
+
+
+def cut(seed, user, first_time: int, segment: int, *, epsilon: float, ends: float) -> tuple[int, int]:
+    """How many samples Promesse cuts from the begin and the end of a segment: uniform on 0 … ⌊ends/ε⌋."""
+    key = hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"ends").digest()
+    message = struct.pack("<qdd", first_time, epsilon, ends) + str(user).encode()
+    name = hashlib.blake2b(message, digest_size=12).digest()
+    block = Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(name + segment.to_bytes(4, "little"))
+    choices = math.floor(ends / epsilon * (1 + 1e-9)) + 1
+    head, tail = ((number >> 32) * choices >> 32 for number in struct.unpack("<QQ", block))
+    return head, tail

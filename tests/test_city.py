@@ -172,3 +172,11 @@ def test_speeds_differ_before_smoothing_and_not_after(city):
 def test_a_wrong_parameter_is_refused(arguments, kind, message):
     with pytest.raises(kind, match=message):
         pg.make_city(**arguments)
+
+
+def test_a_phone_is_the_only_recorder_so_far():
+    assert as_arrays(pg.make_city(1, 1, recorder="phone")) == as_arrays(pg.make_city(1, 1))
+    with pytest.raises(ValueError, match="'recorder' parameter of make_city must be one of 'phone'"):
+        pg.make_city(1, 1, recorder="watch")
+    with pytest.raises(TypeError, match="'recorder' parameter of make_city"):
+        pg.make_city(1, 1, recorder=None)

@@ -27,20 +27,37 @@ from promesse_geo.cli import options
     show_default=True,
     help="Drop traces with fewer protected points.",
 )
+@click.option(
+    "--ends",
+    type=float,
+    default=0,
+    show_default=True,
+    help="Cut a random length of at most as many metres more from each end; 600 for traces of people.",
+)
+@click.option("--max-interval", help="Drop traces with more time between points, such as 5min.", metavar="DURATION")
 @options.keep_users_option
 @options.force_option
 def smooth(
-    context: click.Context, output: str, epsilon: float, variant: str, min_points: int, keep_users: bool, force: bool
+    context: click.Context,
+    output: str,
+    epsilon: float,
+    variant: str,
+    min_points: int,
+    ends: float,
+    max_interval: str | None,
+    keep_users: bool,
+    force: bool,
 ) -> None:
     """Apply Promesse to INPUT: points at constant distance and time from each other.
 
-    Stops are hidden, the path is kept. Users are renamed unless you pass --keep-users.
+    Stops are hidden, the path is kept. The ends of traces still point at homes: cut them with --ends, and remove zones
+    around homes with zones before. Users are renamed unless you pass --keep-users.
 
     Prepare INPUT first unless its traces are short: smoothing does not stop at gaps. Traces too short for EPSILON are
     dropped. If all are, nothing is written.
     """
     with options.usage_errors():
-        mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points)
+        mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points, ends=ends, max_interval=max_interval)
     with options.expected_errors():
         options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 

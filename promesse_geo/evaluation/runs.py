@@ -315,11 +315,13 @@ def _describe(metric: Metric) -> dict[str, Any]:
 
 def is_random(component: Mechanism | Metric) -> bool:
     """Whether a mechanism or metric takes a seed and has none."""
-    return getattr(component, "seed", ...) is None
+    return component.is_random if isinstance(component, Mechanism) else getattr(component, "seed", ...) is None
 
 
 def seeded(component: Seeded, seed: int | None) -> Seeded:
     """Return a mechanism or metric with a seed if it takes one and has none."""
+    if isinstance(component, Mechanism):
+        return component.with_seed(seed)
     return replace(component, seed=seed) if is_random(component) else component  # type: ignore[call-arg]
 
 

@@ -66,10 +66,11 @@ def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
 
 
 @inner
-def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
+def _walk(points, times, first, last, out, passed, start, rule, cosines, sines, nears):
     """Write the samples of records first … last − 1, except the first one, from row `start` of `out` on.
 
-    Returns the number of samples, and the times of the second and of the last but one.
+    Unless `passed` is None, write there the first record of each sample's segment. Returns the number of samples, and
+    the times of the second and of the last but one.
     """
     polyline, curvature, chord2, epsilon, tolerance = rule
     near2 = nears[1]
@@ -107,6 +108,8 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                     vy = vy * cosine - ay * sine
                     vz = vz * cosine - az * sine
                 _write(out, start + placed, sx, sy, sz)
+                if passed is not None:
+                    passed[start + placed] = k - 1
                 placed += 1
                 before = latest
                 latest = k - 1
@@ -124,6 +127,8 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                 y = sy * cosines[m] + vy * sines[m]
                 z = sz * cosines[m] + vz * sines[m]
                 _write(out, start + placed, x, y, z)
+                if passed is not None:
+                    passed[start + placed] = k - 1
                 placed += 1
             if m + 1 == table:
                 count, rest = _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance)
@@ -135,6 +140,8 @@ def _walk(points, times, first, last, out, start, rule, cosines, sines, nears):
                     y = sy * cosine + vy * sine
                     z = sz * cosine + vz * sine
                     _write(out, start + placed, x, y, z)
+                    if passed is not None:
+                        passed[start + placed] = k - 1
                     placed += 1
             if m > 0:
                 if beyond or (m < table and squared(sx, sy, sz, x, y, z) > rest2):  # by no more than the tolerance
@@ -188,9 +195,21 @@ def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
         bounds[i] = path / epsilon * (1.0 + 1e-5) + 2.0  # the tolerance makes steps shorter by 1e-6 at most
 
 
+@inner
+def _times_of(points, times, out, passed, first, last, rule):
+    """Return the times at which the samples in rows first and last of `out` are passed."""
+    polyline, curvature = rule[0], rule[1]
+    if not polyline:
+        return times[passed[first] + 1], times[passed[last] + 1]
+    x, y, z = read(out, first)
+    begin = _time_at(points, times, passed[first], x, y, z, curvature)
+    x, y, z = read(out, last)
+    return begin, _time_at(points, times, passed[last], x, y, z, curvature)
+
+
 @loop
 def sample_traces(
-    points, times, offsets, bounds, first, last, cursor, upward, out, rule, tables, least, final, kept, begin, end
+    points, times, offsets, bounds, first, last, cursor, upward, out, cuts, rule, tables, least, final, kept, begin, end
 ):
     """Sample traces at a constant distance, and drop the first sample and the `final` last ones of each.
 
@@ -212,6 +231,8 @@ def sample_traces(
         Whether to write the traces in ascending order from `cursor` on, or in descending order up to it.
     out : float64, shape (rows, 3) or (rows, 2)
         Output: samples, like `points`.
+    cuts : None, or tuple of two int64 arrays, shapes (traces, 2) and (rows,)
+        How many more samples to drop at the begin and at the end of each trace; and a buffer for `out`.
     rule : tuple
         (polyline, curvature, chord², ε, tolerance): whether samples lie on the polyline (else each is ε away from the
         last one towards the first record that is at least ε away), 1 on the sphere or 0 in the plane, the squared
@@ -221,25 +242,44 @@ def sample_traces(
     least : int
         Traces with fewer remaining samples are dropped.
     final : int
-        Number of last samples to drop.
+        Number of last samples to drop: 1, or 0 without cuts.
     kept, begin, end : int64, shape (traces,)
-        Output: number of remaining samples of each trace, and the times of the first and the last one in nanoseconds.
+        Output: number of remaining samples of each trace, and the times of the first and the last one in nanoseconds;
+        with final = 0, of the last but one.
     """
     for number in range(first, last):
         i = number if upward else first + last - 1 - number
         start = cursor if upward else cursor - int(bounds[i])
-        samples, second, latest = _walk(points, times, offsets[i], offsets[i + 1], out, start, rule, *tables)
+        head = 0
+        tail = 0
+        if cuts is None:
+            samples, second, latest = _walk(points, times, offsets[i], offsets[i + 1], out, None, start, rule, *tables)
+        else:
+            numbers, passed = cuts
+            samples, second, latest = _walk(
+                points, times, offsets[i], offsets[i + 1], out, passed, start, rule, *tables
+            )
+            head = numbers[i, 0]
+            tail = numbers[i, 1]
         kept[i] = 0
-        if samples - 2 >= least:
-            kept[i] = samples - 1 - final
+        if samples - 2 - head - tail >= least:
+            kept[i] = samples - 1 - final - head - tail
             begin[i] = second
             end[i] = latest
+            if cuts is not None:
+                begin[i], end[i] = _times_of(
+                    points, times, out, cuts[1], start + head, start + head + kept[i] - 1, rule
+                )
             if upward:
+                if head > 0:
+                    for k in range(kept[i]):
+                        x, y, z = read(out, start + head + k)
+                        _write(out, start + k, x, y, z)
                 cursor += kept[i]
             else:
                 for k in range(kept[i] - 1, -1, -1):
                     cursor -= 1
-                    x, y, z = read(out, start + k)
+                    x, y, z = read(out, start + head + k)
                     _write(out, cursor, x, y, z)
 
 

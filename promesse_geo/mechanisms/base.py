@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -93,16 +93,20 @@ class Mechanism(ABC):
         return map_traces(data, self._protected, user=user, time=time, segment=segment)
 
     def _protected(self, traces: Traces) -> Traces:
-        """Call `_protect` and check its result, which may come from code of the user."""
-        protected = self._protect(traces)
+        """Protect Traces and check the result, which may come from code of the user."""
+        protected, remark = self._protect_with_remark(traces)
         if not isinstance(protected, Traces):
             kind = type(protected).__name__
             raise TypeError(f"{type(self).__name__}._protect must return Traces. Got a value of type {kind} instead.")
         fault = _fault(protected)
         if fault:
             raise ValueError(f"{type(self).__name__}._protect returned invalid Traces: {fault}. See pg.Traces.")
-        self._warn(traces, self._remark(traces, protected))
+        self._warn(traces, self._remark(traces, protected) if remark is None else remark)
         return self._note(protected)
+
+    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str | None]:
+        """Return what `_protect` returns, and the remark if it cannot be derived from that."""
+        return self._protect(traces), None
 
     def _note(self, protected: Traces) -> Traces:
         """Note in protected Traces which mechanism protected them."""
@@ -121,6 +125,15 @@ class Mechanism(ABC):
     @abstractmethod
     def _protect(self, traces: Traces) -> Traces:
         """Return protected Traces."""
+
+    @property
+    def is_random(self) -> bool:
+        """Whether two calls give different results: there is a seed to set, and none is set."""
+        return getattr(self, "seed", ...) is None
+
+    def with_seed(self, seed: int | str | None) -> Self:
+        """Return the mechanism with a seed if it is random, for repeatable experiments; else itself."""
+        return replace(self, seed=seed) if self.is_random else self  # type: ignore[call-arg]
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that can be published: all but the seed."""

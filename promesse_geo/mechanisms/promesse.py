@@ -1,20 +1,33 @@
 """Promesse: speed smoothing (paper, section IV, Algorithm 1)."""
 
+import hashlib
 import math
+import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
 from promesse_geo.messages import counted
+from promesse_geo.stays import in_words
 from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
-from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
+from promesse_geo.validation import (
+    check_choice,
+    check_duration,
+    check_integer,
+    check_number,
+    check_seed,
+    is_number,
+    key_of,
+    set_fields,
+)
 
 _TOLERANCE = (1e-9, 1e-8)  # of "at least ε away": relative, and in metres; so that rounding does not decide
 _TABLE = 256  # multiples of ε whose sine and cosine are looked up; longer straight segments compute theirs
@@ -25,9 +38,15 @@ _SHARE = 0.75  # of the memory that samples may take: about half of it is writte
 class Promesse(Mechanism):
     """Publish points at constant distances and constant time intervals (speed smoothing).
 
-    Stops disappear because the speed is constant; the path stays where it was. The first and the last point are
-    removed, so that the published path begins at least epsilon from the true start. Promesse does not hide the
-    streets taken, nor roughly when a trace begins and ends.
+    Stops disappear because the speed is constant; the path stays where it was. The first and the last point of each
+    trace are removed, so that the published path begins at least epsilon from the true start.
+
+    Promesse hides how long somebody stopped, not that they went there. It does not hide the streets taken, nor roughly
+    when a trace begins and ends. The ends of a trace point at what was removed: an attacker who steps back once from
+    the ends of all traces of a user located 92 % of the homes of a synthetic city within 100 m at epsilon = 200 m
+    (98 % at 100 m, 66 % at 500 m), and the end place of 36 % of the taxis of Cabspotting (95 and 9 %). Footprints in
+    cells of 800 m named 6 to 19 % of these taxis; see `EndRetrieval` and `HeatMapReidentification`. For traces of
+    people, cut ends (`ends`), remove zones around homes before (`PrivacyZones`), and give each trace a new name.
 
     Each trace is smoothed as a whole; if it has breaks, each segment on its own, under the same user. Split the data at
     gaps first, as `prepare` does: otherwise the path runs straight on through a night without records, and times of a
@@ -44,11 +63,30 @@ class Promesse(Mechanism):
     min_points : int
         Traces with fewer published points are dropped. The algorithm keeps a single point; the paper's prose ("two
         or less") is `min_points=3`.
+    ends : float
+        Metres to cut from each end at most: after the first and the last point, a random number of points, uniform
+        from 0 to ends/epsilon (rounded down), is removed, for each trace and end independently. 0 cuts nothing more,
+        as in the paper; else at least epsilon.
+    max_interval : str, timedelta or number of seconds, optional
+        Traces whose constant interval is longer, after `ends`, are dropped. A trace that hardly moved is a row of
+        points many minutes apart, where an attacker with a wider diameter finds stays everywhere. Single points are
+        kept.
+    seed : int or str, optional
+        Makes the cuts repeatable, for experiments only. By default each call takes a new 256-bit key from the
+        operating system. No repr and no written file contains the seed.
 
     Raises
     ------
     TypeError, ValueError
         If a parameter has the wrong type or is out of range.
+
+    Notes
+    -----
+    What is guaranteed of ends: the published end of a trace is, along the path, at least 1 + k points of epsilon from
+    the true end, k being the number cut. Its straight distance to the true end is at least epsilon for the first point
+    with `ends=0` only, because a path can turn back. Cuts come from AES-256 of a block with a hash of (user, first time
+    of the trace, epsilon, ends) and the segment's number, so that the same seed gives the same output for any order of
+    users, number of threads and partitioning.
 
     References
     ----------
@@ -71,16 +109,102 @@ class Promesse(Mechanism):
     epsilon: float
     variant: str = "polyline"
     min_points: int = 1
+    ends: float = field(default=0.0, kw_only=True)
+    max_interval: Any = field(default=None, kw_only=True)
+    seed: int | str | None = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the parameters."""
+        owner, interval = "Promesse", self.max_interval
         epsilon = check_number(self.epsilon, name="epsilon", owner="Promesse", unit="metres", low=0.01, high=1e6)
         check_choice(self.variant, name="variant", owner="Promesse", options=("polyline", "pseudocode"))
         min_points = check_integer(self.min_points, name="min_points", owner="Promesse")
-        set_fields(self, {"epsilon": epsilon, "min_points": min_points})
+        if interval is not None:
+            interval = in_words(check_duration(interval, name="max_interval", owner=owner))
+        values = {
+            "ends": self._check_ends(epsilon),
+            "max_interval": interval,
+            "seed": check_seed(self.seed, owner=owner),
+        }
+        set_fields(self, {"epsilon": epsilon, "min_points": min_points} | values)
+
+    def _check_ends(self, epsilon: float) -> float:
+        """Return `ends` as 0 or a number of metres of at least epsilon."""
+        if is_number(self.ends) and self.ends == 0:
+            return 0.0
+        ends = check_number(self.ends, name="ends", owner="Promesse", unit="metres", high=1e7)
+        if ends < epsilon:
+            raise ValueError(
+                f"The 'ends' parameter of Promesse must be 0 or at least epsilon = {epsilon:g} m: less than one point "
+                f"would be cut. Got {ends:g} instead."
+            )
+        return ends
+
+    def __repr__(self) -> str:
+        """Return an expression that makes the mechanism but for the seed, without new parameters that do nothing."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.parameters().items())})"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that can be published: all but the seed, and `ends` and `max_interval` if set."""
+        defaults = {"ends": 0.0, "max_interval": None}
+        return {name: value for name, value in super().parameters().items() if defaults.get(name, ...) != value}
+
+    @property
+    def is_random(self) -> bool:
+        """Whether two calls cut different ends: only with `ends`, and without a seed."""
+        return bool(self.ends) and self.seed is None
 
     def _protect(self, traces: Traces) -> Traces:
-        points, counts, begin, end = self._sample(traces)
+        return self._protect_with_remark(traces)[0]
+
+    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str]:
+        points, counts, begin, end = self._sample(traces, cuts=self._cuts(traces))
+        slow = self._are_slow(counts, begin, end)
+        if slow.any():
+            points = points[np.repeat(~slow, counts)]
+            counts[slow] = 0
+        protected = self._assemble(traces, points, counts, begin, end)
+        return protected, self._remark_on(traces, protected, slow=int(slow.sum()))
+
+    def _cuts(self, traces: Traces) -> np.ndarray | None:
+        """Numbers of points to cut from the begin and the end of each segment, int64 of shape (segments, 2), or None.
+
+        Each is the upper half of 64 random bits times the number of choices, divided by 2³².
+        """
+        if not self.ends:
+            return None
+        choices = int(self.ends / self.epsilon * (1 + 1e-9)) + 1
+        cipher = Cipher(algorithms.AES256(key_of(self.seed, "ends")), modes.ECB()).encryptor()
+        firsts = zip(traces.users.tolist(), traces.times[traces.offsets[:-1]].tolist(), strict=True)
+        names = np.array([self._name(user, first) for user, first in firsts], np.uint32).reshape(-1, 3)
+        owners = traces.segment_owners
+        blocks = np.empty((len(owners), 4), np.uint32)
+        blocks[:, :3] = names[owners]
+        blocks[:, 3] = np.arange(len(owners)) - np.searchsorted(owners, owners)
+        words = np.frombuffer(cipher.update(blocks.tobytes()), np.uint64).reshape(-1, 2)
+        return ((words >> np.uint64(32)) * np.uint64(choices) >> np.uint64(32)).astype(np.int64)
+
+    def _name(self, user: object, first: int) -> np.ndarray:
+        """96 bits that identify a trace with these parameters."""
+        message = struct.pack("<qdd", first, self.epsilon, self.ends) + str(user).encode()
+        return np.frombuffer(hashlib.blake2b(message, digest_size=12).digest(), np.uint32)
+
+    def _are_slow(self, counts: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """Whether the constant interval of each segment exceeds `max_interval`; false for single points."""
+        if self.max_interval is None:
+            return np.zeros(len(counts), bool)
+        longest = check_duration(self.max_interval, name="max_interval", owner="Promesse")
+        several = counts > 1
+        slow = np.zeros(len(counts), bool)
+        steps = counts[several] - 1
+        whole, rest = np.divmod(end[several] - begin[several], steps)
+        slow[several] = (whole > longest) | ((whole == longest) & (rest > 0))
+        return slow
+
+    def _assemble(
+        self, traces: Traces, points: np.ndarray, counts: np.ndarray, begin: np.ndarray, end: np.ndarray
+    ) -> Traces:
+        """Return Traces of the points of each segment, with times in equal steps."""
         kept = counts > 0
         segments = offsets = as_offsets(counts[kept])
         remain, owners = kept, traces.segment_owners
@@ -98,8 +222,8 @@ class Promesse(Mechanism):
             breaks=freeze(within_traces(segments, offsets)) if len(traces.breaks) else NO_BREAKS,
         )
 
-    def _remark(self, traces: Traces, protected: Traces) -> str:
-        """Return how many traces and segments were dropped, and that breaks were kept."""
+    def _remark_on(self, traces: Traces, protected: Traces, *, slow: int) -> str:
+        """Return how many traces and segments were dropped, `slow` of them for their interval, and that breaks stay."""
         dropped, breaks, texts = len(traces) - len(protected), len(traces.breaks), []
         if breaks:
             texts.append(
@@ -113,16 +237,21 @@ class Promesse(Mechanism):
                 what += f" and {segments:,} of {counted(breaks + len(traces), 'segment')}"
             verb = "was" if dropped == 1 and not breaks else "were"
             points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
-            texts.append(
-                f"{dropped:,} of {what} could not be protected and {verb} dropped: "
-                f"path too short for epsilon = {self.epsilon:g} m{points}."
-            )
+            ends = f" and ends = {self.ends:g} m" if self.ends else ""
+            reason = f"path too short for epsilon = {self.epsilon:g} m{ends}{points}"
+            if slow:
+                other = f", or (for {counted(slow, 'segment' if breaks else 'trace')}) "
+                reason += f"{other}points more than {self.max_interval} apart"
+            texts.append(f"{dropped:,} of {what} could not be protected and {verb} dropped: {reason}.")
         if dropped == len(traces) > 0:
-            texts.append("Nothing is left: take a smaller epsilon.")
+            longer = " or a longer max_interval" if slow else ""
+            texts.append(f"Nothing is left: take a smaller epsilon{longer}.")
         return " ".join(texts)
 
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
         """Return the sampled points of protectable traces with the first and the last ones, which `protect` removes.
+
+        `ends` and `max_interval` do not count here.
 
         Parameters
         ----------
@@ -142,8 +271,13 @@ class Promesse(Mechanism):
         firsts = traces.points[traces.segments[:-1][kept]]
         return np.insert(rest, as_offsets(counts)[:-1][kept], firsts, axis=0), counts + kept
 
-    def _sample(self, traces: Traces, *, last: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Points without the first and the `last` last, and each segment's number of them, first and last time."""
+    def _sample(
+        self, traces: Traces, *, last: int = 1, cuts: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Points without the first and the `last` last, and each segment's number of them, first and last time.
+
+        With `cuts`, that many more are removed from the begin and the end of each segment.
+        """
         space, points, times, offsets = traces.space, traces.points, traces.times, traces.segments
         number = len(offsets) - 1
         bounds, counts, begin, end = np.empty(number), *np.empty((3, number), np.int64)
@@ -159,7 +293,8 @@ class Promesse(Mechanism):
             "memory. Take a larger epsilon, or remove impossible jumps first with drop_jumps (prepare --max-speed)."
         )
         out = allocate((int(limits[-1]), space.dimension), float, share=_SHARE, error=error)
-        rule = (*self._rule(space), self.min_points, last)
+        trims = None if cuts is None else (cuts, np.empty(len(out), np.int64))
+        rule = (trims, *self._rule(space), self.min_points, last)
         upward = np.arange(len(chunks) - 1) % 2 == 1  # each second chunk begins where the one before it ends
         upward[-1] = True
 
