@@ -36,9 +36,11 @@ def has_guessable_noise(comparison: Comparison, mechanism: Mechanism | None, *, 
     few = original.select((within < _RECORDS) & np.repeat(tried, original.counts))
     bounds = list(pairwise(few.offsets.tolist()))
     candidates = [
-        _first_records(comparison, found, last - first)
+        _moved_records(comparison, found, few.points[first:last])
         for (_, found), (first, last) in zip(partners, bounds, strict=True)
     ]
+    if not any(len(points) for points, _ in candidates):
+        return False
     for trial, seed in product(trials, GUESSES):
         noisy = replace(trial, seed=seed).protect(few).points
         for (points, reach), (first, last) in zip(candidates, bounds, strict=True):
@@ -69,8 +71,14 @@ def _partners(comparison: Comparison) -> list[tuple[int, np.ndarray]]:
     return chosen
 
 
-def _first_records(comparison: Comparison, traces: np.ndarray, many: int) -> tuple[np.ndarray, float]:
-    """Points of the first records of protected traces, shape (traces, many, dimension), and how rounding moves them."""
-    rows = comparison.protected.offsets[traces][:, None] + np.arange(many)
+def _moved_records(comparison: Comparison, traces: np.ndarray, original: np.ndarray) -> tuple[np.ndarray, float]:
+    """First records of those protected traces that moved by more than rounding, and how far rounding moves them.
+
+    `original` are the first records of the original trace, shape (records, dimension); returns points of shape
+    (traces, records, dimension) in units of the space. Traces that did not move hold no noise.
+    """
+    rows = comparison.protected.offsets[traces][:, None] + np.arange(len(original))
     levels, reaches = comparison.rounding
-    return comparison.moved.points[rows], float(reaches[levels[rows]].max()) / comparison.original.space.scale
+    reach = float(reaches[levels[rows]].max()) / comparison.original.space.scale
+    points = comparison.moved.points[rows]
+    return points[(np.linalg.norm(points - original, axis=2) > reach).any(axis=1)], reach
