@@ -1,8 +1,9 @@
 """Read Parquet with or without the metadata of GeoParquet, and convert points from and to well-known binary."""
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import shapely
 from pyproj import CRS
+from pyproj.exceptions import CRSError
 
 from promesse_geo.io import table_columns
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection, parse_segment
@@ -19,13 +21,14 @@ from promesse_geo.traces.columns import Names
 from promesse_geo.traces.points import no_points
 
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+_NATIVE = ("GEOMETRY", "GEOGRAPHY")
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 
 
 def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
     file = pq.ParquetFile(source, page_checksum_verification=True)  # where pages have checksums
-    names, places, crs = _find_columns(file.schema_arrow, options)
+    names, places, crs = _find_columns(file.schema_arrow, options, native=_native_geometries(file))
     table = file.read(columns=[name for name in (names.user, names.time, names.segment, *places) if name is not None])
     columns = _located(table, names, places, crs)
     if _is_int96(file, names.time):
@@ -58,10 +61,40 @@ def _is_int96(file: pq.ParquetFile, name: Hashable) -> bool:
     return any(column.path == name and column.physical_type == "INT96" for column in columns)
 
 
-def _find_columns(schema: pa.Schema, options: ReadOptions) -> tuple[Names, list[str], Any]:
+def _native_geometries(file: pq.ParquetFile) -> dict[str, str]:
+    """Return the CRS of the columns of Parquet's own types GEOMETRY and GEOGRAPHY, by name.
+
+    The CRS is text as in the file: empty for its default (OGC:CRS84), an authority with a code, srid: or projjson:
+    before a number or a key of the file's metadata, or PROJJSON.
+    """
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    types = {column.path: column.logical_type for column in columns if column.path in file.schema_arrow.names}
+    kinds = {name: json.loads(kind.to_json()) for name, kind in types.items() if kind.type in _NATIVE}
+    return {name: str(kind.get("crs", "")) for name, kind in kinds.items()}
+
+
+def _native_crs(crs: str, schema: pa.Schema, options: ReadOptions) -> Any:
+    """Return the CRS of a column of Parquet's own types."""
+    kind, _, key = crs.partition(":")
+    if kind == "projjson":
+        crs = ((schema.metadata or {}).get(key.encode()) or b"").decode(errors="replace") or crs
+    try:
+        declared = CRS.from_user_input(f"EPSG:{key}" if kind == "srid" else crs or "OGC:CRS84")
+    except CRSError:
+        if options.crs is not None:
+            return options.crs
+        raise ValueError(
+            "the file's CRS cannot be read. Specify it, as in crs='EPSG:4326' (--crs EPSG:4326)."
+        ) from None
+    return resolve_crs(declared, options)
+
+
+def _find_columns(
+    schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
     segment = parse_segment((schema.metadata or {}).get(METADATA_KEY.encode()))
-    located = None if options.lon or options.lat else _geometry_column(schema, options)
+    located = None if options.lon or options.lat else _geometry_column(schema, options, native)
     if located is None:
         across, along, crs = _coordinate_columns(schema, options)
         return table_columns.find_user_and_time(schema.names, options, segment=segment), [across, along], crs
@@ -81,9 +114,17 @@ def _coordinate_columns(schema: pa.Schema, options: ReadOptions) -> tuple[str, s
         ) from None
 
 
-def _geometry_column(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] | None:
+def _geometry_column(schema: pa.Schema, options: ReadOptions, native: Mapping[str, str]) -> tuple[str, Any] | None:
     """Return name and CRS of the geometry; None if the file may only have columns of coordinates."""
     content = (schema.metadata or {}).get(b"geo")
+    if content is None and native:
+        known = [name for name in native if name in _KNOWN_GEOMETRIES]
+        if len(native) > 1 and len(known) != 1:
+            raise ValueError(f"the file has several columns of geometries: {listed(list(native))}. Omit all but one.")
+        name = (known or list(native))[0]
+        if not native[name] and (written := _extension_of(schema.field(name))) and written.get("crs"):
+            return name, resolve_crs(written["crs"], options)
+        return name, _native_crs(native[name], schema, options)
     if content is None:
         return _bare_geometry(schema, options)
     try:
@@ -98,9 +139,7 @@ def _geometry_column(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any]
 def _bare_geometry(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] | None:
     """Return name and CRS of a GeoArrow column, or of a binary column with a known name if `crs` is specified."""
     for field in schema:
-        metadata = field.metadata or {}
-        if metadata.get(b"ARROW:extension:name") in (b"geoarrow.point", b"geoarrow.wkb"):
-            extension = json.loads(metadata.get(b"ARROW:extension:metadata") or "{}")
+        if (extension := _extension_of(field)) is not None:
             return field.name, resolve_crs(extension.get("crs"), options)
     bare = [name for name in schema.names if name in _KNOWN_GEOMETRIES and _is_geometry(schema.field(name).type)]
     if len(bare) != 1:
@@ -112,6 +151,15 @@ def _bare_geometry(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] |
             "and 'lat' (--lat)."
         )
     return bare[0], options.crs
+
+
+def _extension_of(field: pa.Field) -> dict[str, Any] | None:
+    """Return what a GeoArrow column of points says of itself; None for other columns."""
+    metadata = field.metadata or {}
+    kind, about = metadata.get(b"ARROW:extension:name", b""), metadata.get(b"ARROW:extension:metadata")
+    if isinstance(field.type, pa.ExtensionType):  # known to this process, as when geoarrow is imported
+        kind, about = field.type.extension_name.encode(), field.type.__arrow_ext_serialize__()
+    return json.loads(about or "{}") if kind in (b"geoarrow.point", b"geoarrow.wkb") else None
 
 
 def _is_geometry(kind: pa.DataType) -> bool:
