@@ -1,9 +1,13 @@
 """The GPX reader, on a corpus of odd files, each with what comes of it."""
 
 import gzip
+import itertools
 import re
-import time
+import sys
+import threading
 import warnings
+from types import SimpleNamespace
+from xml.parsers import expat
 
 import numpy as np
 import pandas as pd
@@ -13,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_gpx import records_of
 
+from promesse_geo.io import xml
 from promesse_geo.io.gpx import read_gpx
 
 SAMPLE = ROOT / "data" / "sample" / "gpx"
@@ -481,55 +486,114 @@ def test_wrong_parameters_are_refused(tmp_path):
         read_gpx(path, user="name")
 
 
-@pytest.fixture(scope="module")
-def long_file() -> bytes:
-    """3 MB, of the kind that a receiver writes."""
-    points = [
-        point(time=f"2024-03-04T{i // 3600:02}:{i // 60 % 60:02}:{i % 60:02}Z", more="<ele>170.5</ele>")
-        for i in range(35_000)
-    ]
-    content = gpx(track(points)).encode()
-    assert len(content) > 3_000_000
+def long_content(points: int) -> bytes:
+    """A track of the kind that a receiver writes, of about 90 bytes per point."""
+    times = (f"2024-03-04T{i // 3600:02}:{i // 60 % 60:02}:{i % 60:02}Z" for i in range(points))
+    return gpx(track([point(time=time, more="<ele>170.5</ele>") for time in times])).encode()
+
+
+def raises_where_cut(content: bytes, cuts, tmp_path) -> None:
+    for cut in cuts:
+        with pytest.raises(ValueError, match=r"ride\.gpx' is not GPX"):
+            read_gpx(written(tmp_path, content[:cut]))
+
+
+CHUNK = 1 << 16
+
+
+@pytest.fixture
+def long_file(monkeypatch) -> bytes:
+    """A file of more than three chunks, which are smaller than usual."""
+    monkeypatch.setattr(xml, "_CHUNK", CHUNK)
+    content = long_content(2_400)
+    assert len(content) > 3 * CHUNK
     return content
 
 
 @pytest.mark.compiled
 def test_a_long_file_is_an_error_wherever_it_is_cut(long_file, tmp_path):
     end = len(long_file) - len("\n")
-    cuts = {*np.linspace(1, end - 1, 40, dtype=int).tolist(), *range(end - 20, end), 1 << 20, (1 << 20) + 7, 2 << 20}
-    for cut in cuts:
-        with pytest.raises(ValueError, match=r"ride\.gpx' is not GPX"):
-            read_gpx(written(tmp_path, long_file[:cut]))
-    assert len(read_gpx(written(tmp_path, long_file[:end]), as_traces=True).times) == 35_000
+    cuts = {*np.linspace(1, end - 1, 40, dtype=int).tolist(), *range(end - 20, end), CHUNK, CHUNK + 7, 2 * CHUNK}
+    raises_where_cut(long_file, cuts, tmp_path)
+    assert len(read_gpx(written(tmp_path, long_file[:end]), as_traces=True).times) == 2_400
+
+
+@pytest.mark.compiled
+def test_a_file_of_three_megabytes_is_an_error_where_it_is_cut(tmp_path):
+    content = long_content(35_000)
+    assert len(content) > 3_000_000
+    end = len(content) - len("\n")
+    raises_where_cut(content, (1 << 20, (1 << 20) + 7, 2 << 20, end - 1), tmp_path)
+    assert len(read_gpx(written(tmp_path, content[:end]), as_traces=True).times) == 35_000
 
 
 def test_long_files_that_are_cut_are_skipped_and_counted(long_file, tmp_path):
     for number in range(1, 10):
-        written(tmp_path, long_file[: number * 300_000], f"cut-{number}.gpx")
+        written(tmp_path, long_file[: number * len(long_file) // 10], f"cut-{number}.gpx")
     written(tmp_path, gpx(TWO), "walk.gpx")
     with pytest.warns(UserWarning, match=r"^read_gpx dropped 9 files \(first: .*cut-1\.gpx.*cut or damaged") as said:
         assert read_gpx(tmp_path, errors="skip")["user"].tolist() == ["walk", "walk"]
     assert len(said) == 1
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        gpx("<trkpt " * 16_000),
-        gpx("<trkpt lat='1' " * 200_000),
-        gpx("<trk>" * 300_000),
-        gpx("<a b='" + "<" * 300_000),
-        gpx("<!-" * 300_000),
-        gpx(track([point(lat="1" * 5_000_000 + ",")])),
-        gpx("<trkpt/>" * 300_000),
-    ],
-)
-def test_hostile_files_are_refused_at_once(content, tmp_path):
-    path = written(tmp_path, content)
-    start = time.process_time()
+# Hostile files by their size, from 1 to 1,000.
+HOSTILE = {
+    "unfinished tags": lambda size: gpx("<trkpt " * (16 * size)),
+    "unfinished tags with attributes": lambda size: gpx("<trkpt lat='1' " * (200 * size)),
+    "deep nesting": lambda size: gpx("<trk>" * (300 * size)),
+    "tags in an attribute": lambda size: gpx("<a b='" + "<" * (300 * size)),
+    "begins of comments": lambda size: gpx("<!-" * (300 * size)),
+    "a long number": lambda size: gpx(track([point(lat="1" * (5_000 * size) + ",")])),
+    "points in no track": lambda size: gpx("<trkpt/>" * (300 * size)),
+}
+
+
+class CountingParser:
+    """An expat parser that counts the bytes that it scans, and again those of a tag that is not complete."""
+
+    scanned = 0
+
+    def __init__(self, *arguments) -> None:
+        self.__dict__.update(parser=expat.ParserCreate(*arguments), given=0)
+
+    def __getattr__(self, name):
+        return getattr(self.parser, name)
+
+    def __setattr__(self, name, value) -> None:
+        setattr(self.parser, name, value)
+
+    def Parse(self, content, is_last=False):  # the name in expat
+        unfinished = self.given - max(self.parser.CurrentByteIndex, 0)
+        CountingParser.scanned += unfinished + len(content)
+        self.__dict__["given"] += len(content)
+        return self.parser.Parse(content, is_last)
+
+
+def calls_to_refuse(path) -> int:
+    """How many functions are called, of Python and of C, until a file is refused."""
+    calls = itertools.count()
+    count = lambda frame, event, argument: next(calls) if event.endswith("call") else None  # noqa: E731
+    sys.setprofile(count)
+    threading.setprofile(count)  # of the thread that reads
+    try:
+        with pytest.raises(ValueError, match=r"ride\.gpx"):
+            read_gpx(path)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return next(calls)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_files_take_work_in_proportion_to_their_size(kind, tmp_path, monkeypatch):
+    few, half, all_calls = (calls_to_refuse(written(tmp_path, HOSTILE[kind](size))) for size in (1, 20, 39))
+    assert all_calls - half <= half - few + 1_000
+    content = HOSTILE[kind](1_000)
+    monkeypatch.setattr(xml, "expat", SimpleNamespace(**vars(expat) | {"ParserCreate": CountingParser}))
+    monkeypatch.setattr(CountingParser, "scanned", 0)
     with pytest.raises(ValueError, match=r"ride\.gpx"):
-        read_gpx(path)
-    assert time.process_time() - start < 30  # they take about one second, and minutes if time grew with the square
+        read_gpx(written(tmp_path, content))
+    assert 0 < CountingParser.scanned <= 4 * len(content)
 
 
 def test_what_is_left_out_of_a_track_is_said_where_that_track_is_read(tmp_path):
