@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import click.testing
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import COMPILED
@@ -209,6 +210,114 @@ def test_the_command_names_a_file_that_is_not_there(tmp_path):
     assert called.exit_code == 1
     assert "none.tar.gz" in called.output
     assert not (tmp_path / "out").exists()
+
+
+# The second paper
+
+
+@pytest.fixture(scope="module")
+def second():
+    with pytest.MonkeyPatch.context() as patch:
+        small = pg.make_city(users=6, days=4, as_traces=True)
+        patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
+        return small, pg.reproduce(paper="most2014", seeds=2)
+
+
+def test_the_tables_of_most2014_are_those_of_its_definitions(second):
+    raw, done = second
+    assert list(done.tables) == ["Table III", "Table VI", "Table VII"]
+    known = pg.PoiExtractor(250, "1h", merge="density").fit(raw).pois_
+    assert done.tables["Table III"].ours.tolist() == [len(known)]
+    assert done.tables["Table III"].paper.isna().all()  # the paper knows no such city
+    assert done.tables["Table VI"].row.tolist() == [f"Geo-I, ε = {epsilon}" for epsilon in (0.00139, 0.00358, 0.00693)]
+    for epsilon, diameter in ((0.00139, 2000), (0.00358, 1000), (0.00693, 700)):
+        rows = done.results[done.results.parameters.str.contains(str(epsilon))]
+        for seed in (0, 1):
+            noisy = pg.GeoIndistinguishability(epsilon, seed=seed).protect(raw)
+            found = pg.PoiExtractor(diameter, "1h", merge="density").fit(noisy).pois_
+            recall = 100 * pg.match_pois(known, found, threshold=1e6).recall.mean()
+            values = rows[rows.seed == seed].set_index("metric_name").value
+            assert values["PoiRecall"] == pytest.approx(recall)
+            assert values["PoiSetReidentification"] == pytest.approx(100 * _identified(known, found))
+
+
+def _identified(known, found):
+    """Share of users whose places are nearest to their own noisy ones, by the median of all nearest distances."""
+    crs = known.estimate_utm_crs()
+    sets = [dict(list(pois.to_crs(crs).groupby("user").geometry)) for pois in (known, found)]
+
+    def distance(first, second):
+        both = [[one.distance(other).min() for one in one_set] for one_set, other in ((first, second), (second, first))]
+        return np.median([*both[0], *both[1]])
+
+    right = [
+        user in sets[1] and min(sets[0], key=lambda other: distance(sets[0][other], sets[1][user])) == user
+        for user in sets[0]
+    ]
+    return np.mean(right)
+
+
+def test_most2014_has_the_same_report_and_is_read_again(second, tmp_path):
+    _, done = second
+    written = done.save(tmp_path)
+    names = ["report.html", "report.md", "results.csv", "results.parquet", "table_3.csv", "table_6.csv", "table_7.csv"]
+    assert sorted(path.name for path in written) == names
+    page = Page((tmp_path / "report.html").read_text())
+    assert (page.links, page.tags.count("table"), page.tags.count("svg")) == ([], 3, 2)
+    assert not re.search(rb"user-\d", b"".join(path.read_bytes() for path in written))
+    for _ in range(2):
+        again = paper.Reproduction.load(tmp_path)
+        assert list(again.tables) == list(done.tables)
+        for name, table in done.tables.items():
+            pd.testing.assert_frame_equal(again.tables[name], table)
+        (tmp_path / "results.parquet").unlink(missing_ok=True)
+
+
+def test_the_tables_of_most2014_stand_beside_the_paper_for_its_data_sets(second):
+    raw, done = second
+    assert paper.most2014.table_3({"Cabspotting": raw}).paper.tolist() == [1_111]
+    results = done.results.assign(dataset="Geolife")
+    assert paper.most2014.table_6(results).paper.tolist() == [60.57, 70.56, 71.94]
+    assert paper.most2014.table_7(results).paper.tolist() == [63.04, 82.90, 89.63]
+
+
+def test_geolife_of_most2014_is_its_first_busy_days():
+    # A day has 480 or 481 records; a user needs 30 busy days, and more are cut.
+    def user(name, sizes):
+        days = np.repeat(np.arange(len(sizes)), sizes)
+        seconds = np.concatenate([np.arange(size) for size in sizes])
+        times = pd.Timestamp("2024-01-01", tz="Asia/Shanghai") + pd.to_timedelta(days, unit="D")
+        times += pd.to_timedelta(seconds, unit="s")
+        return pd.DataFrame({"user": name, "time": times, "lon": 116.0, "lat": 40.0})
+
+    frames = [user("a", [481, 480, 481] * 16), user("b", [481] * 29 + [480] * 9)]
+    frame = pd.concat(frames)
+    points = gpd.points_from_xy(frame.pop("lon"), frame.pop("lat"), crs=4326)
+    traces = pg.Traces.from_frame(gpd.GeoDataFrame(frame, geometry=points))
+    with pytest.warns(UserWarning, match="fewer than 30 days"):
+        kept = paper.most2014.select_busy_days(traces, tz="Asia/Shanghai")
+    assert kept.users.tolist() == ["a"]
+    assert kept.records == 30 * 481
+    days = kept.time_index().tz_convert("Asia/Shanghai").normalize().unique()
+    assert len(days) == 30
+    assert (days[1] - days[0]).days == 2
+
+
+@pytest.mark.parametrize("wrong", [{"mdc": "x"}, {"min_days": 3}, {"attacks": True}])
+def test_most2014_refuses_what_it_does_not_use(wrong, tmp_path):
+    if "mdc" in wrong:
+        wrong = {"mdc": tmp_path}
+    with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of reproduce"):
+        pg.reproduce(paper="most2014", **wrong)
+    with pytest.raises(ValueError, match="'paper' parameter of reproduce"):
+        pg.reproduce(paper="other")
+
+
+@pytest.mark.compiled
+@pytest.mark.real
+def test_the_tables_of_most2014_are_met_on_real_data(cabspotting_archive):
+    raw = pg.read_cabspotting(cabspotting_archive, as_traces=True)
+    assert paper.most2014.table_3({"Cabspotting": raw}).ours.tolist() == [1_110]
 
 
 @pytest.mark.parametrize("wrong", [{"min_days": 0}, {"seeds": 0}, {"n_jobs": 0}])

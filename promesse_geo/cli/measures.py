@@ -12,7 +12,7 @@ from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted
 from promesse_geo.paper import reproduce as reproduce_paper
-from promesse_geo.paper.report import check_report_folder
+from promesse_geo.paper.report import PAPERS, check_report_folder
 from promesse_geo.plot.tables import measures
 from promesse_geo.stays.stays import checked_stay
 
@@ -108,6 +108,13 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
 
 
 @click.command(short_help="Reproduce the paper's Tables I to VI.")
+@click.option(
+    "--paper",
+    type=click.Choice(list(PAPERS)),
+    default="trustcom2015",
+    show_default=True,
+    help="The paper on Promesse, or that on noise against points of interest.",
+)
 @click.option("--cabspotting", metavar="PATH", help="cabspottingdata.tar.gz, or its folder.")
 @click.option("--geolife", metavar="PATH", help="Geolife's archive, or its folder.")
 @click.option("--mdc", metavar="PATH", help="The folder or file of the Mobile Data Challenge.")
@@ -122,6 +129,7 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
 @click.option("--out", metavar="DIR", default="promesse-tables", show_default=True, help="Folder to write to.")
 @options.force_option
 def reproduce(
+    paper: str,
     cabspotting: str | None,
     geolife: str | None,
     mdc: str | None,
@@ -136,13 +144,16 @@ def reproduce(
 
     Write Tables I to VI as CSV, and a report as Markdown and as a self-contained HTML page. Without any path, a
     synthetic city replaces the data; the paper has no numbers for it.
+
+    With --paper most2014, write Tables III, VI and VII of Primault et al., Differentially Private Location Privacy in
+    Practice, from Cabspotting and Geolife.
     """
     with options.expected_errors():
         folder = Path(out)
         paths = {"cabspotting": cabspotting, "geolife": geolife, "mdc": mdc}
         options.check_not_input(out, {f"--{name}": path for name, path in paths.items()}, name="--out")
         check_report_folder(folder, force=force)
-        done = reproduce_paper(**paths, min_days=min_days, seeds=seeds, n_jobs=jobs, attacks=attacks)
+        done = reproduce_paper(paper=paper, **paths, min_days=min_days, seeds=seeds, n_jobs=jobs, attacks=attacks)
         for path in done.save(folder, force=force):
             click.echo(click.format_filename(path))
 

@@ -192,10 +192,15 @@ def evaluate(
                 rows += [columns | {"parameters": parameters} | row for row in values]
                 bar.update()
     about = {"mechanisms": list(map(_name, to_run)), "metrics": list(map(_name, to_compute)), "seeds": chosen}
-    table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
-    table = table.astype(_DTYPES)
+    table = as_results(rows)
     table.attrs.update(provenance(traces, about))
     return table
+
+
+def as_results(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows of results as a table with the columns and types of `evaluate`, without provenance."""
+    table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
+    return table.astype(_DTYPES)
 
 
 class _Indexed(NamedTuple):

@@ -16,13 +16,13 @@ from promesse_geo.evaluation.runs import check_jobs, check_seeds
 from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
 from promesse_geo.io.writers import write
 from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
-from promesse_geo.paper import tables
-from promesse_geo.paper.report import read_tables, write_report
+from promesse_geo.paper import most2014, tables
+from promesse_geo.paper.report import PAPERS, paper_of, read_tables, write_report
 from promesse_geo.paper.tables import MIN_DAYS, ROWS, TIMED, ZONES, Row
 from promesse_geo.preprocess import collapse_empty_days, first_days, prepare, split_gaps
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_flag, check_integer, check_path
+from promesse_geo.validation import check_choice, check_flag, check_integer, check_path
 
 CITY = "synthetic city"
 CITY_ZONE = "Europe/Paris"
@@ -36,8 +36,9 @@ class Reproduction:
     Parameters
     ----------
     tables : dict of str to pandas.DataFrame
-        Table I to Table VI, and those of `beyond`. One row per value: `dataset`, `row`, `paper`, `ours` (the mean over
-        seeds), `spread` (their standard deviation), `ratio` (ours to the paper's), `unit`.
+        Table I to Table VI, and those of `beyond`; of another paper, its tables. One row per value: `dataset`, `row`,
+        `paper`, `ours` (the mean over seeds), `spread` (their standard deviation), `ratio` (ours to the paper's),
+        `unit`.
     results : pandas.DataFrame
         What `evaluate` returned. `results.attrs` holds the provenance.
     """
@@ -76,7 +77,7 @@ class Reproduction:
         Parameters
         ----------
         folder : path of a folder
-            Folder with table_1.csv to table_6.csv, and results.parquet or results.csv.
+            Folder with the paper's tables, such as table_1.csv to table_6.csv, and results.parquet or results.csv.
 
         Returns
         -------
@@ -92,7 +93,8 @@ class Reproduction:
             raise FileNotFoundError(f"The folder {str(place)!r} does not exist.")
         stored = place / "results.parquet"
         results = load_results(stored if stored.exists() else stored.with_suffix(".csv"))
-        return cls({**read_tables(place), **tables.beyond(results)}, results)
+        others = tables.beyond(results) if paper_of(results) is PAPERS["trustcom2015"] else {}
+        return cls({**read_tables(place, results), **others}, results)
 
 
 class ExampleData(NamedTuple):
@@ -156,6 +158,7 @@ def example_data(*, users: int = 50, days: int = 7) -> ExampleData:
 
 def reproduce(
     *,
+    paper: str = "trustcom2015",
     cabspotting: Any = None,
     geolife: Any = None,
     mdc: Any = None,
@@ -168,6 +171,9 @@ def reproduce(
 
     Parameters
     ----------
+    paper : {"trustcom2015", "most2014"}
+        Which paper: the one on Promesse, or that on noise against points of interest, with its Tables III, VI and VII;
+        see `promesse_geo.paper.most2014`. The latter takes neither `mdc`, `min_days` nor `attacks`.
     cabspotting, geolife, mdc : path, optional
         Data sets, as their readers take them. The default is `make_city(users=50, days=7, seed=0)`, for which the
         paper has no values.
@@ -200,7 +206,8 @@ def reproduce(
 
     References
     ----------
-    Paper, section V.
+    Paper, section V. Primault, Ben Mokhtar, Lauradoux, Brunie: Differentially Private Location Privacy in Practice.
+    MOST 2014.
 
     Examples
     --------
@@ -210,6 +217,7 @@ def reproduce(
     >>> list(tables)
     ['Table I', 'Table II', 'Table III', 'Table IV', 'Table V', 'Table VI']
     """
+    check_choice(paper, name="paper", owner="reproduce", options=list(PAPERS))
     if min_days is not None:
         min_days = check_integer(min_days, name="min_days", owner="reproduce")
     chosen, processes = check_seeds(seeds, owner="reproduce"), check_jobs(n_jobs, owner="reproduce")
@@ -218,6 +226,9 @@ def reproduce(
     for source in sources.values():
         if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
             raise FileNotFoundError(f"The file or folder {str(source)!r} does not exist.")
+    if paper == "most2014":
+        most2014.check_choices(mdc=mdc, min_days=min_days, attacks=attacks)
+        return _reproduce_most2014(sources, seeds=chosen, n_jobs=processes)
     descriptions, results, times = [], [], []
     for name, unsplit, parts in _prepared(sources, min_days, with_unsplit=attacks):
         descriptions.append(tables.table_1({name: parts}))
@@ -242,17 +253,39 @@ def reproduce(
     )
 
 
+def _reproduce_most2014(sources: dict[str, Any], *, seeds: list[int], n_jobs: int) -> Reproduction:
+    """Run the experiment of MOST 2014 on the city, or on raw Cabspotting and a part of Geolife."""
+    counts, results = [], []
+    for name, traces in _raw(sources):
+        used = most2014.select_busy_days(traces, tz=ZONES[name]) if name == "Geolife" else traces
+        table, found = most2014.run(name, used, seeds=seeds, n_jobs=n_jobs)
+        counts.append(table)
+        results.append(found)
+    combined = _combine(results)
+    found_tables = {
+        "Table III": pd.concat(counts, ignore_index=True),
+        "Table VI": most2014.table_6(combined),
+        "Table VII": most2014.table_7(combined),
+    }
+    return Reproduction(found_tables, combined)
+
+
+def _raw(sources: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Read each data set, or make the city if there is none. Hold one at a time."""
+    if all(source is None for source in sources.values()):
+        yield CITY, make_city(users=50, days=7, seed=0, as_traces=True)
+    for name, source in sources.items():
+        if source is not None:
+            yield name, _READERS[name](source, as_traces=True)
+
+
 def _prepared(
     sources: dict[str, Any], min_days: int | None, *, with_unsplit: bool
 ) -> Iterator[tuple[str, Traces | None, Traces]]:
     """Read and prepare each data set: before (if requested) and after it is split at gaps. Hold one at a time."""
-    if all(source is None for source in sources.values()):
-        city = make_city(users=50, days=7, seed=0, as_traces=True)
-        yield CITY, *_prepare(city, CITY_ZONE, min_days, with_unsplit=with_unsplit)
-    for name, source in sources.items():
-        if source is not None:
-            days = MIN_DAYS if min_days is None else min_days
-            yield name, *_prepare(_READERS[name](source, as_traces=True), ZONES[name], days, with_unsplit=with_unsplit)
+    for name, traces in _raw(sources):
+        days = MIN_DAYS if min_days is None and name != CITY else min_days
+        yield name, *_prepare(traces, CITY_ZONE if name == CITY else ZONES[name], days, with_unsplit=with_unsplit)
 
 
 def _prepare(raw: Any, tz: str, min_days: int | None, *, with_unsplit: bool) -> tuple[Traces | None, Traces]:

@@ -7,7 +7,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,11 +16,12 @@ from promesse_geo.evaluation import save_results
 from promesse_geo.evaluation.results import is_table
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.messages import invalid
+from promesse_geo.paper import most2014
 from promesse_geo.paper.tables import PAPER_TABLES, ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 from promesse_geo.plot.page import page
 
-_TITLES = PAPER_TABLES | {
+_TITLES = {
     "Adaptive attack": "F-scores of an attacker who averages noise (%; 0 is best for privacy)",
     "Residue attack": "F-scores of an attacker who knows what smoothing leaves (%; 0 is best for privacy)",
     "Re-identification": "Users recognized by their POIs (%; 0 is best for privacy)",
@@ -41,12 +42,60 @@ _TABLE_TEXTS = ("dataset", "row", "unit")
 _TABLE_NUMBERS = ("paper", "ours", "spread", "ratio")
 _FILES = ("report.md", "report.html", "results.parquet", "results.csv")
 
-_ABOUT = (
-    "Ours is the mean over seeds ± the standard deviation; where the paper has a value, the ratio is ours to it. "
-    "The paper: Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the Publication of "
-    "Mobility Data with High Utility. TrustCom 2015. It does not say which variant of its algorithm it measured; its "
-    "spatial error of 0 m belongs to points interpolated on the path, as in rows without a remark."
-)
+_OURS = "Ours is the mean over seeds ± the standard deviation; where the paper has a value, the ratio is ours to it. "
+
+
+class Paper(NamedTuple):
+    """A paper whose tables are reproduced.
+
+    Parameters
+    ----------
+    heading : str
+        Title of the report.
+    about : str
+        What the tables show, and the reference.
+    tables : dict of str to str
+        The paper's tables with their titles.
+    drawn : dict of str to str
+        Labels of the tables that have figures.
+    utility : tuple of str
+        Metrics that are drawn against the paper's attack.
+    """
+
+    heading: str
+    about: str
+    tables: dict[str, str]
+    drawn: dict[str, str]
+    utility: tuple[str, ...] = ()
+
+
+PAPERS = {
+    "trustcom2015": Paper(
+        "The paper's experiment, repeated",
+        f"{_OURS}The paper: Primault, Ben Mokhtar, Lauradoux, Brunie: Time Distortion Anonymization for the "
+        "Publication of Mobility Data with High Utility. TrustCom 2015. It does not say which variant of its algorithm "
+        "it measured; its spatial error of 0 m belongs to points interpolated on the path, as in rows without a "
+        "remark.",
+        PAPER_TABLES,
+        DRAWN,
+        ("RangeQueryDistortion", "SpatialError"),
+    ),
+    "most2014": Paper(
+        "Differentially Private Location Privacy in Practice, repeated",
+        f"{_OURS}The paper: Primault, Ben Mokhtar, Lauradoux, Brunie: Differentially Private Location Privacy in "
+        "Practice. MOST 2014. The attacker searches raw and noisy data for stays of an hour, merged by density.",
+        most2014.TABLES,
+        {"Table VI": "recall", "Table VII": "re-identified"},
+    ),
+}
+"""The papers by the names that `reproduce` takes."""
+
+_ROMAN = {name: number for number, name in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), start=1)}
+
+
+def paper_of(results: pd.DataFrame) -> Paper:
+    """Return the paper that results belong to."""
+    return PAPERS["most2014" if most2014.is_result(results) else "trustcom2015"]
 
 
 def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder: Path, *, force: bool) -> list[Path]:
@@ -54,8 +103,8 @@ def write_report(tables: dict[str, pd.DataFrame], results: pd.DataFrame, folder:
     check_report_folder(folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     texts: dict[Path, str] = {
-        folder / f"table_{number}.csv": table.to_csv(index=False, lineterminator="\n")
-        for number, table in enumerate(tables.values(), start=1)
+        folder / _file_name(name, number, paper_of(results)): table.to_csv(index=False, lineterminator="\n")
+        for number, (name, table) in enumerate(tables.items(), start=1)
     }
     texts[folder / "report.md"] = as_markdown(tables, results)
     texts[folder / "report.html"] = as_html(tables, results)
@@ -95,15 +144,21 @@ def check_report_folder(folder: Path, *, force: bool) -> None:
             check_target(path, force=force)
 
 
-def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read the paper's tables that `write_report` wrote.
+def _file_name(name: str, number: int, paper: Paper) -> str:
+    """Return the file of a table: the paper's ones have their numbers, others follow."""
+    return f"table_{_ROMAN[name.removeprefix('Table ')] if name in paper.tables else number}.csv"
+
+
+def read_tables(folder: Path, results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Read the paper's tables that `write_report` wrote beside the results.
 
     Raises
     ------
     ValueError, OSError
         If a table does not exist or holds something else.
     """
-    return {name: _read_table(folder / f"table_{number}.csv") for number, name in enumerate(PAPER_TABLES, start=1)}
+    paper = paper_of(results)
+    return {name: _read_table(folder / _file_name(name, 0, paper)) for name in paper.tables}
 
 
 def _read_table(path: Path) -> pd.DataFrame:
@@ -120,29 +175,32 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 def as_markdown(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return the tables and their provenance as Markdown."""
-    about = (textwrap.fill(text, 120) for text in (_ABOUT, _provenance(results.attrs)))
-    parts = ["# The paper's experiment, repeated", *about]
+    paper = paper_of(results)
+    about = (textwrap.fill(text, 120) for text in (paper.about, _provenance(results.attrs)))
+    parts = [f"# {paper.heading}", *about]
     for name, table in tables.items():
-        parts += [f"## {_heading(name, table)}", _NOTES.get(name, ""), to_markdown(side_by_side([table]))]
+        parts += [f"## {_heading(name, table, paper)}", _NOTES.get(name, ""), to_markdown(side_by_side([table]))]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
     """Return the tables and figures as one self-contained HTML page."""
-    parts = [f"<h1>The paper's experiment, repeated</h1><p>{html.escape(_ABOUT)}</p>"]
+    paper = paper_of(results)
+    parts = [f"<h1>{html.escape(paper.heading, quote=False)}</h1><p>{html.escape(paper.about)}</p>"]
     for name, table in tables.items():
         note = f"<p>{html.escape(_NOTES[name])}</p>" if name in _NOTES else ""
-        parts.append(f"<h2>{html.escape(_heading(name, table))}</h2>{note}{_html_table(table)}")
-        if name in DRAWN:
+        parts.append(f"<h2>{html.escape(_heading(name, table, paper))}</h2>{note}{_html_table(table)}")
+        if name in paper.drawn:
             parts += [
-                _figure(beside_paper(rows, label=DRAWN[name]), title=dataset) for dataset, rows in _by_dataset(table)
+                _figure(beside_paper(rows, label=paper.drawn[name]), title=dataset)
+                for dataset, rows in _by_dataset(table)
             ]
-    parts.append("<h2>Privacy and utility</h2><p>Lower left is better. Labels are ε.</p>")
-    for dataset, rows in _by_dataset(results):
-        for utility in ("RangeQueryDistortion", "SpatialError"):
-            parts.append(_figure(trade_off(rows, utility=utility), title=dataset))
+    if paper.utility:
+        parts.append("<h2>Privacy and utility</h2><p>Lower left is better. Labels are ε.</p>")
+        for dataset, rows in _by_dataset(results):
+            parts += [_figure(trade_off(rows, utility=utility), title=dataset) for utility in paper.utility]
     parts.append(f'<p class="faint">{html.escape(_provenance(results.attrs))}</p>')
-    return page("The paper's experiment, repeated", "\n".join(parts))
+    return page(paper.heading, "\n".join(parts))
 
 
 def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -210,8 +268,9 @@ def format_spread(spread: float) -> str:
     return f" ± {spread:.2g}" if spread > 0 else ""
 
 
-def _heading(name: str, table: pd.DataFrame) -> str:
-    return f"{name}. {_TITLES[name]}" if name in _TITLES else f"{name} ({table.unit.iloc[0]})"
+def _heading(name: str, table: pd.DataFrame, paper: Paper) -> str:
+    title = paper.tables.get(name) or _TITLES.get(name)
+    return f"{name}. {title}" if title else f"{name} ({table.unit.iloc[0]})"
 
 
 def to_markdown(table: pd.DataFrame) -> str:

@@ -143,7 +143,7 @@ def table_1(datasets: Mapping[str, gpd.GeoDataFrame | Traces]) -> pd.DataFrame:
         summary = describe(data)
         values = (float(summary[key] / unit) for key, unit in _UNITS.items())
         ours += [(name, row, value, math.nan) for row, value in zip(TABLE_1, values, strict=True)]
-    return _beside(ours, TABLE_1, unit="")
+    return beside(ours, TABLE_1, unit="")
 
 
 def table_2(results: pd.DataFrame) -> pd.DataFrame:
@@ -165,7 +165,7 @@ def table_2(results: pd.DataFrame) -> pd.DataFrame:
     TypeError, ValueError
         If the table is no result of `evaluate`, or holds several of these metrics, which no row can combine.
     """
-    return _of_class(results, "PoiRetrieval", TABLE_2, owner="table_2")
+    return of_class(results, "PoiRetrieval", TABLE_2, owner="table_2")
 
 
 def table_3(results: pd.DataFrame) -> pd.DataFrame:
@@ -186,7 +186,7 @@ def table_3(results: pd.DataFrame) -> pd.DataFrame:
     TypeError, ValueError
         As of `table_2`.
     """
-    return _of_class(results, "SpatialError", TABLE_3, owner="table_3")
+    return of_class(results, "SpatialError", TABLE_3, owner="table_3")
 
 
 def table_4(results: pd.DataFrame) -> pd.DataFrame:
@@ -207,7 +207,7 @@ def table_4(results: pd.DataFrame) -> pd.DataFrame:
     TypeError, ValueError
         As of `table_2`.
     """
-    return _of_class(results, "RangeQueryDistortion", TABLE_4, owner="table_4")
+    return of_class(results, "RangeQueryDistortion", TABLE_4, owner="table_4")
 
 
 def table_5(times: pd.DataFrame) -> pd.DataFrame:
@@ -224,7 +224,7 @@ def table_5(times: pd.DataFrame) -> pd.DataFrame:
         As of `table_2`, without `spread`.
     """
     rows = [(dataset, row, seconds, math.nan) for dataset, row, seconds in times.itertuples(index=False)]
-    return _beside(rows, TABLE_5, unit="s")
+    return beside(rows, TABLE_5, unit="s")
 
 
 def table_6(results: pd.DataFrame) -> pd.DataFrame:
@@ -245,7 +245,7 @@ def table_6(results: pd.DataFrame) -> pd.DataFrame:
     TypeError, ValueError
         As of `table_2`.
     """
-    return _of_class(results, "Compression", TABLE_6, owner="table_6")
+    return of_class(results, "Compression", TABLE_6, owner="table_6")
 
 
 def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -298,8 +298,19 @@ def _titles(metrics: Sequence[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _of_class(results: pd.DataFrame, name: str, paper: Mapping[str, Sequence[float]], *, owner: str) -> pd.DataFrame:
-    """Return the table of the only metric of a class."""
+def of_class(
+    results: pd.DataFrame,
+    name: str,
+    paper: Mapping[str, Sequence[float]],
+    *,
+    owner: str,
+    labels: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Return the table of the only metric of a class.
+
+    `paper` has the published values of each row by data set, `labels` the rows of mechanisms by their repr; by default
+    those of `ROWS`.
+    """
     complete = complete_results(results, owner=owner)
     chosen = complete[complete.metric_name == name]
     several = sorted(set(chosen.metric))
@@ -308,24 +319,26 @@ def _of_class(results: pd.DataFrame, name: str, paper: Mapping[str, Sequence[flo
             f"The results hold several metrics {name!r}: {listed(several)}. Choose one, as in "
             f"results[results.metric == {several[0]!r}]."
         )
-    return _of_metric(chosen, paper)
+    return _of_metric(chosen, paper, labels)
 
 
-def _of_metric(chosen: pd.DataFrame, paper: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+def _of_metric(
+    chosen: pd.DataFrame, paper: Mapping[str, Sequence[float]], labels: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Return one row per data set and mechanism of a metric: the mean over seeds and the standard deviation."""
-    labels = {repr(row.mechanism): row.label for row in ROWS}
+    labels = {repr(row.mechanism): row.label for row in ROWS} if labels is None else labels
     grouped = chosen.groupby(["dataset", "mechanism"], sort=False).value.agg(["mean", "std"])
     rows = [
         (dataset, labels.get(mechanism, mechanism), mean, spread)
         for (dataset, mechanism), mean, spread in grouped.itertuples()
     ]
-    return _beside(rows, paper, unit=str(chosen.unit.iloc[0]) if len(chosen) else "")
+    return beside(rows, paper, unit=str(chosen.unit.iloc[0]) if len(chosen) else "")
 
 
-def _beside(
+def beside(
     ours: Iterable[tuple[str, str, float, float]], paper: Mapping[str, Sequence[float]], *, unit: str
 ) -> pd.DataFrame:
-    """Put the paper's values beside ours."""
+    """Put the paper's values, by row and data set, beside ours: data set, row, mean and standard deviation."""
     rows = []
     for dataset, row, value, spread in ours:
         is_published = row in paper and dataset in DATASETS

@@ -190,6 +190,16 @@ def _day_ranks(traces: Traces, days: np.ndarray) -> np.ndarray:
     return ranks - np.repeat(ranks[firsts], traces.counts)
 
 
+def count_on_days(traces: Traces, zone: tzinfo | None) -> np.ndarray:
+    """Return for each record the number of records of its trace on its local day: int64, shape (records,)."""
+    days = _local_days(traces, zone)[0]
+    begins = np.ones(traces.records, bool)
+    begins[1:] = (np.diff(days) != 0) | (np.diff(traces.trace_numbers) != 0)
+    runs = np.flatnonzero(begins)
+    counts = np.diff(runs, append=traces.records)
+    return np.repeat(counts, counts)
+
+
 def collapse(traces: Traces, zone: tzinfo | None) -> Traces:
     """Move Traces to the common calendar; see `collapse_empty_days`."""
     days, elapsed = _local_days(traces, zone)

@@ -112,7 +112,7 @@ class PoiRetrieval(Metric):
         """
         before, after = self._index(pairs.original), self._attack(pairs.protected)
         places = before.points, before.offsets(len(pairs.original))
-        return before, after, _nearest(pairs, places, after, self.threshold)
+        return before, after, match_nearest_pois(pairs, places, after, threshold=self.threshold)
 
     def places(self, original: Traces, protected: Traces) -> tuple[np.ndarray, np.ndarray]:
         """Find POIs of all users in original and protected data.
@@ -227,7 +227,7 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
 def _compare(pairs: Pairs, before: Located, after: Located, *, threshold: float) -> pd.DataFrame:
     """Compare POIs, given with the offsets of each original and each protected trace."""
     (points, offsets), (_, protected_offsets) = before, after
-    nearest = _nearest(pairs, before, after, threshold)
+    nearest = match_nearest_pois(pairs, before, after, threshold=threshold)
     retrieved = np.zeros(len(points) + 1, np.int64)
     retrieved[1 + np.unique(nearest[nearest >= 0])] = 1
     matched = np.diff(np.cumsum(retrieved)[offsets])
@@ -238,11 +238,11 @@ def _compare(pairs: Pairs, before: Located, after: Located, *, threshold: float)
     return _scores(np.diff(offsets), counts, matched, users=users)
 
 
-def _nearest(pairs: Pairs, before: Located, after: Located, threshold: float) -> np.ndarray:
-    """Return the number of the nearest original POI within the threshold of each protected one; −1 for none."""
+def match_nearest_pois(pairs: Pairs, before: Located, after: Located, *, threshold: float | None) -> np.ndarray:
+    """Return the number of the nearest original POI of each protected one, within the threshold if any; −1 for none."""
     (points, offsets), (candidates, protected_offsets) = before, after
     nearest = np.empty(len(candidates), np.int64)
-    limit = pairs.original.space.chord(threshold) ** 2
+    limit = np.inf if threshold is None else pairs.original.space.chord(threshold) ** 2
     threads.run(
         lambda first, last: poi_matching.match_nearest(
             points, offsets, candidates, protected_offsets, pairs.originals, limit, first, last, nearest

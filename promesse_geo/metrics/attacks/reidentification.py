@@ -131,7 +131,7 @@ class Reidentification(Metric):
         owners = pairs.originals[stays.traces]
         known, protected = index.offsets(users), as_offsets(np.bincount(owners, minlength=users))
         points = stays.points[np.argsort(owners, kind="stable")]
-        least, nearest, is_true = _identify(pairs, (index.points, known), (points, protected))
+        least, nearest, is_true = identify_users(pairs, (index.points, known), (points, protected))
         columns = {
             "reference_pois": np.diff(known),
             "protected_pois": np.diff(protected),
@@ -146,10 +146,26 @@ class Reidentification(Metric):
         return 100 * float(detail.identified[detail.reference_pois > 0].mean())
 
 
-def _identify(pairs: Pairs, reference: Located, protected: Located) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the least distance in kernel units, the number of users at it, and whether the true user is one of them.
+def identify_users(pairs: Pairs, reference: Located, protected: Located) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the users whose known POIs are nearest to the protected POIs of each user.
 
-    They are infinite, 0 and False for users without POIs. Rows of the matrix of distances are computed in blocks.
+    Rows of the matrix of distances are computed in blocks.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Matched traces, one of each user.
+    reference, protected : tuple of two numpy.ndarray
+        POIs in kernel coordinates, and the offsets of each user of the original.
+
+    Returns
+    -------
+    least : numpy.ndarray of float64, shape (users,)
+        The smallest distance, in kernel units; infinite without POIs.
+    nearest : numpy.ndarray of int64, shape (users,)
+        The number of users at this distance.
+    is_true : numpy.ndarray of bool, shape (users,)
+        Whether the true user is one of them.
     """
     users = len(pairs.original)
     (known, known_offsets), (candidates, offsets) = reference, protected
