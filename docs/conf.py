@@ -1,6 +1,7 @@
 """Build the API pages from the docstrings: `sphinx-build -W -n docs docs/_build`."""
 
 import re
+from textwrap import indent
 
 import promesse_geo as pg
 from promesse_geo.io.registry import FORMATS
@@ -66,9 +67,15 @@ def format_table():
     return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
 
 
+def format_remarks():
+    """Return what the formats read and leave out as reStructuredText, from the registry."""
+    described = [format for format in FORMATS.values() if format.remarks]
+    return "\n\n".join(f"**{format.label}**\n{indent(format.remarks.strip(), '   ')}" for format in described)
+
+
 def insert_formats(app, docname, source):
-    """Insert the table of formats where its page has it."""
-    source[0] = source[0].replace("|table of formats|", format_table())
+    """Insert the table of formats and the remarks on them where their page has them."""
+    source[0] = source[0].replace("|table of formats|", format_table()).replace("|remarks|", format_remarks())
 
 
 def setup(app):

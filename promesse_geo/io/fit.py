@@ -1,16 +1,12 @@
 """FIT: activities of sports watches and cycling computers, decoded by fitdecode."""
 
 import importlib
-from collections.abc import Iterable
 from typing import Any
 
-import geopandas as gpd
 import numpy as np
 
-from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.io.tracks import Points, read_tracks
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
+from promesse_geo.io.sources import Head
+from promesse_geo.io.tracks import Points, track_format
 
 ENDINGS = (".fit", ".fit.gz")
 _EPOCH = np.datetime64("1989-12-31T00:00:00", "ns")
@@ -19,38 +15,6 @@ _NO_TIME, _NO_POSITION = 0xFFFFFFFF, 0x7FFFFFFF
 _DEGREES = 180 / 2**31  # of a semicircle
 _TIMESTAMP, _LATITUDE, _LONGITUDE, _EVENT = 253, 0, 1, 0  # numbers of fields
 _EVENT_MESSAGE, _RECORD_MESSAGE, _TIMER = 21, 20, 0
-
-
-def read_fit(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    """Read the records of FIT files; each stop or start of the timer begins a segment.
-
-    Parameters are those of `read_gpx`, without `user="track"`.
-
-    Raises
-    ------
-    ImportError
-        If fitdecode is not installed.
-    """
-    _import()
-    return read_tracks(
-        source,
-        _parse,
-        user=user,
-        users=users,
-        as_traces=as_traces,
-        errors=errors,
-        owner="read_file",
-        endings=ENDINGS,
-        noun="record",
-        has_tracks=False,
-    )
 
 
 def _import() -> Any:
@@ -105,6 +69,16 @@ def is_fit(head: Head, name: str) -> bool:
     return head.content[8:12] == b".FIT" and head.content[:1] in (b"\x0c", b"\x0e")
 
 
-FORMAT = Format(
-    "fit", "FIT", read_fit, is_fit, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
+FORMAT = track_format(
+    "fit",
+    "FIT",
+    _parse,
+    is_fit,
+    endings=ENDINGS,
+    noun="record",
+    has_tracks=False,
+    remarks="""\
+Records; each stop or start of the timer begins a segment. Users are as in `read_gpx`, without `user="track"`. Needs
+fitdecode: `pip install promesse_geo[formats]`.
+""",
 )

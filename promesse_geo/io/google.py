@@ -1,21 +1,29 @@
-"""Google location history: Records.json, Semantic Location History, and Timeline of Android and iOS."""
+"""Google location history: Records.json, Semantic Location History, and Timeline of Android and iOS.
+
+Examples
+--------
+>>> import promesse_geo as pg, pathlib, tempfile
+>>> file = pathlib.Path(tempfile.mkdtemp()) / "Records.json"
+>>> _ = file.write_text(
+...     '{"locations": [{"latitudeE7": 457000000, "longitudeE7": 48000000, "timestamp": "2024-03-04T08:00:00Z"}]}'
+... )
+>>> list(pg.read_file(file).user)
+['Records']
+"""
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import geopandas as gpd
 import numpy as np
 
 from promesse_geo.io.batch import Part
 from promesse_geo.io.json_items import json_items
-from promesse_geo.io.positions import Positions, as_number, from_iso, from_seconds, get, items, read_positions
-from promesse_geo.io.sources import Format, Head, Source
+from promesse_geo.io.positions import Positions, as_number, from_iso, from_seconds, get, items, position_format
+from promesse_geo.io.sources import Head
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
 
 ENDINGS = (".json", ".json.gz")
 _ARRAYS = ("locations", "timelineObjects", "semanticSegments", "rawSignals")
@@ -37,73 +45,6 @@ _INSIDE = "visits inside of others"
 _WAYPOINT = "waypoints without a time"
 _DERIVED = "derived from raw positions, in the period of these"
 _SAME_TIME = "at the time of a more exact position"
-
-
-def read_google(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    """Read the location history of Google accounts and phones, in the layouts since 2012.
-
-    - Records.json (once Location History.json): each position.
-    - Semantic Location History (one file a month, all of one history): points of paths with a time, visits and
-      activities.
-    - Timeline, exported from Android or iOS: raw positions, points of paths, visits and activities.
-
-    A visit counts at its start and its end, an activity too. What Google derived from the same positions is not read
-    twice: between the first and the last raw position of a Timeline, only raw positions count. At the same time, points
-    of paths are preferred to visits and these to activities. Visits inside of others (shops of a mall) and waypoints,
-    which have no time, are left out. One warning counts all that is left out, by reason. Other JSON files in and below
-    the folder of a Records.json are not read, with a warning.
-
-    Parameters
-    ----------
-    source : path, glob pattern, or several of these
-        A file (`.json`, `.json.gz`), a folder with such files at any depth, a pattern, or several.
-    user : {"file", "folder", "folder-2"}
-        The user of a file: its name without extension, its folder, or the folder above that. The files of a Semantic
-        Location History have one user, as if they were one file beside the folders of years' folder.
-    users : iterable of text or integers, optional
-        The users to read; all by default.
-    as_traces : bool
-        Whether to return Traces.
-    errors : {"raise", "skip"}
-        Whether a file that is damaged or has no positions raises an error, or is skipped with one counted warning.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
-        user, time (UTC) and geometry (EPSG:4326).
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If a file does not exist or cannot be read, or two files are of the same user.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "Records.json"
-    >>> _ = file.write_text(
-    ...     '{"locations": [{"latitudeE7": 457000000, "longitudeE7": 48000000, "timestamp": "2024-03-04T08:00:00Z"}]}'
-    ... )
-    >>> list(read_google(file).user)
-    ['Records']
-    """
-    return read_positions(
-        source,
-        _parse,
-        user=user,
-        users=users,
-        as_traces=as_traces,
-        errors=errors,
-        endings=ENDINGS,
-        history_of=_histories,
-    )
 
 
 def _histories(paths: Sequence[Path]) -> Mapping[Path, Path]:
@@ -265,12 +206,23 @@ def is_google(head: Head, name: str) -> bool:
     return any(pattern.match(start) for pattern in (_OBJECT, _LOCATIONS, _ARRAY))
 
 
-FORMAT = Format(
+FORMAT = position_format(
     "google",
     "Google location history",
-    read_google,
+    _parse,
     is_google,
-    files=tuple(f"*{ending}" for ending in ENDINGS),
-    by_name=False,
-    options=lambda head: ("user",),
+    endings=ENDINGS,
+    history_of=_histories,
+    remarks="""\
+The layouts since 2012: Records.json (once Location History.json) with each position; Semantic Location History (one
+file a month, all of one history) with points of paths that have a time, visits and activities; Timeline, exported from
+Android or iOS, with raw positions, points of paths, visits and activities.
+
+A visit counts at its start and its end, an activity too. What Google derived from the same positions is not read twice:
+between the first and the last raw position of a Timeline, only raw positions count. At the same time, points of paths
+are preferred to visits and these to activities. Visits inside of others (shops of a mall) and waypoints, which have no
+time, are left out. One warning counts all that is left out, by reason. Other JSON files in and below the folder of a
+Records.json are not read, with a warning. The files of a Semantic Location History have one user, as if they were one
+file beside the folders of years' folder.
+""",
 )

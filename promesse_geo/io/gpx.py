@@ -10,7 +10,7 @@ from xml.parsers import expat
 import geopandas as gpd
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.sources import Format, Head, Source, read_head
+from promesse_geo.io.sources import Format, Head, Source, by_endings, read_head
 from promesse_geo.io.tracks import Points, as_degrees, as_times, read_tracks
 from promesse_geo.io.xml import has_root, local_name, parse_xml, root_pattern
 from promesse_geo.messages import counted
@@ -108,14 +108,14 @@ def read_gpx(
     """
     return read_tracks(
         source,
-        _parse,
+        parse=_parse,
+        endings=ENDINGS,
+        noun=_NOUN,
         user=user,
         users=users,
         as_traces=as_traces,
         errors=errors,
         owner="read_gpx",
-        endings=ENDINGS,
-        noun=_NOUN,
         has_names=_has_names,
     )
 
@@ -213,6 +213,4 @@ def _has_names(path: Path) -> bool:
     return False
 
 
-FORMAT = Format(
-    "gpx", "GPX", read_gpx, is_gpx, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
-)
+FORMAT = Format("gpx", "GPX", read_gpx, is_gpx, by_endings(ENDINGS), options=lambda head: ("user",))

@@ -1,17 +1,21 @@
-"""IGC: flight recorders of gliders, paragliders and balloons."""
+r"""IGC: flight recorders of gliders, paragliders and balloons.
+
+Examples
+--------
+>>> import promesse_geo as pg, pathlib, tempfile
+>>> file = pathlib.Path(tempfile.mkdtemp()) / "flight.igc"
+>>> _ = file.write_text("AXXX001\nHFDTE040324\nB1101355206343N00006198WA0058700558\n")
+>>> pg.read_file(file).time[0].isoformat()
+'2024-03-04T11:01:35+00:00'
+"""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
-
-import geopandas as gpd
 
 from promesse_geo.io.batch import Part
-from promesse_geo.io.positions import Positions, read_positions
-from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
+from promesse_geo.io.positions import Positions, position_format
+from promesse_geo.io.sources import Head
 
 ENDINGS = (".igc", ".igc.gz")
 _FIX = re.compile(r"B(\d\d)(\d\d)(\d\d)(\d\d)(\d{5})([NS])(\d{3})(\d{5})([EW])([AV])", re.ASCII)
@@ -23,50 +27,6 @@ _DAY = 86_400  # seconds
 _CENTURY = 80  # years below are of this century
 _NO_FIX = "no fix in three dimensions (V)"
 _NOT_A_FIX = "B record that is cut or damaged"
-
-
-def read_igc(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    r"""Read the fixes (B records) of IGC files, also with more digits of place and time as the I record declares.
-
-    The date is that of the header (HFDTE); when the clock goes back by more than half a day, the next day begins. Fixes
-    marked V (no position, or none in three dimensions) and damaged B records are dropped with a counted warning. Years
-    00 to 79 are of this century.
-
-    Parameters
-    ----------
-    source : path, glob pattern, or several of these
-        A file, a folder with such files (`.igc`, `.igc.gz`, at any depth), a pattern, or several.
-    user : {"file", "folder", "folder-2"}
-        The user of a file: its name without extension, its folder, or the folder above that.
-    users, as_traces, errors
-        As in `read_gpx`.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
-        user, time (UTC) and geometry (EPSG:4326).
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If a file does not exist, or has no date or no valid fix.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "flight.igc"
-    >>> _ = file.write_text("AXXX001\nHFDTE040324\nB1101355206343N00006198WA0058700558\n")
-    >>> read_igc(file).time[0].isoformat()
-    '2024-03-04T11:01:35+00:00'
-    """
-    return read_positions(source, _parse, user=user, users=users, as_traces=as_traces, errors=errors, endings=ENDINGS)
 
 
 def _parse(name: str, content: bytes, user: str) -> Iterator[Part]:
@@ -125,6 +85,16 @@ def is_igc(head: Head, name: str) -> bool:
     return _MAKER.match(head.content) is not None and _START.search(head.content) is not None
 
 
-FORMAT = Format(
-    "igc", "IGC", read_igc, is_igc, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
+FORMAT = position_format(
+    "igc",
+    "IGC",
+    _parse,
+    is_igc,
+    endings=ENDINGS,
+    by_name=True,
+    remarks="""\
+The fixes (B records), also with more digits of place and time as the I record declares. The date is that of the header
+(HFDTE); when the clock goes back by more than half a day, the next day begins. Fixes marked V (no position, or none in
+three dimensions) and damaged B records are dropped with a counted warning. Years 00 to 79 are of this century.
+""",
 )

@@ -4,19 +4,14 @@ import io
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-import geopandas as gpd
-
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.sources import Format, Head, Source, size_limit, too_large
-from promesse_geo.io.tracks import Points, as_degrees, as_times, read_tracks
+from promesse_geo.io.sources import Head, size_limit, too_large
+from promesse_geo.io.tracks import Points, as_degrees, as_times, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
 
 ENDINGS = (".kml", ".kmz", ".kml.gz")
 _ZIP = (b"PK\3\4", b"PK\5\6")
@@ -42,32 +37,6 @@ class _Texts(NamedTuple):
     """Lines of points and lines without times."""
     links: list[int]
     """Lines of links to other files."""
-
-
-def read_kml(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    """Read the tracks with times of KML and KMZ files, or their points with times if there are no such tracks.
-
-    Each track begins a segment; `user="track"` makes each placemark with tracks a user. Other parameters are those of
-    `read_gpx`.
-    """
-    return read_tracks(
-        source,
-        _parse,
-        user=user,
-        users=users,
-        as_traces=as_traces,
-        errors=errors,
-        owner="read_file",
-        endings=ENDINGS,
-        noun=_NOUN,
-    )
 
 
 def _parse(name: str, content: bytes) -> Points:
@@ -211,12 +180,16 @@ def is_kml(head: Head, name: str) -> bool:
     return has_root(head, _ROOT) or (head.stored.startswith(_ZIP) and name.lower().endswith(".kmz"))
 
 
-FORMAT = Format(
+FORMAT = track_format(
     "kml",
     "KML",
-    read_kml,
+    _parse,
     is_kml,
-    files=tuple(f"*{ending}" for ending in ENDINGS),
+    endings=ENDINGS,
+    noun=_NOUN,
     zipped=True,
-    options=lambda head: ("user",),
+    remarks="""\
+Tracks with times (`gx:Track`), or points with times if there are no such tracks. Each track begins a segment;
+`user="track"` makes each placemark with tracks a user. Other users are as in `read_gpx`.
+""",
 )

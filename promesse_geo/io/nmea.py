@@ -1,18 +1,23 @@
-"""NMEA 0183: the sentences of GNSS receivers, as loggers write them."""
+"""NMEA 0183: the sentences of GNSS receivers, as loggers write them.
+
+Examples
+--------
+>>> import promesse_geo as pg, pathlib, tempfile
+>>> file = pathlib.Path(tempfile.mkdtemp()) / "boat.nmea"
+>>> _ = file.write_text("$GPRMC,123519,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A" + chr(10))
+>>> pg.read_file(file).time[0].isoformat()
+'1994-03-23T12:35:19+00:00'
+"""
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
-
-import geopandas as gpd
+from typing import NamedTuple
 
 from promesse_geo.io.batch import Part
-from promesse_geo.io.positions import Positions, read_positions
-from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
+from promesse_geo.io.positions import Positions, position_format
+from promesse_geo.io.sources import Head
 
 ENDINGS = (".nmea", ".nme", ".nma", ".log", ".nmea.gz", ".nme.gz", ".nma.gz", ".log.gz")
 _SENTENCE = re.compile(rb"\$([A-Z]{2}(RMC|GGA|ZDA),[^$!*\r\n]*)(?:\*([0-9A-Fa-f]{2})?)?")
@@ -37,52 +42,6 @@ class _Sentence(NamedTuple):
     time: int | None
     latitude: float
     longitude: float
-
-
-def read_nmea(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    """Read the fixes of NMEA 0183 logs.
-
-    Positions are those of RMC sentences, and of GGA sentences at times that have no RMC. A GGA has no date: it is that
-    of the RMC or ZDA before it (after it at the start of a file), or of the next day past midnight. Void fixes,
-    sentences without a checksum and those whose checksum does not match are dropped with a counted warning. All other
-    sentences are ignored. Years 00 to 79 are of this century.
-
-    Parameters
-    ----------
-    source : path, glob pattern, or several of these
-        A file, a folder with such files (`.nmea`, `.nme`, `.nma`, `.log`, also with `.gz`, at any depth), a
-        pattern, or several.
-    user : {"file", "folder", "folder-2"}
-        The user of a file: its name without extension, its folder, or the folder above that.
-    users, as_traces, errors
-        As in `read_gpx`.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
-        user, time (UTC) and geometry (EPSG:4326).
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If a file does not exist or has no valid fix with a date.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "boat.nmea"
-    >>> _ = file.write_text("$GPRMC,123519,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A" + chr(10))
-    >>> read_nmea(file).time[0].isoformat()
-    '1994-03-23T12:35:19+00:00'
-    """
-    return read_positions(source, _parse, user=user, users=users, as_traces=as_traces, errors=errors, endings=ENDINGS)
 
 
 def _parse(name: str, content: bytes, user: str) -> Iterator[Part]:
@@ -200,12 +159,16 @@ def is_nmea(head: Head, name: str) -> bool:
     return _START.search(head.content) is not None
 
 
-FORMAT = Format(
+FORMAT = position_format(
     "nmea",
     "NMEA 0183",
-    read_nmea,
+    _parse,
     is_nmea,
-    files=tuple(f"*{ending}" for ending in ENDINGS),
-    by_name=False,
-    options=lambda head: ("user",),
+    endings=ENDINGS,
+    remarks="""\
+Positions are those of RMC sentences, and of GGA sentences at times that have no RMC. A GGA has no date: it is that of
+the RMC or ZDA before it (after it at the start of a file), or of the next day past midnight. Void fixes, sentences
+without a checksum and those whose checksum does not match are dropped with a counted warning. All other sentences are
+ignored. Years 00 to 79 are of this century.
+""",
 )

@@ -1,55 +1,15 @@
 """Overland: batches of locations of the iOS app, as it sends them."""
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
-
-import geopandas as gpd
+from collections.abc import Iterator
 
 from promesse_geo.io.batch import Part
 from promesse_geo.io.json_items import json_items
-from promesse_geo.io.positions import Positions, as_number, as_user, from_iso, get, items, read_positions
-from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
+from promesse_geo.io.positions import Positions, as_number, as_user, from_iso, get, items, position_format
+from promesse_geo.io.sources import Head
 
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _START = re.compile(rb'[\xef\xbb\xbf\s]*\{.*"locations"\s*:\s*\[\s*\{.*"type"\s*:\s*"Feature"', re.DOTALL)
-
-
-def read_overland(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    """Read the points in the `locations` of Overland's batches, one or several in a file.
-
-    Parameters
-    ----------
-    source : path, glob pattern, or several of these
-        A file, a folder with such files (`.json`, `.jsonl`, `.ndjson`, also with `.gz`, at any depth), a pattern, or
-        several.
-    user : {"device", "file", "folder", "folder-2"}
-        The user of a location: by default its `device_id`, or the file (its name without extension) without one.
-    users, as_traces, errors
-        As in `read_gpx`.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
-        user, time (UTC) and geometry (EPSG:4326).
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If a file does not exist, is damaged or has no location.
-    """
-    return read_positions(
-        source, _parse, user=user, users=users, as_traces=as_traces, errors=errors, endings=ENDINGS, has_devices=True
-    )
 
 
 def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> Iterator[Part]:
@@ -71,12 +31,15 @@ def is_overland(head: Head, name: str) -> bool:
     return _START.match(head.content) is not None and b'"FeatureCollection"' not in head.content
 
 
-FORMAT = Format(
+FORMAT = position_format(
     "overland",
     "Overland",
-    read_overland,
+    _parse,
     is_overland,
-    files=tuple(f"*{ending}" for ending in ENDINGS),
-    by_name=False,
-    options=lambda head: ("user",),
+    endings=ENDINGS,
+    has_devices=True,
+    remarks="""\
+The points in the `locations` of batches, one or several in a file. The user of a location is its `device_id`
+(`user="device"`), or the file, its name without extension, without one.
+""",
 )

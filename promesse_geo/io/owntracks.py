@@ -1,71 +1,29 @@
-"""OwnTracks: the Recorder's .rec files, and the app's messages as JSON or JSON lines."""
+r"""OwnTracks: the Recorder's .rec files, and the app's messages as JSON or JSON lines.
+
+Examples
+--------
+>>> import promesse_geo as pg, pathlib, tempfile
+>>> file = pathlib.Path(tempfile.mkdtemp()) / "2024-03.rec"
+>>> line = '2024-03-04T08:00:00Z\t*\t{"_type": "location", "tid": "an", "lat": 45.7, "lon": 4.8, "tst": 1709539200}'
+>>> _ = file.write_text(line + chr(10))
+>>> list(pg.read_file(file).user)
+['an']
+"""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
-
-import geopandas as gpd
 
 from promesse_geo.io.batch import Part
 from promesse_geo.io.json_items import json_items
-from promesse_geo.io.positions import Positions, as_number, as_user, from_seconds, get, items, read_positions
-from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
+from promesse_geo.io.positions import Positions, as_number, as_user, from_seconds, get, items, position_format
+from promesse_geo.io.sources import Head
 
 ENDINGS = (".rec", ".rec.gz", ".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _LINE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*\t([^\t]*)\t(.*)", re.DOTALL)
 _REC = re.compile(rb"(?:[\xef\xbb\xbf\s]*)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*\t[^\t\n]*\t\{.*\"_type\"")
 _JSON = re.compile(rb'[\xef\xbb\xbf\s]*[\[{].*"_type"\s*:\s*"(location|lwt|transition|encrypted)"', re.DOTALL)
 _FIELDS = (b'"lat"', b'"lon"', b'"tst"')
-
-
-def read_owntracks(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    r"""Read the locations of OwnTracks: .rec files, messages as JSON lines or an array, and answers of the Recorder.
-
-    Only messages of the type "location" are positions; encrypted ones are left out with a counted warning.
-
-    Parameters
-    ----------
-    source : path, glob pattern, or several of these
-        A file, a folder with such files (`.rec`, `.json`, `.jsonl`, `.ndjson`, also with `.gz`, at any depth), a
-        pattern, or several.
-    user : {"device", "file", "folder", "folder-2"}
-        The user of a location. By default that of the topic (`owntracks/<user>/<device>`), else the tracker id (`tid`),
-        else the file (its name without extension). In the Recorder's store, rec/<user>/<device>/<month>.rec, it is
-        "folder-2".
-    users, as_traces, errors
-        As in `read_gpx`.
-
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
-        user, time (UTC) and geometry (EPSG:4326).
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If a file does not exist, is damaged or has no location.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "2024-03.rec"
-    >>> line = '2024-03-04T08:00:00Z\t*\t{"_type": "location", "tid": "an", "lat": 45.7, "lon": 4.8, "tst": 1709539200}'
-    >>> _ = file.write_text(line + chr(10))
-    >>> list(read_owntracks(file).user)
-    ['an']
-    """
-    return read_positions(
-        source, _parse, user=user, users=users, as_traces=as_traces, errors=errors, endings=ENDINGS, has_devices=True
-    )
 
 
 def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> Iterator[Part]:
@@ -121,12 +79,17 @@ def is_owntracks(head: Head, name: str) -> bool:
     return _REC.match(start) is not None or (is_json and b'"FeatureCollection"' not in start)
 
 
-FORMAT = Format(
+FORMAT = position_format(
     "owntracks",
     "OwnTracks",
-    read_owntracks,
+    _parse,
     is_owntracks,
-    files=tuple(f"*{ending}" for ending in ENDINGS),
-    by_name=False,
-    options=lambda head: ("user",),
+    endings=ENDINGS,
+    has_devices=True,
+    remarks="""\
+`.rec` files, messages as JSON lines or an array, and answers of the Recorder. Only messages of the type "location" are
+positions; encrypted ones are left out with a counted warning. The user of a location is that of the topic
+(`owntracks/<user>/<device>`), else the tracker id (`tid`), else the file (its name without extension). In the
+Recorder's store, `rec/<user>/<device>/<month>.rec`, it is `user="folder-2"`.
+""",
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.sources import BY_PLACE, Source, find_files, name_users, read_bytes
+from promesse_geo.io.sources import BY_PLACE, Format, Head, Source, by_endings, find_files, name_users, read_bytes
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_flag, check_users, check_users_exist
 
@@ -146,45 +146,55 @@ class Positions:
         return ranks > best[group]
 
 
-def read_positions(
-    source: Source,
+def position_format(
+    name: str,
+    label: str,
     parse: Callable[..., Iterable[Part]],
+    sniff: Callable[[Head, str], bool],
     *,
-    user: Any,
-    users: Iterable[Any] | None,
-    as_traces: bool,
-    errors: str,
     endings: Sequence[str],
+    remarks: str,
+    by_name: bool = False,
     has_devices: bool = False,
     history_of: Callable[[Sequence[Path]], Mapping[Path, Path]] | None = None,
-) -> gpd.GeoDataFrame | Traces:
-    """Read files of positions as one data set in EPSG:4326 and UTC.
+) -> Format:
+    """Return the format of files that hold the positions of a phone or a logger.
 
     Parameters
     ----------
-    source, users, as_traces, errors
-        As in `read_gpx`.
+    name, label, sniff, remarks, by_name
+        As in `Format`.
     parse : callable
         `parse(name, content, user)` yields the parts of a file. With `has_devices`, `by_device` says whether devices
         are users, and `user` is None if the name of the file is no user.
-    user : {"file", "folder", "folder-2", "device"}
-        The user of a position: the file, its folder, the folder above that, or, with `has_devices`, the device that it
-        names (the file where it names none). The default, `...`, is "device" with `has_devices`, else "file".
     endings : sequence of str
         Of the files that are read in a folder.
     has_devices : bool
         Whether positions name devices.
     history_of : callable, optional
         Returns the files to read, and for each the path that names its user.
+    """
+    read = partial(_read_positions, parse=parse, endings=endings, has_devices=has_devices, history_of=history_of)
+    files = by_endings(endings)
+    return Format(name, label, read, sniff, files, by_name=by_name, options=lambda head: ("user",), remarks=remarks)
 
-    Returns
-    -------
-    geopandas.GeoDataFrame or Traces
 
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        As `read_gpx`.
+def _read_positions(
+    source: Source,
+    *,
+    parse: Callable[..., Iterable[Part]],
+    endings: Sequence[str],
+    has_devices: bool,
+    history_of: Callable[[Sequence[Path]], Mapping[Path, Path]] | None,
+    user: Any = ...,
+    users: Iterable[Any] | None = None,
+    as_traces: bool = False,
+    errors: str = "raise",
+) -> gpd.GeoDataFrame | Traces:
+    """Read files of positions as one data set in EPSG:4326 and UTC; see `read_file`, and `position_format`.
+
+    `user` may be "file", "folder", "folder-2" (the folder above that) or, with `has_devices`, "device" (the file where
+    a position names none). The default, `...`, is "device" with `has_devices`, else "file".
     """
     by = ("device" if has_devices else "file") if user is ... else user
     check_choice(by, name="user", owner="read_file", options=(*BY_PLACE, "device") if has_devices else BY_PLACE)

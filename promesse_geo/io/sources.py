@@ -441,6 +441,8 @@ class Format:
     options : callable
         `options(head)` returns the names of the options of `read` for a file with these first bytes. If these are
         `NO_HEAD`, it returns all.
+    remarks : str
+        What is read and what is left out, for the documentation; empty if the format has a function with a docstring.
     """
 
     name: str
@@ -452,6 +454,7 @@ class Format:
     zipped: bool = False
     joins: bool = True
     options: Callable[[Head], Collection[str]] = lambda head: ()
+    remarks: str = ""
 
     def claims(self, name: str) -> bool:
         """Return whether the format claims a file by its name."""
@@ -461,3 +464,8 @@ class Format:
         """Return the files that the format claims by their names, the most specific first."""
         claimed = (file for pattern in self.files for file in files if fnmatchcase(file.name.lower(), pattern))
         return list(dict.fromkeys(claimed))
+
+
+def by_endings(endings: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns of file names with these endings."""
+    return tuple(f"*{ending}" for ending in endings)

@@ -21,7 +21,7 @@ from promesse_geo.io import batch, sources
 from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
-from promesse_geo.io.sources import Format, Head, Source
+from promesse_geo.io.sources import Format, Head, Source, by_endings
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.text_table import read_text_table
@@ -405,6 +405,6 @@ FORMAT = Format(
     "CSV, GeoParquet, GeoPackage, GeoJSON, Shapefile, FlatGeobuf, GML, SpatiaLite, MapInfo",
     read_table,
     lambda head, name: not why_no_table(head),
-    files=tuple(f"*{ending}" for ending in ENDINGS),
+    files=by_endings(ENDINGS),
     options=_options,
 )

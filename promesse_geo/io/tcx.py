@@ -1,18 +1,13 @@
 """TCX: activities of sports watches."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-import geopandas as gpd
-
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.sources import Format, Head, Source
-from promesse_geo.io.tracks import Points, as_degrees, as_times, read_tracks
+from promesse_geo.io.sources import Head
+from promesse_geo.io.tracks import Points, as_degrees, as_times, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces
 
 ENDINGS = (".tcx", ".tcx.gz")
 _NOUN = "track point"
@@ -33,28 +28,6 @@ class _Texts(NamedTuple):
     longitudes: list[str | None]
     planned: list[int]
     """Lines of points of courses."""
-
-
-def read_tcx(
-    source: Source,
-    *,
-    user: Name = ...,
-    users: Iterable[Any] | None = None,
-    as_traces: bool = False,
-    errors: str = "raise",
-) -> gpd.GeoDataFrame | Traces:
-    """Read the activities of TCX files; each track of a lap begins a segment. Parameters are those of `read_gpx`."""
-    return read_tracks(
-        source,
-        _parse,
-        user=user,
-        users=users,
-        as_traces=as_traces,
-        errors=errors,
-        owner="read_file",
-        endings=ENDINGS,
-        noun=_NOUN,
-    )
 
 
 def _parse(name: str, content: bytes) -> Points:
@@ -122,6 +95,12 @@ def is_tcx(head: Head, name: str) -> bool:
     return has_root(head, _ROOT)
 
 
-FORMAT = Format(
-    "tcx", "TCX", read_tcx, is_tcx, files=tuple(f"*{ending}" for ending in ENDINGS), options=lambda head: ("user",)
+FORMAT = track_format(
+    "tcx",
+    "TCX",
+    _parse,
+    is_tcx,
+    endings=ENDINGS,
+    noun=_NOUN,
+    remarks="Activities; each track of a lap begins a segment. Users are as in `read_gpx`.",
 )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.sources import BY_PLACE, Source, find_files, name_users, read_bytes
+from promesse_geo.io.sources import BY_PLACE, Format, Head, Source, by_endings, find_files, name_users, read_bytes
 from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_flag, check_users, check_users_exist
@@ -60,17 +60,35 @@ class Points(NamedTuple):
     zone: str | None = "UTC"
 
 
-def read_tracks(
-    source: Source,
+def track_format(
+    name: str,
+    label: str,
     parse: Callable[[str, bytes], Points],
+    sniff: Callable[[Head, str], bool],
     *,
-    user: Any,
-    users: Iterable[Any] | None,
-    as_traces: bool,
-    errors: str,
-    owner: str,
     endings: Sequence[str],
     noun: str,
+    remarks: str,
+    has_tracks: bool = True,
+    zipped: bool = False,
+) -> Format:
+    """Return the format of files that hold tracks; `parse`, `endings`, `noun` and `has_tracks` as in `read_tracks`."""
+    read = partial(read_tracks, parse=parse, endings=endings, noun=noun, has_tracks=has_tracks)
+    files = by_endings(endings)
+    return Format(name, label, read, sniff, files, zipped=zipped, options=lambda head: ("user",), remarks=remarks)
+
+
+def read_tracks(
+    source: Source,
+    *,
+    parse: Callable[[str, bytes], Points],
+    endings: Sequence[str],
+    noun: str,
+    user: Any = ...,
+    users: Iterable[Any] | None = None,
+    as_traces: bool = False,
+    errors: str = "raise",
+    owner: str = "read_file",
     has_tracks: bool = True,
     has_names: Callable[[Path], bool] = lambda path: False,
 ) -> gpd.GeoDataFrame | Traces:
@@ -82,12 +100,12 @@ def read_tracks(
         As in `read_gpx`.
     parse : callable
         Returns the points of a file from its name and content; raises ValueError with the name in the message.
-    user : {"file", "folder", "folder-2", "track"} or ...
-        As in `read_gpx`; `...` is "file", but in files with names of users.
-    owner, noun : str
-        Names of the reader and of a point in messages.
     endings : sequence of str
         Of the files that are read in a folder.
+    noun, owner : str
+        Names of a point and of the reader in messages.
+    user : {"file", "folder", "folder-2", "track"} or ...
+        As in `read_gpx`; `...` is "file", but in files with names of users.
     has_tracks : bool
         Whether `user` may be "track".
     has_names : callable
