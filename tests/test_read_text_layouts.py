@@ -1,5 +1,9 @@
 """Text tables in other layouts than a plain CSV, and the options for them."""
 
+import io
+import tarfile
+import zipfile
+
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -99,3 +103,49 @@ def test_the_command_line_takes_the_options(tmp_path):
     for command in (["info", path], ["prepare", path, tmp_path / "parts.csv"]):
         result = CliRunner().invoke(main, [*map(str, command), *options])
         assert result.exit_code == 0, result.output
+
+
+def packed(path, members):
+    """A zip or tar archive of texts."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+    else:
+        with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content.encode())
+                archive.addfile(info, io.BytesIO(content.encode()))
+    return path
+
+
+archives = pytest.mark.parametrize("name", ["data.zip", "data.tar", "data.tar.gz"])
+
+
+@archives
+@pytest.mark.parametrize("members", [["1.csv", "2.csv"], ["a/1.txt", "b/2.txt"], ["one.csv"]])
+def test_options_of_text_hold_in_archives(name, members, tmp_path):
+    rows = {member: ROWS.replace("a,", f"{i},").replace(",", ";") for i, member in enumerate(members)}
+    path = packed(tmp_path / name, rows)
+    for format in (None, "table"):
+        options = {"columns": "user,time,lon,lat", "separator": ";", "tz": "Europe/Paris", "format": format}
+        traces = pg.read_file(path, as_traces=True, **options)
+        assert traces.users.tolist() == list(range(len(members)))
+        assert traces.records == 2 * len(members)
+        assert str(traces.time_format.zone) == "Europe/Paris"
+
+
+@archives
+def test_read_table_points_to_read_file_for_archives(name, tmp_path):
+    path = packed(tmp_path / name, {"one.csv": "user,time,lon,lat\n" + ROWS})
+    with pytest.raises(ValueError, match=r"archive.* read_file") as caught:
+        pg.read_table(path)
+    assert repr(str(path)) in str(caught.value)
+    assert len(pg.read_file(path)) == 2
+
+
+def test_a_folder_of_text_without_header_names_the_option(tmp_path):
+    written(tmp_path, ROWS, "1.txt")
+    with pytest.raises(ValueError, match=r"--columns"):
+        pg.read_file(tmp_path)

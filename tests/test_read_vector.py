@@ -1,5 +1,6 @@
 """Files of other vector formats are read by GDAL, and equal what geopandas reads."""
 
+import json
 import shutil
 import sqlite3
 import warnings
@@ -52,6 +53,45 @@ def test_points_of_gdal_equal_those_of_geopandas(tmp_path, name, driver):
     expected = frame().time.dt.tz_localize(None) if driver in LOCAL else frame().time
     assert_index_equal(pd.DatetimeIndex(read.time), pd.DatetimeIndex(expected), check_names=False, exact="equiv")
     assert pg.read_file(path, as_traces=True).records == 3
+
+
+RECORDS = [("ana", "2024-03-04T08:00:00Z", 4.8, 45.7), ("ben", "2024-03-04T08:01:00Z", 4.81, 45.71)]
+TOPOJSON = {
+    "bbox": [4, 45, 5, 46],
+    "type": "Topology",
+    "arcs": [],
+    "objects": {
+        "track": {
+            "type": "GeometryCollection",
+            "geometries": [
+                {"type": "Point", "coordinates": [x, y], "properties": {"user": user, "time": time}}
+                for user, time, x, y in RECORDS
+            ],
+        }
+    },
+}
+ESRI = {
+    "displayFieldName": "",
+    "fields": [{"name": name, "type": "esriFieldTypeString", "length": 99} for name in ("user", "time")],
+    "geometryType": "esriGeometryPoint",
+    "spatialReference": {"wkid": 4326},
+    "features": [
+        {"attributes": {"user": user, "time": time}, "geometry": {"x": x, "y": y}} for user, time, x, y in RECORDS
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ["track.json", "track.topojson", "track.csv"])
+@pytest.mark.parametrize(("content", "driver"), [(TOPOJSON, "TopoJSON"), (ESRI, "ESRIJSON")])
+def test_other_json_of_gdal_equals_that_of_geopandas(tmp_path, content, driver, name):
+    path = tmp_path / name
+    path.write_text(json.dumps(content))
+    read, other = pg.read_file(path), gpd.read_file(f"{driver}:{path}")
+    assert list(read.user) == list(other.user) == ["ana", "ben"]
+    np.testing.assert_allclose(read.geometry.x, other.geometry.x, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(read.geometry.y, other.geometry.y, rtol=0, atol=1e-9)
+    assert list(read.time) == list(pd.to_datetime(other.time, utc=True))
+    assert read.crs.is_geographic
 
 
 def test_spatialite_is_read(tmp_path):

@@ -39,6 +39,23 @@ KINDS = {
     "page.csv": (b"<!DOCTYPE html><html><body>Not found</body></html>", "web page", "Download"),
     "other.xml": (b"<?xml version='1.0'?><a/>", "XML", "ogr2ogr"),
     "some.json": (b'{"kind": "settings", "colour": "blue"}', "JSON, but not GeoJSON", "CSV"),
+    "areas.json": (b'{"type": "Topology", "arcs": [[[1, 2]]], "objects": {}}', "TopoJSON", "ogr2ogr"),
+    "areas.geojson": (b'{"arcs": [], "objects": {}, "type": "Topology"}', "TopoJSON", "ogr2ogr"),
+    "far.json": (
+        b'{"about": "' + b"a" * 5000 + b'", "type": "Topology", "arcs": [], "objects": {}}',
+        "TopoJSON",
+        "ogr2ogr points.gpkg TopoJSON:",
+    ),
+    "esri.json": (
+        b'{"features": [{"attributes": {"user": "a"}, "geometry": {"x": 1, "y": 2}}]}',
+        "Esri JSON",
+        "ogr2ogr points.gpkg ESRIJSON:",
+    ),
+    "twice.json": (
+        b'{"type": "FeatureCollection",\n "features": []}\n{"type": "FeatureCollection",\n "features": []}\n',
+        "not a single JSON text",
+        "one feature per line",
+    ),
     "lines.json": (b'{"a": 1, "b": 2}\n{"a": 2, "b": 3}\n', "JSON, but not GeoJSON", "CSV"),
     "array.json": (b'[{"a": 1}, {"a": 2}]', "JSON array", "CSV"),
 }

@@ -238,7 +238,9 @@ def _groups_of_folder(folder: Path) -> list[Group]:
             groups.append((form, claimed))
             files = sorted(set(files) - set(claimed))
     if not groups:
-        raise ValueError(f"The folder {str(folder)!r} has no file in a known format. {_CURE}")
+        texts = any(file.suffix.lower() in (".txt", ".dat") for file in files_inside(folder, lambda file: True))
+        columns = " For text without a header, name the columns, as in columns='user,time,lon,lat' (--columns)."
+        raise ValueError(f"The folder {str(folder)!r} has no file in a known format.{columns if texts else ''} {_CURE}")
     if len(groups) == 1:
         return [(groups[0][0], [folder])]
     names = ", ".join(form.name for form, _ in groups)

@@ -54,6 +54,7 @@ _KINDS = {b"PAR1": "parquet", b"SQLite format 3": "geopackage"}
 _READABLE = (*sources.UTF16, *sources.COMPRESSIONS)
 _HEAD = 4096  # bytes
 _TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
+_GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryCollection")
 _REASONS = {"no time": "no time, or one that cannot be read"}
 
 
@@ -284,25 +285,38 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
             raise ValueError(f"{name!r} cannot be read: {os.strerror(error.errno)}.") from error
-        if kind == "GeoJSON" and _is_json(path):
-            raise ValueError(
-                f"{name!r} is JSON, but not GeoJSON or another kind with positions that is known. Write its records as "
-                "CSV, as in: pandas.read_json(…).to_csv(…)"
-            ) from error
+        if kind in ("GeoJSON", "TopoJSON", "Esri JSON") and (words := _why_no_geojson(path)):
+            raise ValueError(f"{name!r} {words}") from error
         raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
     except (ValueError, TypeError, KeyError) as error:
         kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
         raise kept(f"{name!r}: {error.args[0]}") from error
 
 
-def _is_json(path: Path) -> bool:
-    """Whether a file is a JSON text, or one in each line."""
+def _why_no_geojson(path: Path) -> str:
+    """Return what a JSON text, or one of several in a file, is; empty if it is cut or damaged."""
     try:
         with path.open(encoding="utf-8-sig") as file:
-            first = json.JSONDecoder().raw_decode(file.read().lstrip("\x1e \r\n\t"))
+            text = file.read().lstrip("\x1e \r\n\t")
+        content, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, OSError, RecursionError):
-        return False
-    return isinstance(first[0], (dict, list))
+        return ""
+    about = content if isinstance(content, dict) else {}
+    features = about.get("features")
+    if about.get("type") in _GEOJSON and text[end:].strip("\x1e \r\n\t"):
+        return (
+            "holds several GeoJSON texts, so it is not a single JSON text. Write one collection with the features of "
+            "all, or one feature per line."
+        )
+    if about.get("type") == "Topology":
+        return "is TopoJSON that GDAL cannot read as points. Convert it, as in: ogr2ogr points.gpkg TopoJSON:FILE"
+    if isinstance(features, list) and all(isinstance(each, dict) and "attributes" in each for each in features):
+        return "is Esri JSON. Convert it, as in: ogr2ogr points.gpkg ESRIJSON:FILE"
+    lines = ", lines=True" if text[end:].strip() else ""
+    return (
+        "is JSON, but not GeoJSON or another kind with positions that is known. Write its records as CSV, as in: "
+        f"pandas.read_json(…{lines}).to_csv(…)"
+    )
 
 
 def _raise_or_warn(

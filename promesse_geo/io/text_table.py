@@ -30,6 +30,7 @@ _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
 _COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _DETECTED = TextOptions()
 _HEAD, _PIECE = 1 << 16, 1 << 20  # bytes
+_TAR = slice(257, 265)  # where a tar archive names its kind
 _SMALLEST_METRES = 1000  # projected coordinates below may be thousands with a comma as separator
 
 
@@ -127,6 +128,8 @@ def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFi
     """Detect encoding and delimiter from the beginning of a text, and read the column names."""
     with decompressed(file) as stream:
         head = stream.read(_HEAD)
+    if head[_TAR].startswith(b"ustar"):
+        raise ValueError("it is a tar archive. Read it with read_file.")
     encoding = options.encoding or ("utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
     if not text.strip():

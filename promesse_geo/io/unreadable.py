@@ -62,6 +62,7 @@ _KINDS = (
     _kind(rb"OziExplorer", "an OziExplorer file", _babel("ozi")),
     _kind(rb".{0,64}(?:DSOMGPS|HOLUX)", "a file of a GPS logger", _babel("m241-bin")),
     _kind(rb"PGDMP", "a dump of PostgreSQL", "Restore it, and export the table as CSV."),
+    _kind(rb".{257}ustar", "a tar archive", "Read it with read_file."),
     _kind(rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", "an archive (7z or RAR)", "Extract it, or pack it as zip."),
     _kind(rb"\x1f\x9d|\x1f\xa0", "compressed by compress", "Decompress it."),
     _kind(rb"\x04\x22\x4d\x18", "compressed (lz4)", "Decompress it."),

@@ -53,8 +53,8 @@ DRIVERS = {
         is_xml=True,
     ),
     "jml": Driver("JML", re.compile(rb"(?:\xef\xbb\xbf)?\s*<.{0,400}<?JCSDataFile", re.DOTALL), (".jml",), is_xml=True),
-    "esrijson": Driver("Esri JSON", re.compile(rb'\s*\{.{0,4000}"esriGeometry', re.DOTALL), ()),
-    "topojson": Driver("TopoJSON", re.compile(rb'\s*\{\s*"type"\s*:\s*"Topology"', re.DOTALL), (".topojson",)),
+    "esrijson": Driver("Esri JSON", re.compile(rb'\s*\{.{0,4000}"esri(?:Geometry|FieldType)', re.DOTALL), ()),
+    "topojson": Driver("TopoJSON", re.compile(rb'\s*\{.{0,4000}"type"\s*:\s*"Topology"', re.DOTALL), (".topojson",)),
     "jsonfg": Driver("JSON-FG", re.compile(rb'\s*\{.{0,4000}"conformsTo".{0,400}json-fg', re.DOTALL), ()),
 }
 """Formats by name. Only files that begin as one of these do are passed to GDAL."""
@@ -73,6 +73,8 @@ def vector_kind(start: bytes) -> str:
 def read_vector(path: Path, file: pa.NativeFile, options: ReadOptions, *, kind: str) -> Columns:
     """Read a layer of a file in one of the `DRIVERS`; raise ValueError if GDAL reads only a part of it."""
     driver = DRIVERS[kind]
+    if kind == "topojson" and options.crs is None:  # by its specification
+        options = options._replace(crs="OGC:CRS84")
     if driver.is_xml:
         _check_ended(path)
     with _linked(path, driver) as link:
