@@ -33,7 +33,7 @@ def safe():
 def check(path, **options):
     named = {name: options.pop(name) for name in ("lon", "lat") if name in options}
     traces = pg.read_file(path, **named, **options, as_traces=True)
-    table = check_files(path, traces, **named).set_index("test")
+    table = check_files(path, traces).set_index("test")
     assert list(table.index) == [COLUMNS, WRITTEN]
     assert "secret" not in table.to_string()
     return table

@@ -669,13 +669,28 @@ def test_a_warning_names_no_user_and_no_place(warned):
     assert caught[0].filename == __file__
 
 
-def test_a_category_column_without_a_user_has_no_user():
+@pytest.mark.parametrize(
+    "column", [pd.Categorical([None] * 7), [None] * 7, [np.nan] * 7, pd.array([None] * 7, "Int64")]
+)
+@pytest.mark.parametrize("errors", ["raise", "skip"])
+@pytest.mark.parametrize("user", ["user", ...])
+def test_a_user_column_that_is_empty_in_all_rows_is_refused_by_name(column, errors, user):
+    empty = make_frame().assign(user=column)
+    with pytest.raises(ValueError, match=r"The user column 'user' is empty in all rows\..*user=None"):
+        pg.Traces.from_frame(empty, user=user, errors=errors)
+    with pytest.warns(UserWarning, match="The column 'user' was dropped"):
+        assert len(pg.Traces.from_frame(empty, user=None)) == 1
+
+
+def test_a_user_column_that_is_empty_in_all_rows_leaves_another_one_to_be_found():
     frame = make_frame()
-    empty = frame.assign(user=pd.Categorical([None] * len(frame)))
-    with pytest.raises(ValueError, match=f"no user: {len(frame)}, first in row 0"):
-        read(empty)
-    with pytest.warns(UserWarning, match="no user"):
-        assert len(pg.Traces.from_frame(empty, errors="skip")) == 0
+    both = frame.assign(user=None, device_id=frame["user"])
+    with pytest.warns(UserWarning, match="The column 'user' was dropped"):
+        assert pg.Traces.from_frame(both).users.tolist() == pg.Traces.from_frame(frame).users.tolist()
+
+
+def test_a_user_column_without_rows_is_one():
+    assert len(pg.Traces.from_frame(make_frame().iloc[:0])) == 0
 
 
 def test_a_user_key_of_too_many_digits_is_told():

@@ -259,8 +259,9 @@ class TestBadRecords:
         assert traces.offsets.tolist() == [0, 1]
 
     def test_dropping_all_leaves_no_trace(self):
-        frame = make_frame([None, None])
-        with pytest.warns(UserWarning, match="2 records of 2 .*no user: 2, first in row 0"):
+        frame = make_frame([None, "a"])
+        frame.loc[1, "geometry"] = None
+        with pytest.warns(UserWarning, match="2 records of 2 .*no user: 1, first in row 0"):
             traces = from_frame(frame, errors="skip")
         assert (len(traces), traces.records) == (0, 0)
 

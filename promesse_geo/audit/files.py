@@ -23,14 +23,13 @@ from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
-from promesse_geo.io.table_columns import LATITUDES, LONGITUDES, METADATA_KEY, parse_segment
+from promesse_geo.io.table_columns import METADATA_KEY, parse_roles
 from promesse_geo.io.text_table import read_layout
 from promesse_geo.io.writers.crs import coordinate_names, has_custom_text
 from promesse_geo.io.writers.gpx import is_written
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, listed, warn
-from promesse_geo.traces.columns import fold
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_path
 
@@ -51,9 +50,7 @@ class _Content(NamedTuple):
     differences: Sequence[str] = ()
 
 
-def check_files(
-    path: str | os.PathLike[str], traces: Traces, *, lon: str | None = None, lat: str | None = None
-) -> pd.DataFrame:
+def check_files(path: str | os.PathLike[str], traces: Traces) -> pd.DataFrame:
     """Check that a file, or each file of a folder, is one that `promesse_geo.write` writes.
 
     Such files hold one layer with the columns of user, time and location, and no metadata but those that locate the
@@ -65,8 +62,6 @@ def check_files(
         A file or folder.
     traces : Traces
         The traces read from it.
-    lon, lat : str, optional
-        Names of its columns of coordinates, if they were specified.
 
     Returns
     -------
@@ -88,8 +83,7 @@ def check_files(
     if format not in _ENDINGS:
         reason = f"promesse-geo does not write this format; {_REMEDY}"
         return Findings([Finding(test, REVIEW, reason) for test in ("no other columns", _TEST)])
-    located = {lon, lat} - {None}
-    contents = [_Content() if format == "gpx" else _inspect(file, traces, located=located) for file in files]
+    contents = [_Content() if format == "gpx" else _inspect(file, traces) for file in files]
     columns, unread, differences = (list(dict.fromkeys(chain(*kind))) for kind in zip(*contents, strict=True))
     ignored = sum(not file.is_dir() and file not in files for file in path.rglob("*"))  # of a file none
     if ignored:
@@ -131,7 +125,8 @@ def _is_ours(text: str | None) -> bool:
     """Whether a text under our metadata key is what write() stores, to the letter."""
     try:
         mechanism = _read_mechanism(text)
-        return text == describe(None if mechanism is None else mechanism.description(), segment=parse_segment(text))
+        about = None if mechanism is None else mechanism.description()
+        return text == describe(about, segment=parse_roles(text).get("segment"))
     except (KeyError, TypeError, ValueError):
         return False
 
@@ -156,12 +151,12 @@ def _read_schema(path: Path) -> pa.Schema:
         return pq.read_schema(file)
 
 
-def _inspect(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
+def _inspect(path: Path, traces: Traces) -> _Content:
     kind = table_kind(path)
     if kind == "parquet":
-        return _inspect_parquet(path, traces, located=located)
+        return _inspect_parquet(path, traces)
     if kind == "csv":
-        return _inspect_text(path, traces, located=located)
+        return _inspect_text(path, traces)
     try:
         return _inspect_layers(path, traces, kind=kind)
     except GDAL_ERRORS:
@@ -174,22 +169,23 @@ def _expected(traces: Traces) -> list[str]:
     return [str(name) for name in names if name is not None]
 
 
-def _others(columns: Sequence[str], expected: Sequence[str], located: set[str | None]) -> list[str]:
-    """Columns that are none of those expected, nor coordinates."""
-    known = {fold(name) for rank in (*LONGITUDES, *LATITUDES) for name in rank}
-    named = {name for name in columns if name in located or (not located and fold(name) in known)}
-    return [name for name in columns if name not in expected and name not in named]
+def _others(columns: Sequence[str], traces: Traces) -> list[str]:
+    """Columns that are none of the traces, nor their coordinates."""
+    names = traces.names
+    places = [names.geometry] if names.lon is None else [names.lon, names.lat]
+    known = {*_expected(traces), *places}
+    return [name for name in columns if name not in known]
 
 
-def _inspect_parquet(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
+def _inspect_parquet(path: Path, traces: Traces) -> _Content:
     schema = _read_schema(path)
     metadata = {
         key.decode(errors="replace"): value.decode(errors="replace") for key, value in (schema.metadata or {}).items()
     }
     expected = [*_expected(traces), str(traces.names.geometry)]
-    has_geometry = str(traces.names.geometry) in schema.names and not located
+    has_geometry = str(traces.names.geometry) in schema.names and traces.names.lon is None
     others = [name for name in schema.names if name not in expected]
-    columns = others if has_geometry else _others(schema.names, expected, located)
+    columns = others if has_geometry else _others(schema.names, traces)
     are_ours, has_z = _inspect_points(path, str(traces.names.geometry)) if has_geometry else (True, False)
     if has_z or '"Point Z"' in metadata.get("geo", ""):
         columns = [*columns, "Z or M"]
@@ -293,11 +289,11 @@ def _inspect_features(path: Path) -> tuple[bool, bool]:
     return has_others, has_z
 
 
-def _inspect_text(path: Path, traces: Traces, *, located: set[str | None]) -> _Content:
+def _inspect_text(path: Path, traces: Traces) -> _Content:
     expected = [*_expected(traces), *coordinate_names(traces.space.crs)]
     header = ",".join('"' + name.replace('"', '""') + '"' for name in expected).encode() + b"\n"
     with _open(path) as file:
         if file.read_at(len(header), 0) == header:
             return _Content()
         columns = read_layout(file).columns
-    return _Content(_others(columns, _expected(traces), located), differences=["another header than write() writes"])
+    return _Content(_others(columns, traces), differences=["another header than write() writes"])

@@ -119,10 +119,9 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
     with options.usage_errors():
         check_epsilon(epsilon)
     with options.expected_errors():
-        before, after = options.read(context), options.read(context, source=protected)
+        before, after = options.read_both(context, protected)
         table = check_published(before, after, epsilon=epsilon, mechanism=file_mechanism(protected))
-        columns = options.reading_options(context)
-        of_files = check_files(protected, after, lon=columns["lon"], lat=columns["lat"])
+        of_files = check_files(protected, after)
         rows = pd.concat((table[~table["test"].isin(of_files["test"])], of_files)).itertuples(index=False)
         table = worst_first([check_row_order(after), *(Finding(*row) for row in rows)])
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None

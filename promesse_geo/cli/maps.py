@@ -61,8 +61,10 @@ def draw_map(
     options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
     with options.expected_errors():
         check_target(output, force=force)
-        data = options.read(context)
-        after = None if protected is None else options.read(context, source=protected)
+        if protected is None:
+            data, after = options.read(context), None
+        else:
+            data, after = options.read_both(context, protected)
         chosen: dict[str, Any] = {"users": list(users) or None, "period": period, "tiles": tiles, "points": points}
         chosen |= {"attack": None} if no_pois else {}
         if after is not None and pair:

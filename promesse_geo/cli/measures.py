@@ -74,7 +74,7 @@ def measure(
         if out is not None:
             options.check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
             check_results_output(out, force=force)
-        table = pg.measure(options.read(context), options.read(context, source=protected), metrics)
+        table = pg.measure(*options.read_both(context, protected), metrics)
         click.echo(measures(table))
         if out is not None:
             pg.save_results(table, out, force=force)

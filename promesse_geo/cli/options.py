@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import pandas as pd
 
 import promesse_geo as pg
 from promesse_geo.io.registry import FORMATS, READING, guess_format, used_options
+from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
+from promesse_geo.traces.columns import missing_columns
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_zone
 
@@ -152,37 +155,87 @@ def check_not_input(output: str, inputs: Mapping[str, str | None], *, name: str 
             )
 
 
-def read(context: click.Context, *, source: str | None = None) -> Traces:
-    """Read INPUT, or another source, with the shared options, some of which apply to INPUT only."""
-    options = context.ensure_object(dict)
+def read(context: click.Context) -> Traces:
+    """Read INPUT with the shared options."""
     _check_options_apply(context)
-    click.echo("reading …", err=True)
+    return _read_input(context, reading_options(context))
+
+
+def read_both(context: click.Context, protected: str) -> tuple[Traces, Traces]:
+    """Read INPUT and PROTECTED; each name of a column counts for what has such a column.
+
+    Raises
+    ------
+    KeyError
+        If neither has a column; the message lists the columns of both.
+    """
+    _check_options_apply(context)
     columns = reading_options(context)
-    if source is None:
-        traces = pg.read_file(
-            options["source"],
-            as_traces=True,
-            format=options["format"],
-            layer=options["layer"],
-            segment=... if options["segment"] is None else options["segment"],
-            errors="skip" if options["skip"] else "raise",
-            **{name: options[name] for name in _OF_TEXT},
-            **columns,
-        )
-    else:
-        traces = _read_protected(source, columns)
-    click.echo(f"read {size(traces)}", err=True)
-    return traces
+    readers = partial(_read_input, context), partial(_read_protected, protected)
+    tried = [_read_or_find_missing(reader, columns) for reader in readers]
+    errors = [result for result in tried if isinstance(result, Exception)]
+    in_neither = set.intersection(*(set(missing_columns(error) or ()) for error in errors)) if errors else set()
+    if len(errors) == len(readers) and in_neither:
+        raise KeyError(" ".join(str(error.args[0]) for error in errors))
+    before, after = (
+        _read_without_missing(reader, columns, result) if isinstance(result, KeyError) else result
+        for reader, result in zip(readers, tried, strict=True)
+    )
+    return before, after
+
+
+def _read_or_find_missing(reader: Callable[..., Traces], columns: Mapping[str, Any]) -> Traces | KeyError:
+    """Read, or return the error about names of columns that do not exist."""
+    try:
+        return reader(columns)
+    except KeyError as error:
+        if not missing_columns(error):
+            raise
+        return error
+
+
+def _read_without_missing(reader: Callable[..., Traces], columns: Mapping[str, Any], error: KeyError) -> Traces:
+    """Read without the names that do not exist; if there are no other columns, raise the error about these names."""
+    detected = {"user": ..., "time": ..., "segment": ...}
+    missing = missing_columns(error) or {}
+    try:
+        return reader({**columns, **{role: detected.get(role) for role in missing}})
+    except (KeyError, ValueError) as other:
+        if missing_columns(other) is None:
+            raise
+        raise error from None
+
+
+def _read_input(context: click.Context, columns: Mapping[str, Any]) -> Traces:
+    options = context.ensure_object(dict)
+    chosen = {
+        "format": options["format"],
+        "layer": options["layer"],
+        "segment": ... if options["segment"] is None else options["segment"],
+        "errors": "skip" if options["skip"] else "raise",
+        **{name: options[name] for name in _OF_TEXT},
+    }
+    return _read_reported(options["source"], {**chosen, **columns})
 
 
 def _read_protected(source: str, columns: Mapping[str, Any]) -> Traces:
-    """Read PROTECTED; --lon and --lat may be columns of INPUT only."""
+    """Read PROTECTED; names of files and folders are its users only if it has no column of users."""
+    if columns["user"] not in BY_PLACE:
+        return _read_reported(source, columns)
     try:
-        return pg.read_file(source, **columns, as_traces=True)
-    except KeyError:
-        if columns["lon"] is None and columns["lat"] is None:
+        return _read_reported(source, {**columns, "user": ...})
+    except ValueError as error:
+        if missing_columns(error) is None:
             raise
-        return pg.read_file(source, **{**columns, "lon": None, "lat": None}, as_traces=True)
+        return _read_reported(source, columns)
+
+
+def _read_reported(source: str, options: Mapping[str, Any]) -> Traces:
+    """Read a file or folder, and report its size."""
+    click.echo("reading …", err=True)
+    traces = pg.read_file(source, as_traces=True, **options)
+    click.echo(f"read {size(traces)}", err=True)
+    return traces
 
 
 def _check_options_apply(context: click.Context) -> None:

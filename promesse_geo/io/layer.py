@@ -23,9 +23,9 @@ from promesse_geo.io.table_columns import (
     METADATA_KEY,
     Columns,
     ReadOptions,
-    find_user_and_time,
+    find_names,
     parse_protection,
-    parse_segment,
+    parse_roles,
 )
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
@@ -211,9 +211,8 @@ def read_layer(
             lines = read_measured_lines(table, geometry, name=user, crs=resolve_crs(info["crs"], options))
             return lines, len(table), info["features"]
         text = (info["layer_metadata"] or {}).get(METADATA_KEY)
-        names = find_user_and_time(
-            list(info["fields"]), options, geometry=info["geometry_name"] or "geometry", segment=parse_segment(text)
-        )
+        name = info["geometry_name"] or "geometry"
+        names = find_names(list(info["fields"]), options, geometry=name, roles=parse_roles(text))
         columns = [name for name in (names.user, names.time, names.segment) if name is not None]
         _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **opening)
     points = decode_points(table.column(geometry))

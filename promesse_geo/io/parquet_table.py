@@ -15,9 +15,9 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from promesse_geo.io import table_columns
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection, parse_segment
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection, parse_roles
 from promesse_geo.messages import listed
-from promesse_geo.traces.columns import Names
+from promesse_geo.traces.columns import LATITUDES, LONGITUDES, Names, candidates_for
 from promesse_geo.traces.points import no_points
 
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
@@ -93,21 +93,19 @@ def _find_columns(
     schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
-    segment = parse_segment((schema.metadata or {}).get(METADATA_KEY.encode()))
+    metadata = schema.metadata or {}
+    roles = parse_roles(metadata.get(METADATA_KEY.encode()))
     located = None if options.lon or options.lat else _geometry_column(schema, options, native)
-    if located is None:
-        across, along, crs = _coordinate_columns(schema, options)
-        return table_columns.find_user_and_time(schema.names, options, segment=segment), [across, along], crs
-    geometry, crs = located
-    others = [name for name in schema.names if name != geometry]
-    return table_columns.find_user_and_time(others, options, geometry=geometry, segment=segment), [geometry], crs
-
-
-def _coordinate_columns(schema: pa.Schema, options: ReadOptions) -> tuple[str, str, Any]:
+    if located is not None:
+        geometry, crs = located
+        others = [name for name in schema.names if name != geometry]
+        return table_columns.find_names(others, options, geometry=geometry, roles=roles), [geometry], crs
     try:
-        return table_columns.find_coordinates(schema.names, options)
+        names = table_columns.find_names(schema.names, options, roles=roles)
+        return names, [str(names.lon), str(names.lat)], table_columns.crs_of(names, options)
     except ValueError as error:
-        if b"geo" in (schema.metadata or {}):
+        has_both = all(candidates_for(schema.names, known) for known in (LONGITUDES[:-1], LATITUDES[:-1]))
+        if has_both or b"geo" in metadata:
             raise
         raise ValueError(
             f"the file has no GeoParquet metadata, so columns of coordinates are needed. {error}"

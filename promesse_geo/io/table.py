@@ -31,7 +31,7 @@ from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces import records
-from promesse_geo.traces.columns import Name, check_names
+from promesse_geo.traces.columns import Name, check_names, renamed_error
 from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone
@@ -266,8 +266,7 @@ def _read_arrow(source: Any, options: ReadOptions) -> Columns:
         columns = read_arrow_table(source, options)
         return columns._replace(crs=read_crs(columns.crs), name=name)
     except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
-        kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
-        raise kept(f"{name!r}: {error.args[0]}") from error
+        raise renamed_error(error, f"{name!r}: {error.args[0]}") from error
 
 
 def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
@@ -289,8 +288,7 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
             raise ValueError(f"{name!r} {words}") from error
         raise ValueError(f"{name!r} is cut, damaged or not {kind}.") from error
     except (ValueError, TypeError, KeyError) as error:
-        kept = type(error) if type(error) in (ValueError, TypeError, KeyError) else ValueError
-        raise kept(f"{name!r}: {error.args[0]}") from error
+        raise renamed_error(error, f"{name!r}: {error.args[0]}") from error
 
 
 def _why_no_geojson(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import tzinfo
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,22 +17,19 @@ from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
-    LATITUDES,
-    LONGITUDES,
-    TIMES,
-    USERS,
+    KNOWN,
     Name,
     Names,
-    Ranks,
     candidates_for,
-    find_column,
+    find_columns,
     find_trips,
     fold,
     read_protection,
-    read_segments,
+    renamed_error,
 )
+from promesse_geo.traces.values import read_segments
 
-_KNOWN = {fold(name) for ranks in (USERS, TIMES, LONGITUDES, LATITUDES) for rank in ranks for name in rank}
+_KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
 BY_NAME = BY_PLACE
 """Values of `user` that take the user from the name of the file or its folder instead of a column."""
@@ -101,9 +99,12 @@ class Columns(NamedTuple):
 
 
 _SEGMENT = "segment"  # as to_frame() names it
+_ROLES = ("user", "time", "segment")  # in the order in which files name them
+NO_ROLES: Mapping[str, Any] = MappingProxyType({})
+"""The columns that a file without metadata names."""
 METADATA_KEY = "promesse_geo"
-"""Key of the metadata of GeoParquet and GeoPackage files: the mechanism's name and public parameters, and the column of
-segments if there is one, as JSON."""
+"""Key of the metadata of GeoParquet, GeoPackage and FlatGeobuf files: the mechanism's name and public parameters, and
+the columns of user, time, and segments if there are any, as JSON."""
 
 
 def parse_protection(text: str | bytes | None) -> dict[str, Any] | None:
@@ -114,79 +115,115 @@ def parse_protection(text: str | bytes | None) -> dict[str, Any] | None:
         return None
 
 
-def parse_segment(text: str | bytes | None) -> str | None:
-    """Return the column of segments that the text under `METADATA_KEY` of a file names; None if it names none."""
+def parse_roles(text: str | bytes | None) -> dict[str, str | None]:
+    """Return the columns by role that the text under `METADATA_KEY` of a file names: user, time, and segment.
+
+    A user that is None is a single trace without a column of users. Files of older versions name no user and no time.
+    """
     try:
         about = json.loads(text or "null")
     except ValueError:
-        return None
-    segment = about.get("segment") if isinstance(about, dict) else None
-    return segment if isinstance(segment, str) else None
+        return {}
+    known = about if isinstance(about, dict) else {}
+    roles = {role: known[role] for role in _ROLES if role in known}
+    return {role: name for role, name in roles.items() if isinstance(name, str) or (name is None and role == "user")}
 
 
-def find_user_and_time(
-    columns: Sequence[str], options: ReadOptions, *, geometry: str = "geometry", segment: str | None = None
+def find_names(
+    columns: Sequence[str], options: ReadOptions, *, geometry: str | None = None, roles: Mapping[str, Any] = NO_ROLES
 ) -> Names:
-    """Return the names of the columns of user, time and segment (named by the file, if at all), and of the geometry."""
+    """Return the names of the columns of user, time and segment, and of the geometry or of longitude and latitude.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of the columns, without that of the geometry.
+    options : ReadOptions
+        The names that are specified.
+    geometry : str, optional
+        Name of the geometry; None if longitude and latitude are columns.
+    roles : mapping of str to str or None
+        The columns by role that the metadata of the file names, as `parse_roles` returns them.
+
+    Raises
+    ------
+    KeyError, ValueError
+        As `find_columns`, with words for files.
+    """
     if options.user in BY_NAME and options.user in columns:
         raise ValueError(
             f"user={options.user!r} takes the user from the name of the {options.user}, but there is a column of that "
             "name too. Rename the column."
         )
+    existing = {role: name for role, name in roles.items() if name is None or name in columns}
     by_name = options.user is None or options.user in BY_NAME
-    user = None if by_name else _find(columns, options.user, options, role="user", known=USERS)
-    if segment is None and options.user is ...:
-        segment = find_trips(columns, user)
+    user = None if by_name else existing.get("user", ...) if options.user is ... else options.user
+    asked = {"user": user, "time": existing.get("time", ...) if options.time is ... else options.time}
+    if options.segment is not ...:
+        asked["segment"] = options.segment
+    if geometry is None:
+        asked |= {"lon": options.lon or ..., "lat": options.lat or ...}
+    _check_header(columns, asked, options)
+    try:
+        found = find_columns(columns, asked)
+    except (ValueError, KeyError) as error:
+        raise renamed_error(error, _for_files(error.args[0], several=options.several_files)) from None
+    segment = found.get("segment")
+    if options.segment is ...:
+        segment = existing.get("segment") or (find_trips(columns, found["user"]) if options.user is ... else None)
+        _warn_unused_segment(columns, segment)
     return Names(
-        user=user,
-        time=_find(columns, options.time, options, role="time", known=TIMES),
-        geometry=geometry,
-        segment=_find_segment(columns, options, segment),
+        user=found["user"],
+        time=found["time"],
+        geometry=geometry or "geometry",
+        segment=segment,
+        lon=found.get("lon"),
+        lat=found.get("lat"),
     )
 
 
-def _find_segment(columns: Sequence[str], options: ReadOptions, named: str | None) -> Any:
-    """Return the column of segments that is specified, or that the file names."""
-    if options.segment is ... and named is None and _SEGMENT in columns:
+def _check_header(columns: Sequence[str], asked: Mapping[str, Name], options: ReadOptions) -> None:
+    """Raise ValueError if a column is not there and the first line of a text may be a record."""
+    if not options.may_lack_header or not columns or _are_names(columns, options):
+        return
+    for role in sorted(asked, key=("lon", "lat", "user", "time", "segment").index):
+        name = asked[role]
+        is_there = bool(candidates_for(columns, KNOWN[role])) if name is ... else name is None or name in columns
+        if not is_there:
+            raise ValueError(
+                f"No {role} column was found: the first line names none of its {counted(len(columns), 'column')} as "
+                "user, time, lon or lat (it is not shown, since it may be a record). Specify the columns, as in "
+                f"{role}='…' (--{role} …); if there is no header, add one."
+            )
+
+
+def _for_files(words: str, *, several: bool) -> str:
+    """Add to an error of a missing user that the names of files may be the users: first of all if there are several."""
+    before, single, after = words.partition(" If all is a single trace")
+    if not single:
+        return words
+    by_file = " If each file is a user, pass user='file' (--user file)."
+    return before + (by_file + single + after if several else single + after + by_file)
+
+
+def _warn_unused_segment(columns: Sequence[str], segment: Hashable | None) -> None:
+    if segment is None and _SEGMENT in columns:
         warn(
             "The column 'segment' is not used. If it numbers segments of traces, with breaks between them, pass "
             "segment='segment' (--segment segment), else segment=None."
         )
-    if options.segment is ...:
-        return named if named in columns else None
-    return None if options.segment is None else _find(columns, options.segment, options, role="segment", known=())
+
+
+def crs_of(names: Names, options: ReadOptions) -> Any:
+    """Return the CRS of columns of coordinates; raise ValueError if they are x and y, and it is not specified."""
+    if options.crs is None and (fold(names.lon) == "x" or fold(names.lat) == "y"):
+        raise ValueError("the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
+    return "EPSG:4326" if options.crs is None else options.crs
 
 
 def as_segments(table: pa.Table, names: Names) -> np.ndarray | None:
     """Return codes of the column of segments; None if there is no such column."""
     return None if names.segment is None else read_segments(table.column(names.segment).to_pandas())
-
-
-def find_coordinates(columns: Sequence[str], options: ReadOptions) -> tuple[str, str, Any]:
-    """Return the names of the columns of x and y, and their CRS."""
-    across = _find(columns, options.lon or ..., options, role="lon", known=LONGITUDES)
-    along = _find(columns, options.lat or ..., options, role="lat", known=LATITUDES)
-    if options.crs is None and (fold(across) == "x" or fold(along) == "y"):
-        raise ValueError("the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
-    return across, along, "EPSG:4326" if options.crs is None else options.crs
-
-
-def _find(columns: Sequence[str], name: Name, options: ReadOptions, *, role: str, known: Ranks) -> Any:
-    """Return the column of a role, as `find_column` does, with errors for files."""
-    is_there = bool(candidates_for(columns, known)) if name is ... else name in columns
-    if options.may_lack_header and columns and not is_there and not _are_names(columns, options):
-        raise ValueError(
-            f"No {role} column was found: the first line names none of its {counted(len(columns), 'column')} as "
-            "user, time, lon or lat (it is not shown, since it may be a record). Specify the columns, as in "
-            f"{role}='…' (--{role} …); if there is no header, add one."
-        )
-    try:
-        return find_column(columns, name, role=role, known=known)
-    except (ValueError, KeyError) as error:
-        before, single, after = error.args[0].partition(" If all is a single trace")
-        by_file = " If each file is a user, pass user='file' (--user file)." if single else ""
-        remedies = [by_file, single + after] if options.several_files else [single + after, by_file]
-        raise type(error)(before + "".join(remedies)) from None
 
 
 def _are_names(columns: Sequence[str], options: ReadOptions) -> bool:

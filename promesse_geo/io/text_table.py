@@ -60,13 +60,13 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     options = options._replace(may_lack_header=True)
     shape = find_shape_column(text.columns, first_rows(text.head, text.layout), options)
     if shape is None:
-        *numbers, crs = table_columns.find_coordinates(text.columns, options)
-        names = table_columns.find_user_and_time(text.columns, options)
+        names = table_columns.find_names(text.columns, options)
+        numbers, crs = [str(names.lon), str(names.lat)], table_columns.crs_of(names, options)
         also: list[str] = []
     else:
         numbers, crs = [], options.crs
         others = [name for name in text.columns if name != shape]
-        names = table_columns.find_user_and_time(others, options, geometry=shape)
+        names = table_columns.find_names(others, options, geometry=shape)
         also = [shape, *filter(None, [missing_data_column(text.columns, shape)])]
     time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
     with _errors_without_values(text):

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import Name, TimeFormat
+from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
+from promesse_geo.traces.values import TimeFormat
 from promesse_geo.validation import check_integer, check_zone
 
 DAY = 86_400_000_000_000

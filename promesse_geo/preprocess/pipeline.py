@@ -7,8 +7,9 @@ from typing import Any
 from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days, warn_dropped_days
 from promesse_geo.preprocess.gaps import check_gap, split
 from promesse_geo.preprocess.problems import find_problems, jump_warning
-from promesse_geo.traces.columns import Name, TimeFormat
+from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.traces.values import TimeFormat
 from promesse_geo.validation import check_flag, check_zone
 
 

@@ -13,10 +13,11 @@ from promesse_geo import threads
 from promesse_geo.kernels import extents
 from promesse_geo.kernels import stays as kernel
 from promesse_geo.messages import listed
-from promesse_geo.traces.columns import Name, make_points
+from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.values import make_points
 from promesse_geo.validation import check_duration, check_number
 
 

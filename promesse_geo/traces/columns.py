@@ -1,28 +1,19 @@
-"""Columns of a frame: which of them hold user, time and geometry, and their values as arrays and back."""
+"""Find the columns that hold user, time, segments and coordinates by their names."""
 
-import gc
-import os
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import date, tzinfo
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import EllipsisType
-from typing import Any, Literal
+from typing import Any
 
 import geopandas as gpd
-import numpy as np
 import pandas as pd
-import pyarrow as pa
-import shapely
-from geopandas.array import GeometryArray
 
 from promesse_geo.messages import listed, shown
 
 Name = Hashable | None | EllipsisType
 """The name of a column; None if there is none; ... to detect it."""
-
-Unit = Literal["s", "ms", "us", "ns"]
 
 Ranks = tuple[tuple[str, ...], ...]
 """Known names of a role; those of an earlier rank come first. Case, blanks and `-_.#:` do not count."""
@@ -64,11 +55,15 @@ LONGITUDES: Ranks = (
 )
 LATITUDES: Ranks = (("lat",), ("latitude", "location-lat", "double_latitude", "Breitengrad", "latitud"), ("y",))
 
+KNOWN: dict[str, Ranks] = {"user": USERS, "time": TIMES, "lon": LONGITUDES, "lat": LATITUDES, "segment": ()}
+"""Known names of columns by role."""
+
 _IGNORED = re.compile(r"[\s_.#:-]+")
-_YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
-_LONGEST_SPAN = 2**63 - 10**9  # nanoseconds; fractions of a longer span may round to 2**63, which is no int64
-_BLOCK = 8192  # geometries read at a time, so that they stay in the cache between shapely's functions
-_INDEX: Any = object()  # stands for the DatetimeIndex, which may have no name
+INDEX: Any = object()
+"""Stands for the DatetimeIndex, which may have no name."""
+_MISSING = "missing_columns"  # attribute of errors
+_ALIKE = 0.75  # from 0 to 1, of names that differ by a letter or two
+_WORD = re.compile(r"[A-ZÀ-Þ]?[a-zß-ÿ]+|[A-ZÀ-Þ]+")
 
 
 @dataclass(frozen=True)
@@ -85,6 +80,8 @@ class Names:
         Whether the time is the index, named `time`.
     segment : column name or None
         The column of segments; None if the frame has no such column.
+    lon, lat : column name or None
+        The columns of coordinates of a table that is read; None if it has a geometry.
     """
 
     user: Hashable | None = "user"
@@ -92,19 +89,13 @@ class Names:
     geometry: Hashable = "geometry"
     time_is_index: bool = False
     segment: Hashable | None = None
+    lon: Hashable | None = None
+    lat: Hashable | None = None
 
     def roles(self) -> dict[str, Hashable]:
         """Return the names of the columns or the index that hold user, time and segment, as far as they exist."""
         roles = {"user": self.user, "time": self.time, "segment": self.segment}
         return {role: name for role, name in roles.items() if name is not None}
-
-
-@dataclass(frozen=True)
-class TimeFormat:
-    """Time zone (None for naive times) and unit of a time column."""
-
-    zone: tzinfo | None = None
-    unit: Unit = "ns"
 
 
 def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Names:
@@ -116,8 +107,8 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
         The frame; it is not changed.
     user, time : column name, None or ...
         `...` detects the column: the one in `frame.attrs["promesse"]`, if it exists; 'user' and 'time', else the only
-        one with a known name of the first rank that has any, else a DatetimeIndex. `user=None` if the frame is a
-        single trace.
+        one with a known name of the first rank that has any, else a DatetimeIndex. A column of users that is empty in
+        all rows does not count. `user=None` if the frame is a single trace.
     segment : column name, None or ...
         `...` takes the one in `frame.attrs["promesse"]`, or that of trips beside a detected user of another rank.
 
@@ -132,7 +123,7 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
     TypeError
         If a parameter cannot be the name of a column.
     ValueError
-        If no column is found, or several are possible.
+        If no column is found, several are possible, or a specified column of users is empty in all rows.
     """
     check_names({"user": user, "time": time, "segment": segment})
     if time is None:
@@ -143,17 +134,25 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
     columns = [column for column in frame.columns if column != geometry]
     indexed = isinstance(index, pd.DatetimeIndex)
     roles = existing_roles(frame)
-    user, time = roles.get("user", ...) if user is ... else user, roles.get("time", ...) if time is ... else time
-    user_column = None if user is None else _find(columns, user, role="user", known=USERS)
+    asked = {"user": roles.get("user", ...) if user is ... else user, "time": time}
+    asked["time"] = roles.get("time", ...) if time is ... else time
+    is_index = indexed and time is not ... and time not in columns and time == index.name
+    if is_index:
+        del asked["time"]
+    users = [asked["user"]] if asked["user"] in columns else candidates_for(columns, USERS, every=True)
+    empty = [name for name in users if _is_empty(frame, name)]
+    found = find_columns(columns, asked, indexed=indexed, empty=empty)
+    time_column = None if is_index else found["time"]
+    is_index = is_index or time_column is INDEX
     if segment is ...:
-        segment = roles.get("segment") or (find_trips(columns, user_column) if user is ... else None)
-    if indexed and time is not ... and time not in columns and time == index.name:
-        time_column = _INDEX
-    else:
-        time_column = _find(columns, time, role="time", known=TIMES, indexed=indexed)
-    is_index = time_column is _INDEX
-    segment_column = None if segment is None else _find(columns, segment, role="segment", known=())
-    return Names(user_column, index.name if is_index else time_column, geometry, is_index, segment_column)
+        segment = roles.get("segment") or (find_trips(columns, found["user"], but=empty) if user is ... else None)
+    segment_column = find_columns(columns, {"segment": segment})["segment"]
+    return Names(found["user"], index.name if is_index else time_column, geometry, is_index, segment_column)
+
+
+def _is_empty(frame: pd.DataFrame, name: Any) -> bool:
+    """Whether a column, which may be one of several of its name, is empty in all rows, of which there are some."""
+    return bool(len(frame) and frame.loc[:, frame.columns == name].isna().all(axis=None))
 
 
 def existing_roles(frame: pd.DataFrame) -> dict[str, Any]:
@@ -213,16 +212,86 @@ def check_names(names: Mapping[str, Any]) -> None:
             )
 
 
-def find_column(columns: Sequence[Hashable], name: Name, *, role: str, known: tuple[tuple[str, ...], ...]) -> Any:
+def find_column(columns: Sequence[Hashable], name: Name, *, role: str, known: Ranks) -> Any:
     """Return the column of a role: `name`, else the one named as the role, else the only one with a known name.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        As `find_names`.
+        As `find_columns`.
     """
-    check_names({role: name})
-    return _find(columns, name, role=role, known=known)
+    return find_columns(columns, {role: name}, known={role: known})[role]
+
+
+def find_columns(
+    columns: Sequence[Hashable],
+    names: Mapping[str, Name],
+    *,
+    known: Mapping[str, Ranks] | None = None,
+    indexed: bool = False,
+    empty: Collection[Hashable] = (),
+) -> dict[str, Any]:
+    """Return the columns of several roles, or raise one error about all that are not found.
+
+    Parameters
+    ----------
+    columns : sequence
+        Names of the columns.
+    names : mapping of str to column name, None or ...
+        The columns by role: a name is taken, None is kept, and `...` is detected.
+    known : mapping of str to Ranks
+        The known names by role; `KNOWN` by default.
+    indexed : bool
+        Whether a DatetimeIndex may be the time, which is then `INDEX`.
+    empty : collection
+        Columns that are empty in all rows, which are no users.
+
+    Returns
+    -------
+    dict of str to column name, None or `INDEX`
+
+    Raises
+    ------
+    KeyError
+        If a name does not exist; `missing_columns` returns these names by role.
+    TypeError
+        If a name cannot be that of a column.
+    ValueError
+        If no column is found for another role, or several.
+
+    Examples
+    --------
+    >>> find_columns(["Teilnehmer", "ts", "Längengrad"], {"user": ..., "time": ..., "lon": ...})
+    {'user': 'Teilnehmer', 'time': 'ts', 'lon': 'Längengrad'}
+    """
+    check_names(names)
+    ranks = KNOWN if known is None else known
+    found: dict[str, Any] = {role: None for role, name in names.items() if name is None}
+    problems = Problems(list(columns), list(empty))
+    for role, name in names.items():
+        if name is ...:
+            usable = [column for column in columns if role != "user" or column not in empty]
+            candidates = candidates_for(usable, ranks[role])
+            by_index = indexed and role == "time"
+            is_named = len(candidates) == 1 and fold(candidates[0]) == role
+            if is_named or len(candidates) + by_index == 1:
+                found[role] = candidates[0] if candidates else INDEX
+            elif candidates:
+                problems.ambiguous[role] = candidates + ["the index"] * by_index
+            else:
+                problems.absent[role] = ranks[role]
+        elif name is not None and name not in columns:
+            problems.missing[role] = name
+        elif name is not None and role == "user" and name in empty:
+            problems.absent[role] = ranks[role]
+            problems.empty = [name]
+        else:
+            found[role] = name
+    problems.check(found)
+    for role, name in found.items():
+        if list(columns).count(name) > 1:
+            raise ValueError(f"There are several columns named {name!r}. Rename all but the {role}'s.")
+    return {role: found[role] for role in names}
 
 
 def fold(name: Hashable) -> Hashable:
@@ -230,278 +299,140 @@ def fold(name: Hashable) -> Hashable:
     return _IGNORED.sub("", name).casefold() if isinstance(name, str) else name
 
 
-def candidates_for(columns: Sequence[Hashable], known: Ranks) -> list[Any]:
-    """Return the columns with a known name of the first rank that has any; the exact name comes before others."""
+def candidates_for(columns: Sequence[Hashable], known: Ranks, *, every: bool = False) -> list[Any]:
+    """Return the columns with a known name of the first rank that has any, or with `every` those of all ranks.
+
+    The exact name comes before others.
+    """
+    candidates = []
     for rank in known:
-        if len(rank) == 1 and rank[0] in columns:
-            return [rank[0]]
         names = set(map(fold, rank))
-        if fitting := list(dict.fromkeys(column for column in columns if fold(column) in names)):
+        fitting = list(dict.fromkeys(column for column in columns if fold(column) in names))
+        if len(rank) == 1 and rank[0] in columns and not every:
+            fitting = [rank[0]]
+        if fitting and not every:
             return fitting
-    return []
+        candidates += fitting
+    return candidates
 
 
-def find_trips(columns: Sequence[Hashable], user: Hashable) -> Any:
-    """Return the only column of trips beside a column of users; None if there is none, or the users are trips."""
-    trips = candidates_for(columns, (TRIPS,))
+def find_trips(columns: Sequence[Hashable], user: Hashable, *, but: Collection[Hashable] = ()) -> Any:
+    """Return the only column of trips beside a column of users; None if there is none, or the users are trips.
+
+    Columns in `but` do not count.
+    """
+    trips = [name for name in candidates_for(columns, (TRIPS,)) if name not in but]
     return trips[0] if len(trips) == 1 and fold(user) not in map(fold, (*TRIPS, "id")) else None
 
 
-def _find(columns: Sequence[Hashable], name: Name, *, role: str, known: Ranks, indexed: bool = False) -> Any:
-    """Find a column, or `_INDEX` if there is a DatetimeIndex (`indexed`) and no such column."""
-    if name is ...:
-        candidates = candidates_for(columns, known)
-        is_named = bool(candidates) and fold(candidates[0]) == role and len(candidates) == 1
-        if not is_named and len(candidates) + indexed != 1:
-            raise ValueError(_ambiguous(columns, candidates, role=role, known=known, indexed=indexed))
-        name = candidates[0] if candidates else _INDEX
-    elif name not in columns:
-        raise KeyError(f"The {role} column {name!r} does not exist. The columns are {_listed_columns(columns)}.")
-    if list(columns).count(name) > 1:
-        raise ValueError(f"There are several columns named {name!r}. Rename all but the {role}'s.")
-    return name
-
-
-def _ambiguous(columns: Sequence[Hashable], candidates: list[Any], *, role: str, known: Ranks, indexed: bool) -> str:
-    """Word the error for no column, or several."""
-    if candidates:
-        return (
-            f"Several columns could hold the {role}: {listed(candidates + ['the index'] * indexed)}. "
-            f"Specify which, as in {role}={candidates[0]!r} (--{role} {candidates[0]})."
-        )
-    single = " If all is a single trace, pass user=None (--one-trace)." if role == "user" else ""
-    names = [name for rank in known for name in rank]
-    return (
-        f"No {role} column was found. Looked for {listed(names)}; the columns are {_listed_columns(columns)}. "
-        f"Specify it, as in {role}='…' (--{role} …).{single}"
-    )
-
-
-def _listed_columns(columns: Sequence[Hashable]) -> str:
-    return listed(columns) if columns else "none beside the geometry"
-
-
-def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """Number the users of a column in ascending order.
+@dataclass
+class Problems:
+    """Roles without a column, and what to do about them.
 
     Parameters
     ----------
-    column : pandas.Series, length n
-        Text or integers.
-
-    Returns
-    -------
-    codes : numpy.ndarray of int64, shape (n,)
-        The position of each record's user in `users`; −1 if it is missing.
-    users : pandas.Index
-        The distinct users, ascending; compared as text if text and integers mix.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a user is neither text nor an integer, or two users differ only by type.
+    columns : list
+        Names of the columns.
+    empty : list
+        Columns of users that are empty in all rows.
+    missing : dict of str to column name
+        Names by role that do not exist.
+    absent : dict of str to Ranks
+        Known names by role, none of which exists.
+    ambiguous : dict of str to list
+        Columns by role of which only one can be it.
     """
-    if isinstance(column.dtype, pd.ArrowDtype) and pa.types.is_dictionary(column.dtype.pyarrow_dtype):
-        column = column.astype(pd.ArrowDtype(column.dtype.pyarrow_dtype.value_type))
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes, users = column.cat.codes.to_numpy(np.int64), pd.Index(column.cat.categories)
-        _check_users(pd.Series(users), column.name)
-        used = np.bincount(codes[codes >= 0], minlength=len(users)) > 0
-        users = users[used]
-        codes = np.append(np.cumsum(used) - 1, -1)[codes]
-    else:
-        if not isinstance(column.dtype, pd.StringDtype):
-            _check_users(column, column.name)
-        codes, users = pd.factorize(column)
-        users = pd.Index(users)
-    order = _ascending(users, column.name)
-    rank = np.empty(len(order) + 1, np.int64)
-    rank[order], rank[-1] = np.arange(len(order)), -1
-    return rank[codes], users.take(order)
+
+    columns: list[Any]
+    empty: list[Any]
+    missing: dict[str, Any] = field(default_factory=dict)
+    absent: dict[str, Ranks] = field(default_factory=dict)
+    ambiguous: dict[str, list[Any]] = field(default_factory=dict)
+
+    def check(self, found: Mapping[str, Any]) -> None:
+        """Raise KeyError for missing columns, or ValueError for others; `found` are the columns of other roles."""
+        if not (self.missing or self.absent or self.ambiguous):
+            return
+        error = (KeyError if self.missing else ValueError)(self._words(found))
+        vars(error)[_MISSING] = dict(self.missing)
+        raise error
+
+    def _words(self, found: Mapping[str, Any]) -> str:
+        free = [name for name in self.columns if name not in found.values() and name not in self.empty]
+        sentences = [*self._existence(), *self._choices()]
+        sentences += [
+            f"Did you mean {_as_option(role, close)}?"
+            for role, name in self.missing.items()
+            if (close := _closest(name, free))
+        ]
+        if self.absent:
+            remedies = [_as_option(role, _likely(free, known) or "…") for role, known in self.absent.items()]
+            pronoun = "it" if len(remedies) == 1 else "them"
+            sentences.append(f"Specify {pronoun}, as in {_joined(remedies)}.")
+        if "user" in self.absent:
+            sentences.append("If all is a single trace, pass user=None (--one-trace).")
+        return " ".join(sentences)
+
+    def _existence(self) -> Iterator[str]:
+        """Yield sentences on columns that do not exist."""
+        there = listed(self.columns) if self.columns else "none beside the geometry"
+        if self.missing:
+            names = _joined([f"the {role} column {name!r}" for role, name in self.missing.items()])
+            yield f"{names[0].upper()}{names[1:]} {'does' if len(self.missing) == 1 else 'do'} not exist."
+        if "user" in self.absent and self.empty:
+            columns, are = ("column", "is") if len(self.empty) == 1 else ("columns", "are")
+            yield f"The user {columns} {listed(self.empty)} {are} empty in all rows."
+        absent = [role for role in self.absent if role != "user" or not self.empty]
+        if absent:
+            names = _joined([f"no {role} column" for role in absent])
+            known = [name for rank in self.absent[absent[0]] for name in rank]
+            looked = f". Looked for {listed(known)}" if len(absent) == 1 and not self.missing else ""
+            yield f"N{names[1:]} {'was' if len(absent) == 1 else 'were'} found{looked}; the columns are {there}."
+        elif self.missing or self.absent:
+            yield f"The columns are {there}."
+
+    def _choices(self) -> Iterator[str]:
+        """Yield sentences on roles that several columns could have."""
+        for role, candidates in self.ambiguous.items():
+            which = f"Specify which, as in {_as_option(role, candidates[0])}."
+            yield f"Several columns could hold the {role}: {listed(candidates)}. {which}"
 
 
-def _check_users(column: pd.Series, name: Hashable) -> None:
-    kind = _kind(column)
-    if kind == "mixed-integer":
-        types = {type(user) for user in column[column.notna()]}
-        if all(issubclass(each, (str, int, np.integer)) and each is not bool for each in types):
-            kind = "string"
-    if kind in ("string", "integer", "empty"):
-        return
-    remedy = ""
-    if kind in ("floating", "mixed-integer-float"):
-        remedy = f" Convert whole numbers to integers with frame[{name!r}].astype('Int64')."
-    raise TypeError(f"The user column {name!r} must hold text or integers. Got values of the kind '{kind}'.{remedy}")
+def missing_columns(error: BaseException) -> dict[str, Any] | None:
+    """Return the names by role that do not exist if an error is one of `find_columns`, else None."""
+    missing: dict[str, Any] | None = vars(error).get(_MISSING)
+    return missing
 
 
-def _kind(column: pd.Series) -> str:
-    """What pandas infers for the values; 'empty' also for floats that are all missing."""
-    if column.dtype == np.float64 and column.isna().all():
-        return "empty"
-    return pd.api.types.infer_dtype(column, skipna=True)
+def renamed_error(error: BaseException, words: str) -> ValueError | TypeError | KeyError:
+    """Return an error of the same plain kind with other words, and the same missing columns."""
+    plain = (ValueError, TypeError, KeyError)
+    renamed = next((kind for kind in plain if type(error) is kind), ValueError)(words)
+    if (missing := missing_columns(error)) is not None:
+        vars(renamed)[_MISSING] = missing
+    return renamed
 
 
-def _ascending(users: pd.Index, name: Hashable) -> np.ndarray:
-    """Order of distinct users: integers by value, everything else as text."""
-    keys = users.tolist()
-    try:
-        texts = list(map(str, keys))
-    except ValueError:
-        raise ValueError("A user is an integer with too many digits for Python to write. Rename it.") from None
-    if any(not isinstance(key, (int, np.integer)) for key in keys):
-        if len(set(texts)) < len(texts):
-            raise ValueError(
-                'Two users differ only by their type, as 1 and "1" do. '
-                f"Convert them to one type, for example with frame[{name!r}].astype(str)."
-            )
-        keys = texts
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        raise ValueError("A user is not valid Unicode (it holds a lone surrogate). Rename it.") from None
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+def _joined(parts: Sequence[str]) -> str:
+    """Return parts of a sentence as a list: a, b and c."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def read_segments(column: pd.Series) -> np.ndarray:
-    """Return int64 codes, shape (n,), that differ where the values of a column differ; missing values are equal."""
-    return pd.factorize(column)[0].astype(np.int64)
+def _as_option(role: str, name: Any) -> str:
+    return f"{role}={name!r} (--{role} {name})"
 
 
-def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.ndarray, TimeFormat]:
-    """Read a column of times.
-
-    Parameters
-    ----------
-    column : pandas.Series or pandas.DatetimeIndex, length n
-        Datetimes of any unit, all in one time zone or all naive.
-
-    Returns
-    -------
-    times : numpy.ndarray of int64, shape (n,)
-        Nanoseconds since 1970-01-01 UTC; of the wall clock for naive times.
-    missing : numpy.ndarray of bool, shape (n,)
-        Whether the time is missing.
-    time_format : TimeFormat
-        Time zone and unit of the column.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the column does not hold times of one zone, from 1678 to 2261 and within 292 years of each other.
-    """
-    name = column.name
-    if isinstance(column, pd.DatetimeIndex):
-        index = column
-    elif isinstance(column.dtype, (np.dtype, pd.DatetimeTZDtype)) and column.dtype.kind == "M":
-        index = pd.DatetimeIndex(column)
-    else:
-        index = _as_datetimes(column, name)
-    missing = np.asarray(index.isna())
-    try:
-        times = index.as_unit("ns").asi8
-    except pd.errors.OutOfBoundsDatetime:
-        raise ValueError(_out_of_bounds(name)) from None
-    present = times[~missing] if missing.any() else times
-    if len(present):
-        earliest, latest = int(present.min()), int(present.max())
-        if earliest < _YEAR_1678 or latest >= _YEAR_2262:
-            raise ValueError(_out_of_bounds(name))
-        if latest - earliest > _LONGEST_SPAN:
-            raise ValueError(
-                f"The time column {name!r} spans more than 292 years, the limit of nanoseconds. "
-                "Drop the records with wrong dates."
-            )
-    return times, missing, TimeFormat(index.tz, index.unit)
+def _closest(name: Any, columns: Sequence[Any]) -> Any:
+    """Return the column whose name is almost this one; None if there is none."""
+    by_fold = {str(fold(column)): column for column in columns}
+    return next((by_fold[close] for close in get_close_matches(str(fold(name)), by_fold, 1, _ALIKE)), None)
 
 
-def _out_of_bounds(name: Hashable) -> str:
-    return (
-        f"The time column {name!r} holds dates outside the years 1678 to 2261, the limits of nanoseconds. "
-        "Drop the records with wrong dates."
-    )
-
-
-def _as_datetimes(column: pd.Series, name: Hashable) -> pd.DatetimeIndex:
-    is_datetime = pd.api.types.is_datetime64_any_dtype(column.dtype) and column.dtype.type is not date  # of Arrow
-    kind = "datetime" if is_datetime else _kind(column)
-    try:
-        if kind in ("datetime64", "datetime"):
-            return pd.DatetimeIndex(column)
-        if kind == "empty":
-            return pd.DatetimeIndex(pd.to_datetime(column))
-    except pd.errors.OutOfBoundsDatetime:
-        raise ValueError(_out_of_bounds(name)) from None
-    except (ValueError, TypeError):
-        raise ValueError(
-            f"The time column {name!r} mixes time zones, or times with and without one. "
-            f"Convert them to one zone: frame[{name!r}] = pd.to_datetime(frame[{name!r}], utc=True)."
-        ) from None
-    epochs = f"If they are epochs, specify their unit: pd.to_datetime(frame[{name!r}], unit='s', utc=True)."
-    remedies = {
-        "string": f"Convert it first: frame[{name!r}] = pd.to_datetime(frame[{name!r}], utc=True).",
-        "integer": epochs,
-        "floating": epochs,
-        "period": f"Convert it first with frame[{name!r}].dt.to_timestamp().",
-    }
-    remedy = remedies.get(kind, "Convert it first with pd.to_datetime.")
-    raise TypeError(f"The time column {name!r} must hold datetimes. Got values of the kind '{kind}'. {remedy}")
-
-
-def check_geometry(frame: gpd.GeoDataFrame) -> None:
-    """Raise ValueError if a GeoDataFrame has no active geometry, or several columns of its name."""
-    name = frame.active_geometry_name
-    if name is None or name not in frame.columns:
-        raise ValueError("The GeoDataFrame has no active geometry column. Choose one with gdf.set_geometry(…).")
-    if frame.columns.tolist().count(name) > 1:
-        raise ValueError(f"There are several columns named {name!r}. Rename all but the active geometry.")
-
-
-def read_points(geometry: GeometryArray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Read the coordinates of points, in one pass over the geometries.
-
-    Parameters
-    ----------
-    geometry : geopandas.array.GeometryArray, length n
-        Geometries of any type, or missing.
-
-    Returns
-    -------
-    x, y : numpy.ndarray of float64, shape (n,)
-        Coordinates; NaN for whatever is not a point.
-    has_z : bool
-        Whether any geometry has a Z or M coordinate.
-    """
-    geometries = np.asarray(geometry, dtype=object)
-    x, y = np.empty(len(geometries)), np.empty(len(geometries))
-    has_z = np.empty(len(geometries), bool)
-
-    def read(start: int) -> None:
-        rows = slice(start, start + _BLOCK)
-        block = geometries[rows]
-        try:
-            shapely.get_x(block, out=x[rows])
-            shapely.get_y(block, out=y[rows])
-        except shapely.errors.GEOSException:  # one of them is empty
-            nonempty = block.copy()
-            nonempty[shapely.is_empty(block)] = None
-            shapely.get_x(nonempty, out=x[rows])
-            shapely.get_y(nonempty, out=y[rows])
-        has_z[rows] = shapely.get_coordinate_dimension(block) > 2
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(read, range(0, len(geometries), _BLOCK)))
-    return x, y, bool(has_z.any())
-
-
-def make_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return shapely points, shape (n,), of coordinates, shape (n,).
-
-    Python's cycle collector is off meanwhile: it would triple the time and find nothing.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return shapely.points(x, y)
-    finally:
-        if collecting:
-            gc.enable()
+def _likely(columns: Sequence[Any], known: Ranks) -> Any:
+    """Return the first column that has a known name as one of its words, or almost a known name; else None."""
+    names = [str(fold(name)) for rank in known for name in rank if len(str(fold(name))) > 2]
+    texts = [column for column in columns if isinstance(column, str)]
+    for column in texts:
+        if {word.casefold() for word in _WORD.findall(column)} & set(names):
+            return column
+    return next((column for column in texts if get_close_matches(str(fold(column)), names, 1, _ALIKE)), None)

@@ -17,8 +17,8 @@ from promesse_geo.traces.columns import (
     find_column,
     fold,
     known_attributes,
-    make_points,
 )
+from promesse_geo.traces.values import make_points
 
 _COMPUTE = "Pass what its method .compute() returns."
 _MAKE = "Make one with geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.{}, df.{}), crs={})."

@@ -10,22 +10,11 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import counted, invalid, listed, shown, warn
-from promesse_geo.traces.columns import (
-    ROLES,
-    Name,
-    Names,
-    TimeFormat,
-    check_geometry,
-    find_names,
-    read_points,
-    read_protection,
-    read_segments,
-    read_times,
-    read_users,
-)
+from promesse_geo.traces.columns import ROLES, Name, Names, find_names, read_protection
 from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.points import check_are_points
 from promesse_geo.traces.space import Base, Space, choose_space
+from promesse_geo.traces.values import TimeFormat, check_geometry, read_points, read_segments, read_times, read_users
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import ROLES, Name, Names, TimeFormat, make_points
+from promesse_geo.traces.columns import ROLES, Name, Names
 from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.records import (
     NO_BREAKS,
@@ -26,6 +26,7 @@ from promesse_geo.traces.records import (
     within_traces,
 )
 from promesse_geo.traces.space import Space
+from promesse_geo.traces.values import TimeFormat, make_points
 from promesse_geo.validation import check_errors, check_zone
 
 _SEGMENT_NAMES = ("segment", "segment_number", "part", "part_number")  # the first that is free

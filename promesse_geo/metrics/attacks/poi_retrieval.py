@@ -15,8 +15,9 @@ from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
 from promesse_geo.stays.stays import checked_stay, in_words
-from promesse_geo.traces.columns import USERS, Name, check_geometry, find_column
+from promesse_geo.traces.columns import USERS, Name, find_column
 from promesse_geo.traces.traces import Pairs, Traces, align
+from promesse_geo.traces.values import check_geometry
 from promesse_geo.validation import check_number
 
 Located: TypeAlias = tuple[np.ndarray, np.ndarray]

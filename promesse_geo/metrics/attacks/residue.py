@@ -10,9 +10,10 @@ from geopandas.array import GeometryArray
 from promesse_geo import threads
 from promesse_geo.kernels import poi_inference
 from promesse_geo.metrics.attacks.poi_retrieval import Located, PoiRetrieval
-from promesse_geo.traces.columns import Name, make_points
+from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.traces.values import make_points
 from promesse_geo.validation import check_number
 
 _STEPS = 3  # a path that returns after more steps went around a block

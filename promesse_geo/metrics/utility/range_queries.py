@@ -16,9 +16,9 @@ from promesse_geo import threads
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.metrics.base import Metric
-from promesse_geo.traces.columns import check_geometry, make_points, read_times
 from promesse_geo.traces.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.values import check_geometry, make_points, read_times
 from promesse_geo.validation import check_integer, check_seed, key_of
 
 HALF_DIAGONALS = 500.0, 5_000.0
