@@ -12,13 +12,12 @@ import shapely
 
 from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_names, parse_times
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import Names
+from promesse_geo.traces.columns import TRIPS, Names, fold
 from promesse_geo.traces.points import no_points
 
 _TIME = "time"
 _GEOMETRY = "geometry"
 _TIMES = ("coordTimes", "times", "datetimes", "timestamps")
-_TRIPS = ("trip_id", "tripid", "trip", "track_id", "trackid", "traj_id", "trajectory_id", "id")
 _CRS84 = "OGC:CRS84"
 _KINDS = ("LineString", "MultiLineString")
 
@@ -147,7 +146,7 @@ def find_line_user(columns: Sequence[str], options: ReadOptions) -> str | None:
         others = [column for column in columns if column != _TIME]
         found = find_names([*others, _TIME], options._replace(time=_TIME, segment=None), geometry=_GEOMETRY)
     except ValueError:
-        trips = [name for known in _TRIPS for name in columns if name.casefold() == known]
+        trips = [name for known in (*TRIPS, "trip", "id") for name in columns if fold(name) == fold(known)]
         if options.user is not ... or not trips:
             raise
         return trips[0]

@@ -265,10 +265,8 @@ def mark_longest_chains(
     ----------
     points, times, curvature
         As in `survey_steps`.
-    begins, ends : int64, shape (segments,)
-        First record of each segment, and the first after it.
-    resolutions : float64, shape (segments,)
-        Seconds: time resolution of the segment's trace.
+    begins, ends, resolutions
+        As in `count_fast_steps`.
     speed : float
         Radians per second on the sphere or metres per second in the plane.
     searches : int64, shape (searches,)
@@ -283,7 +281,7 @@ def mark_longest_chains(
     states : int64, shape (segments, 3)
         Number of records without a level (at first all), highest level (at first 0), and the segment's first row in
         `heads` and `others`. The highest level is −1 when the chain is marked.
-    kept : bool, shape (records,)
+    keep : bool, shape (records,)
         Output: true for records of the chains; others must be false before.
     """
     for k in range(first, last):

@@ -68,10 +68,8 @@ def drop_zero(data: Data, *, user: Name = ..., time: Name = ..., segment: Name =
 
     Parameters
     ----------
-    data : geopandas.GeoDataFrame or Traces
-        The data.
-    user, time, segment : column name, None or ...
-        Columns of the frame; see `Traces.from_frame`.
+    data, user, time, segment
+        As in `drop_jumps`.
 
     Returns
     -------

@@ -1,5 +1,6 @@
 """What is odd in data: jumps, fixes at (0, 0), breaks, gaps, equal times, users with one record, swapped axes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
@@ -126,24 +127,28 @@ def _count_gaps(traces: Traces) -> int:
 
 def _splits_in_words(found: Problems) -> list[str]:
     """What `prepare` splits at."""
-    words = []
-    if found.gaps:
-        words.append(f"{counted(found.gaps, 'gap')} of 4 h or more")
-    if found.long_traces:
-        words.append(f"{counted(found.long_traces, 'trace')} of more than a day")
-    if found.breaks:
-        words.append(f"{counted(found.breaks, 'break')} of the recorder")
-    return words
+    return _in_words(
+        [
+            (found.gaps, "gap", "gaps", "of 4 h or more"),
+            (found.long_traces, "trace", "traces", "of more than a day"),
+            (found.breaks, "break", "breaks", "of the recorder"),
+        ]
+    )
 
 
 def _jumps_in_words(found: Problems) -> list[str]:
     """What `drop_zero` and `drop_jumps` drop."""
-    words = []
-    if found.zero_fixes:
-        words.append(f"{counted(found.zero_fixes, 'fix', 'fixes')} at longitude 0 and latitude 0")
-    if found.jumps:
-        words.append(f"{counted(found.jumps, 'record')} that can only be reached at more than {FASTEST:g} m/s")
-    return words
+    return _in_words(
+        [
+            (found.zero_fixes, "fix", "fixes", "at longitude 0 and latitude 0"),
+            (found.jumps, "record", "records", f"that can only be reached at more than {FASTEST:g} m/s"),
+        ]
+    )
+
+
+def _in_words(kinds: Sequence[tuple[int | None, str, str, str]]) -> list[str]:
+    """Return the counts above 0 in words, given their singular, plural and what follows."""
+    return [f"{counted(count, singular, plural)} {more}" for count, singular, plural, more in kinds if count]
 
 
 def _remedy(found: Problems) -> str:

@@ -18,7 +18,7 @@ Name = Hashable | None | EllipsisType
 Ranks = tuple[tuple[str, ...], ...]
 """Known names of a role; those of an earlier rank come first. Case, blanks and `-_.#:` do not count."""
 
-TRIPS = ("traj_id", "track_id", "trajectory_id", "track_fid", "trip_id")
+TRIPS = ("trip_id", "track_id", "traj_id", "trajectory_id", "track_fid")
 """Names of columns of trajectories or trips: segments of their user if there is a user column, else the users."""
 
 USERS: Ranks = (

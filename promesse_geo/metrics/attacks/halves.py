@@ -1,43 +1,48 @@
-"""Halves of a data set: what an attacker knows, and what is protected and published."""
+"""Metrics of attackers who know the first half of a data set and receive the second, protected."""
 
 from collections.abc import Callable
 from typing import Any
 
+from promesse_geo.metrics.base import Metric
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 
 
-def split_halves(original: Data, *, gap: Any, user: Name = ..., time: Name = ...) -> tuple[Data, Data]:
-    """Split a data set at the midpoint of its period.
+class HalvesMetric(Metric):
+    """A metric that splits the original data into what the attacker knows and what is protected."""
 
-    Parameters
-    ----------
-    original : geopandas.GeoDataFrame or Traces
-        One trace per user, not split at gaps.
-    gap : str, timedelta or number of seconds
-        Shortest gap at which the traces of the second half are split.
-    user, time : column name, None or ...
-        Columns of the frame; see `Traces.from_frame`.
+    gap: Any = "4h"
+    """Shortest gap at which the traces of the second half are split: text, a timedelta or seconds."""
 
-    Returns
-    -------
-    known : geopandas.GeoDataFrame or Traces
-        The type of `original`, with the records before the midpoint.
-    to_protect : geopandas.GeoDataFrame or Traces
-        The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …
+    def split(self, original: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, Data]:
+        """Split a data set at the midpoint of its period.
 
-    Raises
-    ------
-    TypeError, ValueError, KeyError
-        If the data cannot be read, or a user has more than 100,000 parts.
-    """
-    halves: tuple[Callable[[Traces], Traces], ...] = (
-        lambda traces: _half(traces, first=True),
-        lambda traces: split_gaps(_half(traces, first=False), gap=gap, keep_user=True),
-    )
-    known, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
-    return known, second
+        Parameters
+        ----------
+        original : geopandas.GeoDataFrame or Traces
+            One trace per user, not split at gaps.
+        user, time : column name, None or ...
+            Columns of the frame; see `Traces.from_frame`.
+
+        Returns
+        -------
+        known : geopandas.GeoDataFrame or Traces
+            The type of `original`, with the records before the midpoint: what the attacker knows.
+        to_protect : geopandas.GeoDataFrame or Traces
+            The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …
+
+        Raises
+        ------
+        TypeError, ValueError, KeyError
+            If the data cannot be read, or a user has more than 100,000 parts.
+        """
+        halves: tuple[Callable[[Traces], Traces], ...] = (
+            lambda traces: _half(traces, first=True),
+            lambda traces: split_gaps(_half(traces, first=False), gap=self.gap, keep_user=True),
+        )
+        known, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
+        return known, second
 
 
 def _half(traces: Traces, *, first: bool) -> Traces:

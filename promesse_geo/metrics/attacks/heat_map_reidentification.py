@@ -10,21 +10,18 @@ from promesse_geo import threads
 from promesse_geo.kernels import heat_maps
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.messages import invalid
-from promesse_geo.metrics.attacks.halves import split_halves
-from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.owners import find_owners, number_owners, pair_by_owner
 from promesse_geo.preprocess.gaps import split_gaps
-from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Data, Pairs, Traces
+from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
 
-_GAP = "4h"  # at which halves are split before they are protected
 _SAME = "same"
 
 
 @dataclass(frozen=True, repr=False)
-class HeatMapReidentification(Metric):
+class HeatMapReidentification(HalvesMetric):
     """Users that an attacker identifies by their footprints (Maouche, Ben Mokhtar, Bouchenak, MobiQuitous 2017).
 
     The attacker knows the first half of the period of the data set and receives the second half, protected and with
@@ -101,28 +98,6 @@ class HeatMapReidentification(Metric):
             return self
         return HeatMapReidentification(self.cell, mechanism, self.k, unit=self.level)
 
-    def split(self, original: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, Data]:
-        """Split a data set into the known half and the half to protect, as `Reidentification.split` does.
-
-        Parameters
-        ----------
-        original : geopandas.GeoDataFrame or Traces
-            One trace per user, not split at gaps.
-        user, time : column name, None or ...
-            Columns of the frame; see `Traces.from_frame`.
-
-        Returns
-        -------
-        known, to_protect : geopandas.GeoDataFrame or Traces
-            The type of `original`.
-
-        Raises
-        ------
-        TypeError, ValueError, KeyError
-            If the data cannot be read, or a user has more than 100,000 parts.
-        """
-        return split_halves(original, gap=_GAP, user=user, time=time)
-
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match the protected parts with the known users; `originals` numbers the known users."""
         return pair_by_owner(original, protected)
@@ -168,7 +143,7 @@ class HeatMapReidentification(Metric):
         owners, numbers = number_owners(original)
         if self.known is None:
             return self._maps(original, numbers, len(owners))
-        parts = self.known.protect(split_gaps(original, gap=_GAP, keep_user=True))
+        parts = self.known.protect(split_gaps(original, gap=self.gap, keep_user=True))
         names = [str(user).rpartition("-")[0] for user in parts.users]
         return self._maps(parts, find_owners(names, owners), len(owners))
 

@@ -10,14 +10,12 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
-from promesse_geo.metrics.attacks.halves import split_halves
+from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
-from promesse_geo.metrics.base import Metric
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
-from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Data, Pairs, Traces, align
+from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_duration
 
 _PART = re.compile(r"-[0-9]{5}$")  # the suffix of parts that `split` makes
@@ -25,7 +23,7 @@ _CELLS = 4_000_000  # distances in memory at a time
 
 
 @dataclass(frozen=True)
-class Reidentification(Metric):
+class Reidentification(HalvesMetric):
     """Users that an attacker identifies by their POIs (Primault et al., MOST 2014).
 
     The attacker knows where users stayed in the first half of the period of the data set and receives the second half,
@@ -83,30 +81,6 @@ class Reidentification(Metric):
         coerce_stay(self)
         nanoseconds = check_duration(self.gap, name="gap", owner="Reidentification")
         object.__setattr__(self, "gap", in_words(nanoseconds))
-
-    def split(self, original: Data, *, user: Name = ..., time: Name = ...) -> tuple[Data, Data]:
-        """Split a data set at the midpoint of its period.
-
-        Parameters
-        ----------
-        original : geopandas.GeoDataFrame or Traces
-            One trace per user, not split at gaps.
-        user, time : column name, None or ...
-            Columns of the frame; see `Traces.from_frame`.
-
-        Returns
-        -------
-        reference : geopandas.GeoDataFrame or Traces
-            The type of `original`, with the records before the midpoint: what the attacker knows.
-        to_protect : geopandas.GeoDataFrame or Traces
-            The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …
-
-        Raises
-        ------
-        TypeError, ValueError, KeyError
-            If the data cannot be read, or a user has more than 100,000 parts.
-        """
-        return split_halves(original, gap=self.gap, user=user, time=time)
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match parts with the users of the first half, without those that the attacker does not know."""
