@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import geopandas as gpd
 import naive_noise as naive
@@ -104,6 +105,25 @@ def on_an_edge(place, grid) -> bool:
 @pytest.fixture(scope="module")
 def city():
     return pg.make_city(users=5, days=1, as_traces=True)
+
+
+@pytest.mark.parametrize("crs", [4326, GRID])
+@pytest.mark.parametrize("grid", [None, 50])
+def test_many_seeds_at_once_give_the_noise_of_each(crs, grid):
+    city = pg.make_city(users=3, days=1).iloc[::50]
+    traces = pg.Traces.from_arrays(
+        city.geometry.x,
+        city.geometry.y,
+        times=np.arange(len(city)) * 10**9,
+        users=[*"ab"],
+        counts=[40, len(city) - 40],
+        crs=crs,
+    )
+    mechanism = pg.GeoIndistinguishability(0.01, grid=grid)
+    seeds = [0, 7, "2026", "a long sentence"]
+    points = mechanism.points_with_seeds(traces, seeds)
+    for seed, expected in zip(seeds, points, strict=True):
+        assert np.array_equal(replace(mechanism, seed=seed).protect(traces).points, expected)
 
 
 def as_bytes(frame_or_traces):

@@ -1,7 +1,6 @@
 """Seeds that people think of first, and whether one of them gives the noise of protected data."""
 
-from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,11 +40,12 @@ def has_guessable_noise(comparison: Comparison, mechanism: Mechanism | None, *, 
     ]
     if not any(len(points) for points, _ in candidates):
         return False
-    for trial, seed in product(trials, GUESSES):
-        noisy = replace(trial, seed=seed).protect(few).points
+    for trial in trials:
+        noisy = trial.points_with_seeds(few, GUESSES)
         for (points, reach), (first, last) in zip(candidates, bounds, strict=True):
-            if (np.linalg.norm(points - noisy[first:last], axis=2).max(axis=1) <= reach).any():
-                return True
+            for trace in points:
+                if (np.linalg.norm(trace - noisy[:, first:last], axis=2).max(axis=1) <= reach).any():
+                    return True
     return False
 
 

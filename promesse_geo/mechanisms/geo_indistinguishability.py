@@ -3,7 +3,7 @@
 import hashlib
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from promesse_geo import threads
 from promesse_geo.kernels import laplace
 from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import check_number, check_seed, key_of, set_fields
 
@@ -116,11 +117,8 @@ class GeoIndistinguishability(Mechanism):
         return cls(math.log(level) / radius, grid=grid, seed=seed)
 
     def _protect(self, traces: Traces) -> Traces:
-        cipher = Cipher(algorithms.AES256(key_of(self.seed, "noise")), modes.ECB())  # of distinct blocks
-        firsts = zip(traces.users.tolist(), traces.times[traces.offsets[:-1]].tolist(), strict=True)
-        names = np.array([self._name(user, first) for user, first in firsts], np.uint32).reshape(-1, 3)
-        move = laplace.move_on_sphere if traces.space.curvature else laplace.move_in_plane
-        step = 1.0 / (self.epsilon * traces.space.scale)
+        cipher = _cipher(self.seed)
+        names = self._names(traces)
         out = np.empty_like(traces.points)
 
         def move_all(begin: int, end: int) -> None:
@@ -132,14 +130,60 @@ class GeoIndistinguishability(Mechanism):
                 laplace.label_records(names, traces.offsets, first, last, blocks)
                 size = encryptor.update_into(blocks[: last - first].data.cast("B"), buffer)
                 words = np.frombuffer(buffer, np.uint64, size // 8).reshape(-1, 2)
-                move(traces.points[first:last], words, step, out[first:last])
+                self._move(traces.points[first:last], words, traces.space, out[first:last])
 
         threads.run(move_all, threads.even(traces.records))
-        moved = replace(traces, points=freeze(out), positions=freeze(np.arange(traces.records)))
-        return moved if self.grid is None else replace(moved, points=freeze(moved.space.snap(moved.points, self.grid)))
+        points = freeze(self._snap(out, traces.space))
+        return replace(traces, points=points, positions=freeze(np.arange(traces.records)))
 
-    def _name(self, user: object, first: int) -> np.ndarray:
-        """96 bits that identify a trace at this level."""
+    def points_with_seeds(self, traces: Traces, seeds: Iterable[int | str]) -> np.ndarray:
+        """Return the points that each of many seeds gives, for few records.
+
+        Parameters
+        ----------
+        traces : Traces
+            Original data.
+        seeds : iterable of int or str
+            Used in place of the mechanism's own seed.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (seeds, records, dimension): unit vectors on the sphere, metres in the plane.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=1, as_traces=True)
+        >>> pg.GeoIndistinguishability(0.01).points_with_seeds(city, range(5)).shape == (5, city.records, 3)
+        True
+        """
+        blocks = np.empty((traces.records, 4), np.uint32)
+        laplace.label_records(self._names(traces), traces.offsets, 0, traces.records, blocks)
+        drawn = [_cipher(seed).encryptor().update(blocks.tobytes()) for seed in seeds]
+        words = np.frombuffer(b"".join(drawn), np.uint64).reshape(-1, 2)
+        out = np.empty((len(words), traces.points.shape[1]))
+        self._move(np.tile(traces.points, (len(drawn), 1)), words, traces.space, out)
+        return self._snap(out, traces.space).reshape(len(drawn), traces.records, -1)
+
+    def _move(self, points: np.ndarray, words: np.ndarray, space: Space, out: np.ndarray) -> None:
+        """Write points moved by noise from random bits, two words of 64 bits a record."""
+        move = laplace.move_on_sphere if space.curvature else laplace.move_in_plane
+        move(points, words, 1.0 / (self.epsilon * space.scale), out)
+
+    def _snap(self, points: np.ndarray, space: Space) -> np.ndarray:
+        """Round moved points to the grid, if there is one."""
+        return points if self.grid is None else space.snap(points, self.grid)
+
+    def _names(self, traces: Traces) -> np.ndarray:
+        """96 bits for each trace that identify it at this level, uint32, shape (traces, 3)."""
         grid = -1.0 if self.grid is None else self.grid
-        message = struct.pack("<qdd", first, self.epsilon, grid) + str(user).encode()
-        return np.frombuffer(hashlib.blake2b(message, digest_size=12).digest(), np.uint32)
+        firsts = zip(traces.users.tolist(), traces.times[traces.offsets[:-1]].tolist(), strict=True)
+        messages = [struct.pack("<qdd", first, self.epsilon, grid) + str(user).encode() for user, first in firsts]
+        digests = [hashlib.blake2b(message, digest_size=12).digest() for message in messages]
+        return np.frombuffer(b"".join(digests), np.uint32).reshape(-1, 3)
+
+
+def _cipher(seed: int | str | None) -> Cipher:
+    """Cipher of the noise: AES-256 of distinct blocks."""
+    return Cipher(algorithms.AES256(key_of(seed, "noise")), modes.ECB())
