@@ -3,16 +3,34 @@
 import bz2
 import dataclasses
 import gzip
-import io
 import re
 import sys
-import tarfile
-import zipfile
 
 import pyarrow as pa
 import pytest
 from conftest import ROOT
-from fit_encoder import fit, record
+from format_samples import (
+    ANDROID,
+    CAB,
+    CSV,
+    FIT,
+    GOOGLE,
+    GPX,
+    IGC,
+    IOS,
+    KML,
+    MDC,
+    NMEA,
+    OVERLAND,
+    OWNTRACKS,
+    PLT,
+    POLARSTEPS,
+    RECORDS,
+    SEMANTIC,
+    TCX,
+    tarred,
+    zipped,
+)
 
 import promesse_geo as pg
 from promesse_geo.io import registry
@@ -20,59 +38,6 @@ from promesse_geo.io.registry import FORMATS, guess_format
 from promesse_geo.io.sources import Format
 
 SAMPLE = ROOT / "data" / "sample"
-CAB = b"37.75134 -122.39488 0 1213084687\n"
-PLT = (
-    b"Geolife trajectory\r\nWGS 84\r\nAltitude is in Feet\r\nReserved 3\r\n0,2,255,My Track,0,0,2,8421376\r\n0\r\n"
-    + (b"39.984702,116.318417,0,492,39744.1201851852,2008-10-23,02:53:04\r\n")
-)
-MDC = b"userid\ttime\ttz\tgps_time\taltitude\tlongitude\tlatitude\n017\t1260000000\t-3600\t1260000000\t400\t6.6\t46.5\n"
-GPX = (
-    b'<?xml version="1.0"?>\n<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8">'
-    b"<time>2024-03-04T08:00:00Z</time></trkpt></trkseg></trk></gpx>\n"
-)
-TCX = (
-    b"<TrainingCenterDatabase><Activities><Activity><Lap><Track><Trackpoint><Time>2024-03-04T08:00:00Z</Time><Position>"
-    b"<LatitudeDegrees>45.7</LatitudeDegrees><LongitudeDegrees>4.8</LongitudeDegrees></Position></Trackpoint></Track>"
-    b"</Lap></Activity></Activities></TrainingCenterDatabase>"
-)
-KML = (
-    b'<kml xmlns="http://www.opengis.net/kml/2.2"><Placemark><TimeStamp><when>2024-03-04T08:00:00Z</when></TimeStamp>'
-    b"<Point><coordinates>4.8,45.7</coordinates></Point></Placemark></kml>"
-)
-FIT = fit(record(1_709_539_200, 45.7, 4.8))
-GOOGLE = b'{"locations": [{"latitudeE7": 457000000, "longitudeE7": 48000000, "timestamp": "2024-03-04T08:00:00Z"}]}'
-SEMANTIC = b"""{"timelineObjects": [{"placeVisit": {"location": {"latitudeE7": 457000000, "longitudeE7": 48000000},
-    "duration": {"startTimestamp": "2024-03-04T08:00:00Z", "endTimestamp": "2024-03-04T09:00:00Z"}}}]}"""
-ANDROID = b"""{"semanticSegments": [{"startTime": "2024-03-04T08:00:00.000+01:00",
-    "endTime": "2024-03-04T10:00:00.000+01:00", "timelinePath": [
-    {"point": "45.7\xc2\xb0, 4.8\xc2\xb0", "time": "2024-03-04T08:10:00.000+01:00"}]}]}"""
-IOS = b"""[{"endTime": "2024-03-04T10:00:00.000+01:00", "startTime": "2024-03-04T08:00:00.000+01:00",
-    "timelinePath": [{"durationMinutesOffsetFromStartTime": "10", "point": "geo:45.7,4.8"}]}]"""
-OWNTRACKS = b'{"_type": "location", "lat": 45.7, "lon": 4.8, "tst": 1709539200, "tid": "an"}'
-OVERLAND = b"""{"locations": [{"type": "Feature", "geometry": {"type": "Point", "coordinates": [4.8, 45.7]},
-    "properties": {"timestamp": "2024-03-04T08:00:00Z", "device_id": "ana"}}]}"""
-POLARSTEPS = b'{"locations": [{"lat": 45.7, "lon": 4.8, "time": 1709539200.5}]}'
-NMEA = b"$GPRMC,123519,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A\r\n"
-IGC = b"AXXX001\r\nHFDTE040324\r\nB1101355206343N00006198WA0058700558\r\n"
-CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\n"
-
-
-def tarred(members) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return packed.getvalue()
-
-
-def zipped(members) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
 
 
 def made(folder, files):
@@ -131,6 +96,9 @@ GUESSES = {
     "nmea: a folder": {"boat.nmea": NMEA, "car.log": NMEA, "README.txt": b"Dear reader"},
     "igc: a flight": IGC,
     "igc: a folder": {"flight.igc": IGC, "glide.igc.gz": gzip.compress(IGC)},
+    "json: an array": b"[" + RECORDS + b", " + RECORDS + b"]",
+    "json: lines": RECORDS + b"\n" + RECORDS + b"\n",
+    "json: a folder": {"ana.json": b"[" + RECORDS + b"]", "ben.jsonl.gz": gzip.compress(RECORDS)},
     "table: a CSV": CSV,
     "table: GeoJSON": b"""{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"user": "a",
         "time": "2024-03-04T08:00:00Z"}, "geometry": {"type": "Point", "coordinates": [4.8, 45.7]}}]}""",
@@ -229,7 +197,8 @@ def test_the_samples_are_recognized(folder):
 
 EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder"]
 EVERY += ["tcx: a folder", "kml: a folder", "fit: a folder", "google: a folder", "owntracks: a folder"]
-EVERY += ["overland: a folder", "polarsteps: a folder", "nmea: a folder", "igc: a folder", "table: a folder"]
+EVERY += ["overland: a folder", "polarsteps: a folder", "nmea: a folder", "igc: a folder", "json: a folder"]
+EVERY += ["table: a folder"]
 every_format = pytest.mark.parametrize("kind", EVERY)
 
 

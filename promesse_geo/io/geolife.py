@@ -20,6 +20,7 @@ from promesse_geo.io.sources import (
     Head,
     check_exists,
     files_inside,
+    read_head,
     read_stored,
     size_limit,
     too_large,
@@ -139,6 +140,10 @@ def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:
+        if path.is_file() and _is_geolife(read_head(path), path.name):
+            raise ValueError(
+                f"{str(path)!r} is a file of Geolife, but is not named so. Rename it to end with .plt."
+            ) from error
         raise ValueError(f"{str(path)!r} is neither a folder nor a zip archive, or cut or damaged.") from error
 
 

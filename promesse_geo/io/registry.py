@@ -16,6 +16,7 @@ from promesse_geo.io import (
     google,
     gpx,
     igc,
+    json_records,
     kml,
     mdc,
     nmea,
@@ -64,6 +65,7 @@ FORMATS = {
         polarsteps.FORMAT,
         nmea.FORMAT,
         igc.FORMAT,
+        json_records.FORMAT,
         table.FORMAT,
     )
 }

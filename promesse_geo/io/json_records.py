@@ -1,0 +1,88 @@
+"""Records as JSON objects, in an array or one a line: Traccar, pandas, databases and web services."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from promesse_geo.io.batch import Part
+from promesse_geo.io.json_items import json_items
+from promesse_geo.io.positions import Positions, as_number, as_user, position_format
+from promesse_geo.io.sources import Head
+from promesse_geo.io.table_columns import parse_times
+from promesse_geo.messages import warn
+from promesse_geo.traces.columns import LATITUDES, LONGITUDES, TIMES, USERS, Ranks, candidates_for, find_column
+
+ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
+_ROLES: Mapping[str, Ranks] = {"lon": LONGITUDES[:-1], "lat": LATITUDES[:-1], "time": TIMES}  # x and y need a CRS
+_LARGEST = 1 << 63
+
+
+def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> Iterator[Part]:
+    """Yield the records of a file."""
+    items = [item for _, item in json_items(name, content)]
+    positions = Positions(name, noun="record")
+    records = {place: item for place, item in enumerate(items, 1) if isinstance(item, dict)}
+    if not records:
+        raise ValueError(f"{name!r} holds no JSON objects.")
+    columns = list(dict.fromkeys(key for record in records.values() for key in record))
+    try:
+        lon, lat, time = (find_column(columns, ..., role=role, known=known) for role, known in _ROLES.items())
+        device = find_column(columns, ..., role="user", known=USERS) if candidates_for(columns, USERS) else None
+        times = _read_times([record.get(time) for record in records.values()], time)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name!r}: {error.args[0]}") from error
+    for (place, record), moment in zip(records.items(), times, strict=True):
+        if record.get("valid") is False:
+            positions.leave_out("marked as not valid", place=place)
+        else:
+            named = as_user(record.get(device)) if by_device and device is not None else None
+            positions.add(moment, as_number(record.get(lat)), as_number(record.get(lon)), place=place, user=named)
+    for place in sorted(set(range(1, len(items) + 1)) - set(records)):
+        positions.leave_out("no JSON object", place=place)
+    yield from positions.parts(user)
+
+
+def _read_times(values: Sequence[Any], name: str) -> list[int | None]:
+    """Return times as nanoseconds since 1970, by the rules of tables; those without a zone are in UTC."""
+    kept = [value if _is_time(value) else None for value in values]
+    is_mixed = any(isinstance(value, str) for value in kept)
+    column = pa.array([None if value is None else str(value) for value in kept] if is_mixed else kept)
+    times, notes = parse_times(pa.chunked_array([column]), name)
+    for note in notes:
+        warn(f"read_file took {note}.")
+    moments = pd.DatetimeIndex(times).as_unit("ns")
+    return [None if missing else moment for moment, missing in zip(moments.asi8.tolist(), moments.isna(), strict=True)]
+
+
+def _is_time(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _LARGEST
+    return is_number or isinstance(value, str)
+
+
+def _is_records(head: Head, name: str) -> bool:
+    """Return whether the first object of a file names longitude, latitude and time."""
+    text = head.content.decode("utf-8-sig", errors="ignore").lstrip()
+    try:
+        first, _ = json.JSONDecoder().raw_decode(text.removeprefix("[").lstrip())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(first, dict) and all(candidates_for(list(first), known) for known in _ROLES.values())
+
+
+FORMAT = position_format(
+    "json",
+    "JSON records (Traccar, pandas)",
+    _parse,
+    _is_records,
+    endings=ENDINGS,
+    has_devices=True,
+    remarks="""\
+Objects in an array or one a line, as Traccar and `DataFrame.to_json(orient="records")` write them, with longitude,
+latitude (EPSG:4326) and time under the names that `read_table` knows. Times are as in `read_table`; those without a
+zone are in UTC. The user of a record is what it names, or the file, its name without extension. What Traccar marks as
+not valid is left out with a counted warning.
+""",
+)
