@@ -12,6 +12,7 @@ import shapely
 
 import promesse_geo as pg
 from promesse_geo.audit import check_files, file_mechanism
+from promesse_geo.io.writers import output
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*could not be protected",
@@ -65,7 +66,7 @@ def test_files_of_ours_pass_under_other_names_and_without_records_or_users(tmp_p
         pytest.skip("it has no columns")
     renamed = safe.rename(columns={"user": "cab", "time": "stamp"}).rename_geometry("place")
     pg.write(renamed, tmp_path / f"named.{ending}", user="cab", time="stamp")
-    assert verdicts(tmp_path / f"named.{ending}", user="cab", time="stamp") == ["passed", "passed"]
+    assert verdicts(tmp_path / f"named.{ending}") == ["passed", "passed"]
     pg.write(safe.drop(columns="user"), tmp_path / f"one.{ending}", user=None)
     assert verdicts(tmp_path / f"one.{ending}", user=None) == ["passed", "passed"]
     pg.write(safe.assign(user=7), tmp_path / f"number.{ending}")
@@ -334,6 +335,34 @@ def test_only_what_write_stores_under_our_key_passes(tmp_path, safe, text):
     path = tmp_path / "c.gpkg"
     pyogrio.write_dataframe(safe, path, layer="traces", layer_metadata={"promesse_geo": text})
     assert verdicts(path)[1] == "review"
+
+
+@pytest.mark.parametrize("role", ["user", "time", "segment"])
+def test_a_role_under_our_key_that_names_no_column_is_reported(tmp_path, safe, role):
+    named = safe.rename(columns={"user": "cab", "time": "stamp"})
+    pg.write(named, tmp_path / "a.parquet", user="cab", time="stamp")
+    assert verdicts(tmp_path / "a.parquet") == ["passed", "passed"]
+    table = pq.read_table(tmp_path / "a.parquet")
+    about = json.loads(table.schema.metadata[b"promesse_geo"])
+    assert (about["user"], about["time"]) == ("cab", "stamp")
+    changed = table.schema.metadata | {b"promesse_geo": json.dumps(about | {role: "secret"}).encode()}
+    pq.write_table(table.replace_schema_metadata(changed), tmp_path / "b.parquet")
+    assert verdicts(tmp_path / "b.parquet", user="cab", time="stamp") == ["passed", "review"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb"])
+def test_files_of_older_versions_are_ours_too(tmp_path, safe, ending, monkeypatch):
+    monkeypatch.setattr(output, "describe", lambda protection, names: json.dumps(protection or {"mechanism": None}))
+    pg.write(safe.rename(columns={"user": "cab"}), tmp_path / f"old.{ending}", user="cab", mechanism=pg.Promesse(200))
+    assert verdicts(tmp_path / f"old.{ending}", user="cab") == ["passed", "passed"]
+    assert file_mechanism(tmp_path / f"old.{ending}") == pg.Promesse(200)
+
+
+def test_a_folder_names_its_mechanism_whatever_the_columns_are_called(tmp_path, safe):
+    for name in ("cab", "uid"):
+        renamed = safe.rename(columns={"user": name})
+        pg.write(renamed, tmp_path / f"{name}.parquet", user=name, mechanism=pg.Promesse(200))
+    assert file_mechanism(tmp_path) == pg.Promesse(200)
 
 
 def test_other_members_of_geoparquet_metadata_are_reported(tmp_path, safe):

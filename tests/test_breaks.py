@@ -505,13 +505,15 @@ class TestTables:
         traces = replace(traces, names=replace(traces.names, segment=name))
         file = tmp_path / f"traces{ending}"
         pg.write(traces, file)
-        options = {} if ending in (".parquet", ".gpkg") else {"segment": name or "segment"}
+        has_metadata = ending in (".parquet", ".gpkg")
+        options = {} if has_metadata else {"segment": "segment"}
+        kept = (name if has_metadata else None) or "segment"
         for read in (pg.read_file(file, **options, as_traces=True), pg.read_table(file, as_traces=True, **options)):
             assert read.breaks.tolist() == [4]
-            assert read.names.segment == (name or "segment")
+            assert read.names.segment == kept
         assert len(pg.read_table(file, as_traces=True, segment=None).breaks) == 0
         frame = pg.read_table(file, **options)
-        assert frame[name or "segment"].tolist() == [0] * 4 + [1] * 2 + [0] * 3
+        assert frame[kept].tolist() == [0] * 4 + [1] * 2 + [0] * 3
 
     @pytest.mark.parametrize("ending", [".parquet", ".gpkg", ".csv", ".geojson"])
     def test_files_without_breaks_have_no_segment(self, tmp_path, ending):
@@ -548,7 +550,7 @@ class TestTables:
     def test_the_command_line_takes_a_segment(self, tmp_path):
         file, out = tmp_path / "trips.csv", tmp_path / "safe.parquet"
         pg.write(from_frame(make_tracks([10, 12]), segment="trip"), file)
-        command = ["smooth", str(file), str(out), "--epsilon", "100", "--segment", "trip"]
+        command = ["smooth", str(file), str(out), "--epsilon", "100", "--segment", "segment"]
         result = CliRunner().invoke(main, command)
         assert result.exit_code == 0
         assert "2 segments" in result.stderr

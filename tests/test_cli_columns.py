@@ -37,6 +37,27 @@ def test_a_name_counts_for_the_file_that_has_the_column(own, tmp_path, ending):
     done("map", own, safe, tmp_path / "map.html", *NAMED)
 
 
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "csv", "geojson", "fgb"])
+def test_names_are_passed_once_in_a_chain(own, tmp_path, ending):
+    parts, safe = (tmp_path / f"{name}.{ending}" for name in ("parts", "safe"))
+    done("prepare", own, parts, "--keep-users", *NAMED)
+    done("smooth", parts, safe, "--epsilon", 100, "--keep-users")
+    assert "Compression" in done("measure", parts, safe).stdout
+    assert run("check", parts, safe).exit_code in (0, 3)
+    done("pois", safe, tmp_path / "pois.csv")
+    assert "2 traces" in done("pseudonymize", safe, tmp_path / f"published.{ending}").stdout
+    names = ["Teilnehmer", "Uhr"] if ending in ("parquet", "gpkg", "fgb") else ["user", "time"]
+    assert list(pg.read_file(tmp_path / f"published.{ending}").columns)[:2] == names
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb"])
+def test_one_trace_is_said_once(tmp_path, ending):
+    raw = table(tmp_path, "kind,time,lon,lat")
+    done("smooth", raw, tmp_path / f"safe.{ending}", "--epsilon", 100, "--one-trace")
+    assert "1 trace" in done("info", tmp_path / f"safe.{ending}").stderr
+    assert "Compression" in done("measure", raw, tmp_path / f"safe.{ending}", "--one-trace").stdout
+
+
 def test_a_name_may_be_that_of_protected_only(tmp_path):
     raw = table(tmp_path, "user,time,lon,lat")
     safe = table(tmp_path, "pseudonym,time,lon,lat", "safe.csv", minutes=range(20, 40))

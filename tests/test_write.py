@@ -210,15 +210,39 @@ def test_a_single_trace_has_no_user_column(ending, tmp_path):
     assert len(pg.read_table(path, user=None)) == 3
 
 
+WITH_METADATA = (".parquet", ".gpkg", ".fgb")
+
+
 @every_table
 @pytest.mark.parametrize(("user", "time"), [("cab", "stamp"), ("fid", "when"), ("id", "a.b"), ("a, b", 'the "time"')])
-def test_columns_keep_their_names(user, time, ending, tmp_path):
+def test_columns_keep_their_names_where_metadata_have_their_roles(user, time, ending, tmp_path):
     frame, path = make_frame(list("aab")).rename(columns={"user": user, "time": time}), tmp_path / f"traces{ending}"
     pg.write(frame.rename_geometry("place"), path, user=user, time=time)
-    found = pg.read_table(path, user=user, time=time)
-    place = "place" if ending in (".parquet", ".gpkg") else "geometry"  # CSV and GeoJSON have no name for it
-    assert list(found.columns) == [user, time, place]
-    assert set(read_by_others(path, user=user, time=time).columns) >= {user, time}
+    found = pg.read_table(path)
+    place = "place" if ending in (".parquet", ".gpkg") else "geometry"  # the other formats have no name for it
+    names = (user, time) if ending in WITH_METADATA else ("user", "time")
+    assert list(found.columns) == [*names, place]
+    assert set(read_by_others(path, user=names[0], time=names[1]).columns) >= set(names)
+    assert found[names[0]].tolist() == list("aab")
+
+
+@every_table
+def test_a_single_trace_is_one_again_where_metadata_say_so(ending, tmp_path):
+    frame, path = make_frame(["a"] * 3).drop(columns="user"), tmp_path / f"traces{ending}"
+    pg.write(frame, path, user=None)
+    if ending in WITH_METADATA:
+        assert len(pg.read_table(path, as_traces=True)) == 1
+    else:
+        with pytest.raises(ValueError, match="No user column was found"):
+            pg.read_table(path)
+
+
+def test_roles_of_columns_count_only_while_the_columns_exist(tmp_path):
+    pg.write(make_frame(list("aab")).rename(columns={"user": "cab"}), tmp_path / "traces.parquet", user="cab")
+    table = pq.read_table(tmp_path / "traces.parquet")
+    renamed = table.rename_columns(["uid", "time", "geometry"]).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(renamed, tmp_path / "renamed.parquet")
+    assert list(pg.read_table(tmp_path / "renamed.parquet").columns) == ["uid", "time", "geometry"]
 
 
 @every_table
@@ -226,8 +250,9 @@ def test_columns_keep_their_names(user, time, ending, tmp_path):
 def test_a_datetime_index_becomes_a_column(name, ending, tmp_path):
     frame, path = make_frame(list("aab")), tmp_path / f"traces{ending}"
     pg.write(frame.set_index("time").rename_axis(name), path)
-    found = pg.read_table(path, time=name or "time")
-    assert instants(found[name or "time"]).tolist() == instants(frame["time"]).tolist()
+    found = pg.read_table(path)
+    kept = name if name and ending in WITH_METADATA else "time"
+    assert instants(found[kept]).tolist() == instants(frame["time"]).tolist()
 
 
 def test_zones_and_units_come_back_from_geoparquet(tmp_path):
@@ -620,14 +645,10 @@ def renamed_frame(user, time="time", place="geometry") -> gpd.GeoDataFrame:
 @pytest.mark.parametrize(
     ("frame", "endings"),
     [
-        (renamed_frame(0, "0"), [ending for ending in ENDINGS if ending != ".gpx"]),
-        (renamed_frame(1, place="1"), (".parquet", ".gpkg", ".geojson")),
-        (renamed_frame("GEOM", place="geom"), (".gpkg", ".geojson")),
-        (renamed_frame("Time"), (".gpkg", ".geojson")),
-        (renamed_frame("ogc_fid"), (".geojson",)),
-        (renamed_frame("lon"), (".csv",)),
-        (renamed_frame("cab", "lat"), (".csv",)),
-        (renamed_frame("x").set_crs(32631, allow_override=True), (".csv",)),
+        (renamed_frame(0, "0"), (".parquet", ".gpkg", ".fgb")),
+        (renamed_frame(1, place="1"), (".parquet", ".gpkg")),
+        (renamed_frame("GEOM", place="geom"), (".gpkg",)),
+        (renamed_frame("Time"), (".gpkg", ".fgb")),
     ],
 )
 def test_two_columns_of_one_name_are_refused(frame, endings, tmp_path):
@@ -638,7 +659,24 @@ def test_two_columns_of_one_name_are_refused(frame, endings, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@every_table
+@pytest.mark.parametrize(
+    "frame",
+    [
+        renamed_frame(0, "0"),
+        renamed_frame("ogc_fid", place="1"),
+        renamed_frame("lon", "lat"),
+        renamed_frame("x", "Time").set_crs(32631, allow_override=True),
+    ],
+)
+def test_formats_without_metadata_have_names_that_differ(frame, tmp_path):
+    user, time = frame.columns[:2]
+    for ending in (".csv", ".geojson", ".gpx"):
+        pg.write(frame, tmp_path / f"traces{ending}", user=user, time=time)
+        crs = frame.crs if ending == ".csv" else None
+        assert list(pg.read_file(tmp_path / f"traces{ending}", crs=crs).columns) == ["user", "time", "geometry"]
+
+
+@pytest.mark.parametrize("ending", WITH_METADATA)
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_column_s_name_that_no_file_keeps_is_refused(name, ending, tmp_path):
     traces = pg.Traces.from_frame(make_frame(["a"]))

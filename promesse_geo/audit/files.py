@@ -23,13 +23,14 @@ from promesse_geo.io.parquet_table import decode_points, is_binary, plain_points
 from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
-from promesse_geo.io.table_columns import METADATA_KEY, parse_roles
+from promesse_geo.io.table_columns import METADATA_KEY, parse_protection, parse_roles
 from promesse_geo.io.text_table import read_layout
 from promesse_geo.io.writers.crs import coordinate_names, has_custom_text
 from promesse_geo.io.writers.gpx import is_written
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, listed, warn
+from promesse_geo.traces.columns import Names
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_path
 
@@ -110,7 +111,8 @@ def file_mechanism(path: str | os.PathLike[str]) -> Mechanism | None:
     except (ValueError, OSError, pa.ArrowException, *GDAL_ERRORS):  # a format that holds no metadata of ours
         return None
     try:
-        return _read_mechanism(texts.pop()) if len(texts) == 1 else None
+        alike = len({json.dumps(parse_protection(text)) for text in texts}) == 1  # roles of columns may differ
+        return _read_mechanism(min(texts, key=str)) if alike else None
     except (KeyError, TypeError, ValueError):
         warn(f"The metadata of {str(path)!r} names a mechanism that is not known here; it is ignored.")
         return None
@@ -121,14 +123,17 @@ def _read_mechanism(text: str | None) -> Mechanism | None:
     return mechanism_of(json.loads(text or "null"))
 
 
-def _is_ours(text: str | None) -> bool:
-    """Whether a text under our metadata key is what write() stores, to the letter."""
+def _is_ours(text: str | None, columns: Sequence[str]) -> bool:
+    """Whether a text under our metadata key is what write() stores, to the letter, and names none but the columns."""
+    roles = parse_roles(text)
+    if not {name for name in roles.values() if name is not None} <= set(columns):
+        return False
     try:
         mechanism = _read_mechanism(text)
-        about = None if mechanism is None else mechanism.description()
-        return text == describe(about, segment=parse_roles(text).get("segment"))
     except (KeyError, TypeError, ValueError):
         return False
+    names = Names(roles.get("user", "user"), roles.get("time", "time"), segment=roles.get("segment"))
+    return text == describe(None if mechanism is None else mechanism.description(), names)
 
 
 def _mechanism_text(path: Path) -> str | None:
@@ -198,7 +203,7 @@ def _inspect_parquet(path: Path, traces: Traces) -> _Content:
     if any(_holds_unused(path, field.name) for field in schema if pa.types.is_string(field.type)):
         differences.append("values that no record has")
     plain = schema.names == expected and not any(field.metadata for field in schema)
-    if not plain or not _is_ours(metadata.get(METADATA_KEY)) or not _locates_points(metadata, traces):
+    if not plain or not _is_ours(metadata.get(METADATA_KEY), expected) or not _locates_points(metadata, traces):
         differences.append("other columns or metadata than write() writes")
     return _Content(columns, differences=differences)
 
@@ -264,7 +269,7 @@ def _inspect_layers(path: Path, traces: Traces, *, kind: str) -> _Content:
     if layers != ["traces"] or about["fields"].tolist() != expected:
         differences.append("other names of layer or columns than write() writes")
     stored = about["layer_metadata"] or {}
-    if set(stored) != ours or about["dataset_metadata"] or (ours and not _is_ours(stored[METADATA_KEY])):
+    if set(stored) != ours or about["dataset_metadata"] or (ours and not _is_ours(stored[METADATA_KEY], expected)):
         differences.append("other metadata than write() writes")
     if has_others:
         differences.append("other members than write() writes")

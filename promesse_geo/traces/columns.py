@@ -134,9 +134,8 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
     columns = [column for column in frame.columns if column != geometry]
     indexed = isinstance(index, pd.DatetimeIndex)
     roles = existing_roles(frame)
-    asked = {"user": roles.get("user", ...) if user is ... else user, "time": time}
-    asked["time"] = roles.get("time", ...) if time is ... else time
-    is_index = indexed and time is not ... and time not in columns and time == index.name
+    asked = {role: roles.get(role, ...) if name is ... else name for role, name in (("user", user), ("time", time))}
+    is_index = indexed and asked["time"] is not ... and asked["time"] not in columns and asked["time"] == index.name
     if is_index:
         del asked["time"]
     users = [asked["user"]] if asked["user"] in columns else candidates_for(columns, USERS, every=True)

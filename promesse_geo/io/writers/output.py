@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from promesse_geo.io.writers.gpx import write_gpx
 from promesse_geo.io.writers.parquet import write_parquet
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
-from promesse_geo.traces.columns import Name
+from promesse_geo.traces.columns import Name, Names
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_path
 
@@ -33,6 +34,9 @@ WRITERS: dict[str, Callable[[PointTable, Path], None]] = {
     ".json": write_geojson,
 }
 """What writes a file, by its extension."""
+
+_WITH_METADATA = (".parquet", ".geoparquet", ".gpkg", ".fgb")
+_STANDARD = Names()
 
 
 def write(
@@ -60,7 +64,9 @@ def write(
         CRS), `.geojson` or `.json` (GeoJSON, always EPSG:4326), `.gpx` (GPX 1.1, always EPSG:4326: a track for each
         user, named by the user key as text). GeoPackage, FlatGeobuf and GeoJSON cut times to milliseconds. Only
         GeoParquet keeps time zones; a zone that arrow does not know becomes UTC there too. Times without a zone are
-        written without one; other programs take those of GPX for UTC, of which a warning reminds.
+        written without one; other programs take those of GPX for UTC, of which a warning reminds. GeoParquet,
+        GeoPackage and FlatGeobuf keep the names of the columns, and name those of user, time and segments in their
+        metadata, so that they are found again; in the other formats they are user, time and segment.
     mechanism : Mechanism, optional
         Its name and public parameters go into GeoParquet, GeoPackage and FlatGeobuf files. By default the mechanism
         that the data says it was protected with, if any.
@@ -95,7 +101,9 @@ def write(
     check_output(path, force=check_flag(force, name="force", owner="write"))
     traces = as_traces(data, user=user, time=time, warns=True)
     protection = traces.protection if mechanism is None else mechanism.description()
-    metadata = {METADATA_KEY: describe(protection, segment=traces.output_names().segment)}
+    if Path(path).suffix.lower() not in _WITH_METADATA:
+        traces = replace(traces, names=Names(user=None if traces.names.user is None else "user"))
+    metadata = {METADATA_KEY: describe(protection, traces.output_names())}
     _write(trace_table(traces, metadata), Path(path), force=force, private=protection is None)
 
 
@@ -113,10 +121,23 @@ def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: b
     _write(poi_table(pois), Path(path), force=force, private=True)
 
 
-def describe(protection: dict[str, Any] | None, *, segment: Hashable | None = None) -> str:
-    """Return a mechanism's description, null if there is none, and the name of the column of segments, as JSON."""
-    about = protection or {"mechanism": None}
-    return json.dumps(about if segment is None else {**about, "segment": str(segment)})
+def describe(protection: dict[str, Any] | None, names: Names = _STANDARD) -> str:
+    """Return what is stored under `METADATA_KEY`: a mechanism's description and the columns by role, as JSON.
+
+    Parameters
+    ----------
+    protection : dict or None
+        As for `Traces`; the mechanism is null if it is None.
+    names : Names
+        The columns. Those of user and time are stored if they have another name than their role, and null for no user.
+    """
+    roles = {
+        role: None if name is None else str(name)
+        for role, name in (("user", names.user), ("time", "time" if names.time is None else names.time))
+        if name != role
+    }
+    segment = {} if names.segment is None else {"segment": str(names.segment)}
+    return json.dumps({**(protection or {"mechanism": None}), **roles, **segment})
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool, holds_traces: bool = True) -> None:
