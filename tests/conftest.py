@@ -10,6 +10,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave the
 import numba
 import pytest
 from browser import Browser, find_browser
+from fresh import Ended, Fresh
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,3 +119,23 @@ def lock(monkeypatch):
         monkeypatch.setattr(os, "listdir", refusing(os.listdir))
 
     return lock_folder
+
+
+@pytest.fixture
+def start_fresh(tmp_path_factory):
+    """Return a function that starts a process which has imported the package: start_fresh(code, folder, *words)."""
+
+    def start(code: str, folder: Path, *words: object) -> Fresh:
+        return Fresh(code, folder, *words, output=tmp_path_factory.mktemp("fresh"))
+
+    return start
+
+
+@pytest.fixture
+def run_fresh(start_fresh):
+    """Return a function that runs code in a process which has imported the package, and waits for it."""
+
+    def run(code: str, folder: Path, *words: object) -> Ended:
+        return start_fresh(code, folder, *words).wait()
+
+    return run

@@ -1,6 +1,7 @@
 """Rules of the architecture that a few lines of `ast` can hold."""
 
 import ast
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -36,8 +37,9 @@ LAZY = {"__init__", "accessor", "fit"}  # may load heavy or optional packages wh
 every_file = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(PACKAGE)) for file in FILES])
 
 
-def tree_of(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
+@functools.cache
+def nodes_of(file: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
 
 
 def package_of(file: Path) -> str:
@@ -54,7 +56,7 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def imports(file: Path) -> list[str]:
-    return [name for node in ast.walk(tree_of(file)) for name in imported(node)]
+    return [name for node in nodes_of(file) for name in imported(node)]
 
 
 def packages_used(file: Path) -> set[str]:
@@ -70,7 +72,7 @@ def packages_used(file: Path) -> set[str]:
 
 
 def functions(file: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(tree_of(file)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [node for node in nodes_of(file) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
 def test_every_package_has_its_layer():
@@ -92,8 +94,8 @@ def test_nothing_is_imported_inside_a_function(file):
 
 @every_file
 def test_only_init_and_accessor_import_late(file):
-    names = {node.id for node in ast.walk(tree_of(file)) if isinstance(node, ast.Name)}
-    attributes = {node.attr for node in ast.walk(tree_of(file)) if isinstance(node, ast.Attribute)}
+    names = {node.id for node in nodes_of(file) if isinstance(node, ast.Name)}
+    attributes = {node.attr for node in nodes_of(file) if isinstance(node, ast.Attribute)}
     assert file.stem in LAZY or not {"import_module", "__import__"} & (names | attributes)
 
 
@@ -110,7 +112,7 @@ def test_no_function_takes_arbitrary_arguments(file):
 
 @every_file
 def test_nothing_is_printed(file):
-    names = [node for node in ast.walk(tree_of(file)) if isinstance(node, ast.Name)]
+    names = [node for node in nodes_of(file) if isinstance(node, ast.Name)]
     assert [node.lineno for node in names if node.id == "print"] == []
 
 

@@ -3,9 +3,7 @@
 import os
 import signal
 import stat
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -28,12 +26,6 @@ def make_traces(records=10, *, times=None) -> pg.Traces:
 
 def mode_of(path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-def run_python(code: str, folder) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=folder, capture_output=True, text=True, check=False
-    )
 
 
 # Full disks.
@@ -76,8 +68,8 @@ assert sorted(os.listdir()) == sorted(jobs), os.listdir()
 
 
 @unix_only
-def test_a_file_that_has_no_space_is_an_error_at_every_size(tmp_path):
-    done = run_python(FULL_DISKS % (repr((*ENDINGS, ".gpx")), repr(ENDINGS)), tmp_path)
+def test_a_file_that_has_no_space_is_an_error_at_every_size(tmp_path, run_fresh):
+    done = run_fresh(FULL_DISKS % (repr((*ENDINGS, ".gpx")), repr(ENDINGS)), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -246,10 +238,10 @@ pg.write(pg.make_city(users=2, days=1), %r, force=True)
 
 @unix_only
 @every_ending
-def test_the_next_run_on_a_target_removes_what_a_killed_one_left(ending, tmp_path):
+def test_the_next_run_on_a_target_removes_what_a_killed_one_left(ending, tmp_path, run_fresh):
     path = tmp_path / f"a{ending}"
     path.write_bytes(b"old")
-    done = run_python(KILLED % (ending, ending, path.name), tmp_path)
+    done = run_fresh(KILLED % (ending, ending, path.name), tmp_path)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert path.read_bytes() == b"old"
     (left,) = [found for found in tmp_path.iterdir() if found != path]

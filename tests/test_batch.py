@@ -2,8 +2,6 @@
 
 import io
 import runpy
-import subprocess
-import sys
 import tarfile
 import threading
 from collections import Counter
@@ -263,7 +261,7 @@ class TestSkippingInCabspotting:
         assert pg.read_cabspotting(folder)["user"].tolist() == ["b"]
 
 
-def test_no_thread_outlives_reading(tmp_path):
+def test_no_thread_outlives_reading(tmp_path, run_fresh):
     (tmp_path / "a.csv").write_text("user,time,lon,lat\nana,2024-03-04T08:00:00Z,4,45\n", encoding="utf-8")
     (tmp_path / "new_a.txt").write_text("37.75 -122.39 0 1213084600\n", encoding="utf-8")
     code = (
@@ -272,5 +270,6 @@ def test_no_thread_outlives_reading(tmp_path):
         "pg.read_file(sys.argv[1] + '/new_a.txt', as_traces=True)\n"
         "print([thread.name for thread in threading.enumerate()], len(threading.enumerate()))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = run_fresh(code, tmp_path, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == "['MainThread'] 1\n"

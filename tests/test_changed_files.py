@@ -1,10 +1,7 @@
 """Files that change while they are read, or were damaged after they were written."""
 
 import os
-import subprocess
-import sys
 import tarfile
-import textwrap
 import zipfile
 
 import numpy as np
@@ -219,7 +216,7 @@ def test_a_changed_byte_in_results_is_an_error(tmp_path):
 # GDAL.
 
 
-def test_reading_silences_gdal_for_itself_only(tmp_path):
+def test_reading_silences_gdal_for_itself_only(tmp_path, run_fresh):
     (tmp_path / "bad.geojson").write_text(
         '{"type": "FeatureCollection", "features": ['
         '{"type": "Feature", "properties": {"user": "a", "time": "2024-03-04T08:00:00Z"}, '
@@ -240,9 +237,8 @@ def test_reading_silences_gdal_for_itself_only(tmp_path):
         print("--", file=sys.stderr, flush=True)
     assert pyogrio.get_gdal_config_option("CPL_LOG") == before
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_fresh(code, tmp_path)
+    assert done.returncode == 0, done.stderr
     first, ours, last, _ = done.stderr.split("--")
     assert "hush" in first
     assert "hush" in last

@@ -501,19 +501,22 @@ def run_process(*words, **named) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8", **named)
 
 
-def test_a_process_ends_with_0_1_or_2(raw, tmp_path):
+RUN = "import promesse_geo.cli.commands as cli; cli.main()"
+
+
+def test_a_process_ends_with_0_1_or_2(raw, tmp_path, run_fresh):
     good = run_process("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
     assert (good.returncode, good.stdout) == (0, f"{tmp_path / 'safe.parquet'}: 36 records of 2 traces\n")
-    bad = run_process("info", tmp_path / "nothing")
+    bad = run_fresh(RUN, tmp_path, "info", tmp_path / "nothing")
     assert (bad.returncode, bad.stdout) == (1, "")
     assert "does not exist" in bad.stderr.splitlines()[-1]
-    wrong = run_process("smooth")
+    wrong = run_fresh(RUN, tmp_path, "smooth")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "Traceback" not in good.stderr + bad.stderr + wrong.stderr
 
 
-def test_the_result_can_be_piped_without_the_progress(raw):
-    result = run_process("info", raw)
+def test_the_result_can_be_piped_without_the_progress(raw, tmp_path, run_fresh):
+    result = run_fresh(RUN, tmp_path, "info", raw)
     assert result.stdout.startswith("records ")
     assert "reading" not in result.stdout
     assert "reading …" in result.stderr
@@ -545,20 +548,19 @@ cli.main()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_the_run_leaves_no_half_file(number, raw, tmp_path):
+def test_a_signal_that_ends_the_run_leaves_no_half_file(number, raw, tmp_path, start_fresh):
     folder = tmp_path / "out"
     folder.mkdir()
-    words = [sys.executable, "-c", SLOW, "pseudonymize", str(raw), str(folder / "safe.csv")]
-    with subprocess.Popen(words, stderr=subprocess.PIPE) as child:
-        deadline = time.monotonic() + 60
-        while not any(path.stat().st_size for path in folder.iterdir()):
-            assert time.monotonic() < deadline
-            assert child.poll() is None
-            time.sleep(0.01)
-        child.send_signal(number)
-        _, said = child.communicate(timeout=30)
-    assert child.returncode == 128 + number
-    assert b"Traceback" not in said
+    child = start_fresh(SLOW, tmp_path, "pseudonymize", raw, folder / "safe.csv")
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size for path in folder.glob("*/*")):
+        assert time.monotonic() < deadline
+        assert child.process.is_alive()
+        time.sleep(0.01)
+    os.kill(child.process.pid, number)
+    done = child.wait(30)
+    assert done.returncode == 128 + number
+    assert "Traceback" not in done.stderr
     assert list(folder.iterdir()) == []
 
 

@@ -216,7 +216,7 @@ def test_what_is_not_one_text_is_an_error(content, tmp_path):
         read_table(written(tmp_path, content))
 
 
-def test_gdal_prints_nothing_of_a_file(tmp_path):
+def test_gdal_prints_nothing_of_a_file(tmp_path, run_fresh):
     broken = [
         features()[0].replace("[4.5, 45.5]", f'["{SECRET}"]'),
         features()[1].replace("coordinates", SECRET),
@@ -224,7 +224,8 @@ def test_gdal_prints_nothing_of_a_file(tmp_path):
     ]
     path = written(tmp_path, collection([*broken, *features()]))
     code = f"import promesse_geo as pg; print(pg.read_table({str(path)!r}, errors='skip', as_traces=True).records)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_fresh(code, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["5"]
     assert SECRET not in done.stderr
     assert "GeoJSON" not in done.stderr

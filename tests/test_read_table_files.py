@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import subprocess
 import sys
 import warnings
 
@@ -188,7 +187,8 @@ def test_an_error_of_the_system_is_not_taken_for_damage(tmp_path, monkeypatch):
 
 
 COUNT_OPENS = """
-import sys, promesse_geo as pg
+import sys, warnings, promesse_geo as pg
+warnings.simplefilter("ignore")
 opens = []
 sys.addaudithook(lambda event, values: opens.append(event) if event == "open" and values[0] == sys.argv[1] else None)
 pg.read_file(sys.argv[1], errors="skip", as_traces=True)
@@ -197,9 +197,9 @@ print(len(opens))
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.replace("ana", '"a\nb"'), TEXT.replace("4.85", "north")])
-def test_a_small_file_is_opened_once_or_twice(text, tmp_path):
-    words = [sys.executable, "-W", "ignore", "-c", COUNT_OPENS, str(written(tmp_path, text))]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+def test_a_small_file_is_opened_once_or_twice(text, tmp_path, run_fresh):
+    done = run_fresh(COUNT_OPENS, tmp_path, written(tmp_path, text))
+    assert done.returncode == 0, done.stderr
     assert int(done.stdout) <= 2
 
 

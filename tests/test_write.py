@@ -5,9 +5,7 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
-import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -427,12 +425,6 @@ def test_an_error_in_the_middle_leaves_nothing_new(name, error, ending, tmp_path
     assert path.read_bytes() == b"old"
 
 
-def run_python(code: str, folder) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=folder, stderr=subprocess.PIPE, text=True
-    )
-
-
 PLANE_TRACES = """
 import numpy as np, promesse_geo as pg
 from pyproj import CRS
@@ -445,22 +437,21 @@ def traces(records):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 @pytest.mark.parametrize("ending", [".csv", ".gpkg"])
-def test_a_killed_run_leaves_no_half_file(ending, tmp_path):
+def test_a_killed_run_leaves_no_half_file(ending, tmp_path, start_fresh):
     records = 3_000_000 if ending == ".csv" else 600_000
-    child = run_python(f"{PLANE_TRACES}\npg.write(traces({records}), 'safe{ending}')", tmp_path)
+    child = start_fresh(f"{PLANE_TRACES}\npg.write(traces({records}), 'safe{ending}')", tmp_path)
     deadline = time.monotonic() + 60
     while not any(path.stat().st_size for path in tmp_path.glob(".*.part/*")):
         assert time.monotonic() < deadline
-        assert child.poll() is None
+        assert child.process.is_alive()
         time.sleep(0.002)
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
-    assert child.returncode == -signal.SIGKILL
+    child.process.kill()
+    assert child.wait().returncode == -signal.SIGKILL
     assert not (tmp_path / f"safe{ending}").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of file sizes are a matter of Unix")
-def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path):
+def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path, run_fresh):
     code = f"""
 import resource
 {PLANE_TRACES}
@@ -473,9 +464,8 @@ for ending in {ENDINGS}:
         continue
     raise SystemExit(ending + " was written")
 """
-    child = run_python(code, tmp_path)
-    _, said = child.communicate()
-    assert child.returncode == 0, said
+    done = run_fresh(code, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
