@@ -16,10 +16,11 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
 - explore: `describe`, `pois` and `PoiExtractor` (stays of users), `draw_map` and `draw_map_pair`; `plot` has figures
 - prepare: `drop_zero`, `drop_jumps`, then `prepare`, or its steps `collapse_empty_days`, `first_days` and `split_gaps`
 - protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is the base class
-- measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `reproduce` the paper's
-  tables (`paper` has them one by one); metrics are `PoiRetrieval` (with `match_pois`), `SpatialError`,
-  `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks `AdaptivePoiRetrieval`, `Residue`,
-  `Reidentification`, `EndRetrieval`, `HeatMapReidentification`, `Linkage` and `Unicity`; `Metric` is the base class
+- measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `tune` a parameter (the
+  result is a `Tuning`), `reproduce` the paper's tables (`paper` has them one by one); metrics are `PoiRetrieval` (with
+  `match_pois`), `SpatialError`, `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks
+  `AdaptivePoiRetrieval`, `Residue`, `Reidentification`, `EndRetrieval`, `HeatMapReidentification`, `Linkage` and
+  `Unicity`; `Metric` is the base class
 - publish: `publish` does all steps and returns a `Publication`; its last ones are `check_published`, `pseudonymize` and
   `write`
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
@@ -37,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
 from promesse_geo.audit import check_published
-from promesse_geo.evaluation import evaluate, load_results, measure, save_results
+from promesse_geo.evaluation import Tuning, evaluate, load_results, measure, save_results, tune
 from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx, read_mdc, read_table
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
@@ -109,5 +110,6 @@ __all__ += [
 __all__ += ["PoiExtractor", "pois"]
 __all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "SpatialError"]
 __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_demo", "save_results"]
+__all__ += ["Tuning", "tune"]
 __all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "write"]
 __all__ += ["Plane", "Sphere", "Traces"]

@@ -313,6 +313,13 @@ def test_most2014_refuses_what_it_does_not_use(wrong, tmp_path):
         pg.reproduce(paper="other")
 
 
+def test_the_kept_tables_of_most2014_are_near_the_published_ones():
+    kept = paper.Reproduction.load(RESULTS.parent / "most2014").tables
+    assert kept["Table III"].ours.tolist() == [1_110]
+    assert (kept["Table VI"].ours - kept["Table VI"].paper).abs().max() <= 0.6
+    assert (kept["Table VII"].ours - kept["Table VII"].paper).abs().max() <= 0.6
+
+
 @pytest.mark.compiled
 @pytest.mark.real
 def test_the_tables_of_most2014_are_met_on_real_data(cabspotting_archive):

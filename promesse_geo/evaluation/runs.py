@@ -94,7 +94,7 @@ def measure(
             pairs = matching.pairs(metric)
             values.append(_value(metric, pairs))
             reasons.append(metric.why_undefined(pairs) if np.isnan(values[-1]) else "")
-    labels = list(map(_name, checked))
+    labels = list(map(name_of, checked))
     table = Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
     if any(reasons):
         table["reason"] = reasons
@@ -181,17 +181,17 @@ def evaluate(
     rows: list[dict[str, Any]] = []
     with progress_bar(label="evaluating", unit="runs", total=len(traces) * len(runs)) as bar:
         for name, data in traces.items():
-            groups = [_index(name, data, group, chosen) for group in _by_split(to_compute)]
-            jobs = (delayed(_run)(groups, mechanism, seed) for mechanism, seed in runs)
+            groups = index_groups(name, data, to_compute, chosen)
+            jobs = (delayed(run_groups)(groups, mechanism, seed) for mechanism, seed in runs)
             outcomes = Parallel(n_jobs=processes, return_as="generator")(jobs)
             for (mechanism, _), (values, messages) in zip(runs, outcomes, strict=True):
                 for message in messages:
-                    warn(f"{name}, {_name(mechanism)}: {message}")
+                    warn(f"{name}, {name_of(mechanism)}: {message}")
                 parameters = json.dumps(mechanism.description()["parameters"])
-                columns = {"dataset": name, "mechanism": _name(mechanism), "mechanism_name": type(mechanism).__name__}
+                columns = {"dataset": name, "mechanism": name_of(mechanism), "mechanism_name": type(mechanism).__name__}
                 rows += [columns | {"parameters": parameters} | row for row in values]
                 bar.update()
-    about = {"mechanisms": list(map(_name, to_run)), "metrics": list(map(_name, to_compute)), "seeds": chosen}
+    about = {"mechanisms": list(map(name_of, to_run)), "metrics": list(map(name_of, to_compute)), "seeds": chosen}
     table = as_results(rows)
     table.attrs.update(provenance(traces, about))
     return table
@@ -213,8 +213,8 @@ class _Indexed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """Metrics that compare the same original with the same protected data."""
+class Group:
+    """Metrics with their indexes, that compare the same original with the same protected data."""
 
     dataset: str
     original: Traces
@@ -244,7 +244,12 @@ def _by_split(metrics: list[Metric]) -> list[list[Metric]]:
     return [*([together] if together else []), *([metric] for metric in metrics if _splits(metric))]
 
 
-def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: list[int]) -> _Group:
+def index_groups(dataset: str, traces: Traces, metrics: list[Metric], seeds: Sequence[Any]) -> list[Group]:
+    """Group metrics by the data that is protected for them, and compute what depends on the original alone."""
+    return [_index(dataset, traces, group, seeds) for group in _by_split(metrics)]
+
+
+def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: Sequence[Any]) -> Group:
     first = metrics[0]
     with _noting({"dataset": dataset, "metric": first}):
         original, to_protect = _split(first, traces) if _splits(first) else (traces, traces)
@@ -254,7 +259,7 @@ def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: list[int]
             for seed in _seeds_of(metric, seeds):
                 with_seed = seeded(metric, seed)
                 indexed.append(_Indexed(metric, seed, with_seed, with_seed.index(original)))
-    return _Group(dataset, original, to_protect, indexed)
+    return Group(dataset, original, to_protect, indexed)
 
 
 def _split(metric: Any, traces: Traces) -> tuple[Traces, Traces]:
@@ -265,7 +270,9 @@ def _split(metric: Any, traces: Traces) -> tuple[Traces, Traces]:
     return halves
 
 
-def _run(groups: list[_Group], mechanism: Mechanism, seed: int | None) -> tuple[list[dict[str, Any]], list[str]]:
+def run_groups(
+    groups: list[Group], mechanism: Mechanism, seed: int | str | None
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Protect with one mechanism and one seed, and compute the metrics: the rows and the warnings."""
     rows = []
     with warnings.catch_warnings(record=True) as caught:
@@ -308,14 +315,14 @@ def _noting(parts: Mapping[str, Any]) -> Iterator[None]:
         raise
 
 
-def _name(component: Mechanism | Metric) -> str:
+def name_of(component: Mechanism | Metric) -> str:
     """Return the repr of a mechanism or metric, without the addresses in memory that functions have in theirs."""
     return _ADDRESS.sub("", repr(component))
 
 
 def _describe(metric: Metric) -> dict[str, Any]:
     """Return the columns of a metric."""
-    return {"metric": _name(metric), "metric_name": type(metric).__name__, "label": metric.label, "unit": metric.unit}
+    return {"metric": name_of(metric), "metric_name": type(metric).__name__, "label": metric.label, "unit": metric.unit}
 
 
 def is_random(component: Mechanism | Metric) -> bool:
@@ -323,14 +330,14 @@ def is_random(component: Mechanism | Metric) -> bool:
     return component.is_random if isinstance(component, Mechanism) else getattr(component, "seed", ...) is None
 
 
-def seeded(component: Seeded, seed: int | None) -> Seeded:
+def seeded(component: Seeded, seed: int | str | None) -> Seeded:
     """Return a mechanism or metric with a seed if it takes one and has none."""
     if isinstance(component, Mechanism):
         return component.with_seed(seed)
     return replace(component, seed=seed) if is_random(component) else component  # type: ignore[call-arg]
 
 
-def _seeds_of(component: Mechanism | Metric, seeds: list[int]) -> Sequence[int | None]:
+def _seeds_of(component: Mechanism | Metric, seeds: Sequence[Any]) -> Sequence[Any]:
     return seeds if is_random(component) else [None]
 
 
@@ -354,7 +361,7 @@ def _check_components(components: Any, kind: type, *, name: str, owner: str, rul
         raise TypeError(invalid(name, owner, rule, components))
     if len(components) == 0:
         raise ValueError(invalid(name, owner, rule, components))
-    labels = [_name(component) for component in components]
+    labels = [name_of(component) for component in components]
     repeated = next((label for label in labels if labels.count(label) > 1), None)
     if repeated is not None:
         raise ValueError(f"The '{name}' of {owner} must differ. Got {repeated} twice.")

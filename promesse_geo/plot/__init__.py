@@ -7,8 +7,9 @@ if TYPE_CHECKING:
     from promesse_geo.plot.comparisons import trade_off
     from promesse_geo.plot.figures import intervals, overview, space_time, spatial_error, speeds
     from promesse_geo.plot.maps import draw_map, draw_map_pair
+    from promesse_geo.plot.sweeps import tuning
 
-_MODULES = {"draw_map": "maps", "draw_map_pair": "maps", "trade_off": "comparisons"}
+_MODULES = {"draw_map": "maps", "draw_map_pair": "maps", "trade_off": "comparisons", "tuning": "sweeps"}
 _MODULES |= dict.fromkeys(("intervals", "overview", "space_time", "spatial_error", "speeds"), "figures")
 # imported on first use: matplotlib and folium take a second
 
@@ -26,3 +27,4 @@ def __dir__() -> list[str]:
 
 
 __all__ = ["draw_map", "draw_map_pair", "intervals", "overview", "space_time", "spatial_error", "speeds", "trade_off"]
+__all__ += ["tuning"]
