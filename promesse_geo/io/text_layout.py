@@ -95,13 +95,15 @@ def find_layout(text: str, options: TextOptions) -> Layout:
     >>> find_layout("sep=;\nuser;time\n1;2\n", TextOptions())
     Layout(delimiter=';', columns=['user', 'time'], above=2, replaces_header=False)
     """
-    excel = _SEP.match(text)
-    above = 1 if excel else 0
-    written = text[excel.end() :] if excel else text
+    written = text.lstrip("\r\n")
+    above = len(_lines_of(text[: len(text) - len(written)]))
+    excel = _SEP.match(written)
+    if excel:
+        above, written = above + 1, written[excel.end() :]
     delimiter = options.separator or (excel[1] if excel else None)
     if options.columns is not None:
-        return Layout(delimiter or _delimiter(written.splitlines()[:1]), list(options.columns), above, True)
-    lines = written.splitlines()[:_LINES]
+        return Layout(delimiter or _delimiter(_lines_of(written)[:1]), list(options.columns), above, True)
+    lines = _lines_of(written)[:_LINES]
     if delimiter is None:
         delimiter = _delimiter(lines[:1])
         if not _count(lines[0], delimiter) or lines[0].startswith("#"):
@@ -119,6 +121,12 @@ def find_layout(text: str, options: TextOptions) -> Layout:
     above += skipped + 1
     fitted = _fit_to_lines(columns, [line for line in lines[skipped + 1 :] if line], delimiter)
     return Layout(delimiter, fitted, above, fitted != columns)
+
+
+def _lines_of(text: str) -> list[str]:
+    """Return the lines of a text, as other programs count them: str.splitlines has more ends of lines."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _count(line: str, delimiter: str) -> int:
@@ -162,8 +170,8 @@ def _fit_to_lines(columns: list[str], lines: Sequence[str], delimiter: str) -> l
 
 def first_rows(text: str, layout: Layout) -> list[list[str]]:
     """Return the first rows of a text that have a value for each column, without the last one, which may be cut."""
-    lines = text.splitlines(keepends=True)[layout.above : layout.above + _LINES]
-    rows = list(csv.reader(lines, delimiter=layout.delimiter))
+    lines = "\n".join(_lines_of(text)[layout.above : layout.above + _LINES])
+    rows = [row for row in csv.reader(io.StringIO(lines, newline=""), delimiter=layout.delimiter) if row]
     complete = rows if len(rows) == 1 else rows[:-1]
     return [row for row in complete if len(row) == len(layout.columns)]
 

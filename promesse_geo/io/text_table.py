@@ -5,7 +5,7 @@ import io
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +49,11 @@ class TextFile(NamedTuple):
         return self.layout.delimiter
 
     @property
+    def skipped(self) -> int:
+        """Return the number of lines that are not parsed: titles, comments, and a header that is replaced."""
+        return self.layout.above if self.layout.replaces_header else self.layout.above - 1
+
+    @property
     def columns(self) -> list[str]:
         """Return the names of the columns."""
         return self.layout.columns
@@ -85,7 +90,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     swallowed, is_open = _inspect_quotes(text, name, places=numbers or also[:1]) if may_span_lines else ([], False)
     dropped = list(swallowed)
     if ragged:
-        place = f"line {ragged[0].number:,} of {name}"
+        place = f"line {_line_of(text, ragged[0].number):,} of {name}"
         dropped.insert(0, DroppedRecords("a line with too few or too many values", len(ragged), place))
     if is_open:
         dropped.append(DroppedRecords("a quote that is never closed", 1, f"the last record of {name}"))
@@ -131,7 +136,7 @@ def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFi
     if head[_TAR].startswith(b"ustar"):
         raise ValueError("it is a tar archive. Read it with read_file.")
     encoding = options.encoding or ("utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
-    text = head.decode(encoding, errors="replace").removeprefix("\ufeff").lstrip("\r\n")
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
     if not text.strip():
         raise ValueError("it is empty, or begins with 64 KiB of blanks." if len(head) == _HEAD else "it is empty.")
     if "\0" in text:
@@ -248,7 +253,7 @@ def _parse(
             read_options=csv.ReadOptions(
                 encoding=encoding,
                 use_threads=threads,
-                skip_rows=text.layout.above if text.layout.replaces_header else text.layout.above - 1,
+                skip_rows=text.skipped,
                 column_names=text.columns if text.layout.replaces_header else None,
             ),
             parse_options=csv.ParseOptions(
@@ -309,6 +314,24 @@ def _count_lines(file: pa.NativeFile) -> int:
     return count + (last not in (b"\n", b"\r"))
 
 
+def _line_of(text: TextFile, row: int) -> int:
+    """Return the line in which a row begins; pyarrow counts rows of several lines once, and no empty lines."""
+    count, end = text.skipped, 0
+    with (
+        decompressed(text.file) as stream,
+        io.TextIOWrapper(stream, text.encoding, errors="replace", newline="") as content,
+    ):
+        above = sum(1 for _ in itertools.islice(content, text.skipped))
+        reader = lines.reader(content, delimiter=text.delimiter)
+        with suppress(lines.Error):  # a value that is too long
+            for values in reader:
+                count += bool(values)
+                if count == row:
+                    break
+                end = reader.line_num
+    return above + end + 1
+
+
 def _inspect_quotes(text: TextFile, name: str, *, places: Sequence[str]) -> tuple[list[DroppedRecords], bool]:
     """Count the lines within quotes that would be records without them, and return whether a quote is open at the end.
 
@@ -360,6 +383,6 @@ def _errors_without_values(text: TextFile) -> Iterator[None]:
             if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
                 raise ValueError(_not_encoded(text.encoding)) from None
             raise ValueError(f"its lines cannot be read as values {separated}, in {text.encoding.upper()}.") from None
-        where = f" (line {int(counts[1]):,}, empty ones not counted)" if counts[1] else ""
+        where = f" (line {_line_of(text, int(counts[1])):,})" if counts[1] else ""
         columns, values = counted(int(counts[2]), "column"), counted(int(counts[3]), "value")
         raise ValueError(f"its first line names {columns} {separated}, but a line holds {values}{where}.") from None
