@@ -1,17 +1,16 @@
 """The accessor `gdf.promesse`: the functions of the package as methods of a GeoDataFrame."""
 
-import inspect
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
 import geopandas as gpd
 import pandas as pd
 
 from promesse_geo import preprocess
 from promesse_geo.audit import check_published
+from promesse_geo.docstrings import documented_as
 from promesse_geo.evaluation import PAPER, measure
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import shown
@@ -25,63 +24,6 @@ from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 
 _ATTACK = PoiRetrieval()
-
-_Verb = TypeVar("_Verb", bound=Callable[..., Any])
-_HEADING = re.compile(r"^([A-Z][a-z]+)\n-{3,}\n", re.MULTILINE)
-_OF_TYPE = re.compile(r"Of the type of `data`[:,;] (\w)")
-_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)
-_PROTECTED = """\
-protected : geopandas.GeoDataFrame
-    The protected data, whose users are those of this frame; users that the mechanism dropped may be missing.
-"""
-
-
-def documented_as(source: object, other: object = None) -> Callable[[_Verb], _Verb]:
-    """Complete the docstring of a method from those of the functions or classes that it stands for.
-
-    The method keeps its own summary and sections. Parameters that it does not have are dropped: the data, and the names
-    of its columns.
-
-    Parameters
-    ----------
-    source, other : function or class
-        Objects with numpydoc docstrings. Sections that `source` lacks come from `other`.
-
-    Returns
-    -------
-    callable
-        A decorator that returns the method itself.
-    """
-
-    def complete(verb: _Verb) -> _Verb:
-        docs = [_sections(verb), _sections(source), _sections(other) if other else {}]
-        entries = {"protected": _PROTECTED}
-        for doc in reversed(docs):
-            for entry in _ENTRY.split(doc.get("Parameters", "")):
-                entries |= {entry.partition(" :")[0]: entry}
-        names = [name for name in inspect.signature(verb).parameters if name != "self"]
-        text = "\n\n".join([docs[0][""], docs[1][""].partition("\n\n")[2]]).rstrip()
-        if names:
-            text += "\n\nParameters\n----------\n" + "\n".join(
-                entries[name].rstrip() for name in names if name in entries
-            )
-        for section in ("Returns", "Raises", "Notes", "References", "Examples"):
-            content = next((doc[section] for doc in docs if section in doc), "")
-            if section == "Returns":  # verbs return frames only
-                content = _OF_TYPE.sub(
-                    lambda match: match[1].upper(), content.replace("GeoDataFrame or Traces", "GeoDataFrame")
-                )
-            text += f"\n\n{section}\n{'-' * len(section)}\n{content.rstrip()}" if content else ""
-        verb.__doc__ = text + "\n"
-        return verb
-
-    return complete
-
-
-def _sections(source: object) -> dict[str, str]:
-    """Split a docstring at its headings; the text before them is under the empty key."""
-    text, *parts = _HEADING.split(inspect.getdoc(source) or "")
-    return {"": text.strip(), **dict(zip(parts[::2], parts[1::2], strict=True))}
 
 
 if hasattr(pd.DataFrame, "promesse"):  # the module is loaded again: replace the accessor without a warning

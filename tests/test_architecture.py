@@ -15,7 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # Layers from the lowest up: a package imports from lower layers and from itself only.
 LAYERS = (
-    ("kernels", "messages", "threads"),
+    ("kernels", "messages", "threads", "docstrings"),
     ("validation",),
     ("traces",),
     ("preprocess", "stays", "synthetic"),

@@ -19,8 +19,8 @@ from hypothesis.extra.numpy import arrays
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
+from promesse_geo.plot.elements import Call, literal
 from promesse_geo.plot.layers import MOST_POIS, bounds_of, representative, thinned
-from promesse_geo.plot.maps import Call, literal
 
 HALL = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}{% for x in y %}{# ${1} &lt; \u2028"

@@ -358,7 +358,7 @@ def test_the_same_seed_gives_the_same_bytes_with_any_number_of_threads(city, mon
             with monkeypatch.context() as patch:
                 patch.setattr(threads, "number", lambda number=number: number)
                 patch.setattr(threads, "_LEAST", 1)
-                patch.setattr("promesse_geo.mechanisms.wait_for_me._RECORDS", 500)
+                patch.setattr("promesse_geo.mechanisms.published_groups._RECORDS", 500)
                 assert as_bytes(quietly(mechanism, city)[0]) == one
 
 

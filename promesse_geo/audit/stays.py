@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from promesse_geo.audit.comparison import Comparison, match_anywhere
+from promesse_geo.audit.comparison import Comparison
+from promesse_geo.audit.matching import match_anywhere
 from promesse_geo.metrics import AdaptivePoiRetrieval, PoiRetrieval
 from promesse_geo.traces.space import Space
 

@@ -3,6 +3,7 @@
 from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
 from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
 from promesse_geo.mechanisms.promesse import Promesse
-from promesse_geo.mechanisms.wait_for_me import WaitForMe, WaitForMeReport
+from promesse_geo.mechanisms.published_groups import WaitForMeReport
+from promesse_geo.mechanisms.wait_for_me import WaitForMe
 
 __all__ = ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport", "mechanism_classes"]

@@ -1,0 +1,153 @@
+"""Elements of the page of a map: the map itself, the code that it embeds, and calls of it."""
+
+import base64
+import copy
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from branca.element import Element, Figure, MacroElement
+from folium import Map, TileLayer
+from folium.template import Template
+
+from promesse_geo.messages import invalid
+from promesse_geo.validation import check_flag
+
+_FOLDER = Path(__file__).parent
+_SURROGATES = range(0xD800, 0xE000)  # no encoding of files has them
+_UNSAFE = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&'{}%#\u2028\u2029"), *_SURROGATES)}
+
+
+def literal(data: Any) -> str:
+    """Return data as a JavaScript expression in which no text can end a script, an attribute or a Jinja template."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return f"JSON.parse({json.dumps(text, ensure_ascii=False).translate(_UNSAFE)})"
+
+
+class Assets(MacroElement):
+    """Styles and code of the maps, embedded in the page: our own and, on request, Leaflet with its licence."""
+
+    _template = Template("""
+        {% macro header(this, kwargs) %}
+            {% for style in this.styles %}<style>{{ style }}</style>{% endfor %}
+            {% for code in this.codes %}<script>{{ code }}</script>{% endfor %}
+        {% endmacro %}
+    """)
+
+    def __init__(self, *, leaflet: bool) -> None:
+        super().__init__()
+        self._name = "Assets"
+        self.styles = [*([_leaflet_style()] if leaflet else []), _text("browser/maps.css")]
+        self.codes = [*([_leaflet_code()] if leaflet else []), _text("browser/maps.js")]
+
+
+class Call(MacroElement):
+    """A call of a function of maps.js, with elements and data as its arguments."""
+
+    _template = Template("""
+        {% macro script(this, kwargs) %}
+            promesse.{{ this.function }}({{ this.arguments() }});
+        {% endmacro %}
+    """)
+
+    def __init__(self, function: str, elements: Sequence[Any], data: Any = None) -> None:
+        super().__init__()
+        self._name = "Call"
+        self.function, self.elements, self.data = function, elements, data
+
+    def arguments(self) -> str:
+        """Return the arguments as JavaScript: the names of elements (or lists of them), then the data if not None."""
+        named = [
+            element.get_name()
+            if isinstance(element, MacroElement)
+            else f"[{', '.join(each.get_name() for each in element)}]"
+            for element in self.elements
+        ]
+        return ", ".join(named if self.data is None else [*named, literal(self.data)])
+
+
+def new_map(
+    *, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure | None = None, half: int | None = None
+) -> Map:
+    """Return a map without layers, which sends no requests unless it has tiles or is not offline.
+
+    Parameters
+    ----------
+    tiles : str, folium.TileLayer, xyzservices.TileProvider or None
+        The background.
+    offline : bool
+        Whether to embed Leaflet instead of loading it from the network.
+    flat : bool
+        Whether coordinates are metres of a plane instead of degrees.
+    owner : str
+        The function whose parameters these are, for error messages.
+    figure : branca.element.Figure, optional
+        The page; a new one by default.
+    half : int, optional
+        0 for the left half of the page, 1 for the right half.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `tiles` is invalid, or does not fit a flat map.
+    """
+    options: dict[str, Any] = {"maxZoom": 20, "zoomSnap": 0.25} if tiles is None else {}
+    place: dict[str, Any] = {} if half is None else {"width": "50%", "left": f"{50 * half}%", "position": "absolute"}
+    if flat:
+        options["minZoom"] = -12
+    crs = "Simple" if flat else "EPSG3857"
+    if flat and tiles is not None and not isinstance(tiles, TileLayer):
+        rule = "None or a folium.TileLayer for data in metres of a plane without a position on the globe"
+        raise ValueError(invalid("tiles", owner, rule, tiles))
+    try:
+        if tiles is not None and not tiles:
+            raise TypeError
+        base = Map(tiles=_unattached(tiles), crs=crs, prefer_canvas=True, font_size="13px", **place, **options)
+    except (ValueError, AttributeError, TypeError):
+        if tiles is None:
+            raise
+        rule = "the name of a background in folium such as 'OpenStreetMap', a folium.TileLayer or a TileProvider"
+        kind = ValueError if isinstance(tiles, str) else TypeError
+        raise kind(invalid("tiles", owner, rule, tiles)) from None
+    if check_flag(offline, name="offline", owner=owner):
+        base.default_js, base.default_css = [], []
+    page = figure or Figure()
+    page.add_child(base)
+    if not half:
+        page.add_child(Assets(leaflet=offline), index=0)
+    return base
+
+
+def _unattached(tiles: Any) -> Any:
+    """Return a copy of a layer that belongs to no map: a layer can belong to one map only."""
+    if not isinstance(tiles, TileLayer):
+        return tiles
+    layer = copy.copy(tiles)
+    Element.__init__(layer)  # sets a new identifier, no parent and no children
+    return layer
+
+
+@cache
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+@cache
+def _leaflet_style() -> str:
+    """Return Leaflet's style sheet with its images embedded."""
+
+    def embed(match: re.Match[str]) -> str:
+        image = base64.b64encode((_FOLDER / "leaflet" / match[1]).read_bytes()).decode()
+        return f"url(data:image/png;base64,{image})"
+
+    return re.sub(r"url\((images/[^)]*)\)", embed, _text("leaflet/leaflet.css"))
+
+
+@cache
+def _leaflet_code() -> str:
+    """Return Leaflet with its licence, without the reference to a source map that does not exist."""
+    code = _text("leaflet/leaflet.js").partition("//# sourceMappingURL")[0]
+    return f"/*!\nLeaflet 1.9.4\n{_text('leaflet/LICENSE')}*/\n{code}"
