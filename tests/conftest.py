@@ -1,5 +1,6 @@
 """Configuration of the tests: hypothesis profiles, compiled loops, and real data if available."""
 
+import gc
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,13 @@ import pytest
 from browser import Browser, find_browser
 from fresh import Ended, Fresh
 from hypothesis import HealthCheck, settings
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = not numba.config.DISABLE_JIT
@@ -58,6 +66,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             file.unlink(missing_ok=True)
 
 
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the objects of imported modules, which are many and stay."""
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without compiled loops, run neither slow tests nor docstrings; examples in docstrings protect prepared data."""
     left_out = set()
@@ -81,6 +94,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  # not installed everywhere
 
     return WorkStealingScheduling(config, log) if config.option.dist == "load" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_once(tmp_path_factory):
+    """Let one worker compile a loop while others that need it wait for its machine code."""
+    if fcntl is None or not COMPILED or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    folder = tmp_path_factory.getbasetemp().parent  # of all workers
+    compile_loop = Dispatcher.compile
+
+    def compile_alone(self: Dispatcher, signature: Any) -> Any:
+        function = self.py_func
+        if not function.__module__.startswith("promesse_geo."):
+            return compile_loop(self, signature)
+        # Threads wait for numba's lock first: otherwise one could hold it and wait for a file that another one locked.
+        with global_compiler_lock, (folder / f"{function.__module__}.{function.__qualname__}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            return compile_loop(self, signature)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_alone)
+        yield
 
 
 @pytest.fixture(scope="session")
