@@ -77,13 +77,12 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
     with atomic_path(picture, force=force, private=False) as temporary:
         overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
-    were = "was" if dropped == 1 else "were"
     return f"""\
 A synthetic city of {len(city)} people and 7 days, protected with {mechanism!r}:
 
 {comparison(parts, protected)}
 
-{counted(dropped, "trace")} {were} too short to be protected and dropped.
+{counted(dropped, "trace was", "traces were")} too short to be protected and dropped.
 What would be published:  {published}
 What happened to a trace: {picture}
 

@@ -44,9 +44,9 @@ RECORDS = b'{"deviceId": 7, "fixTime": "2024-03-04T08:00:00Z", "valid": true, "l
 CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\n"
 
 
-def tarred(members) -> bytes:
+def tarred(members, *, mode="w:gz") -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+    with tarfile.open(fileobj=packed, mode=mode) as archive:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
@@ -54,9 +54,9 @@ def tarred(members) -> bytes:
     return packed.getvalue()
 
 
-def zipped(members) -> bytes:
+def zipped(members, *, compression=zipfile.ZIP_STORED) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    with zipfile.ZipFile(packed, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return packed.getvalue()

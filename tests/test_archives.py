@@ -9,21 +9,20 @@ import tarfile
 import tempfile
 import warnings
 import zipfile
+from functools import partial
 
+import format_samples
 import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 import pyogrio
 import pytest
+from format_samples import GPX
 
 import promesse_geo as pg
 from promesse_geo.io import archives, sources
 from promesse_geo.io.registry import guess_format
 
-GPX = (
-    b'<?xml version="1.0"?>\n<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8">'
-    b"<time>2024-03-04T08:00:00Z</time></trkpt></trkseg></trk></gpx>\n"
-)
 CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\nana,2024-03-04T08:01:00Z,4.85,45.75\n"
 COMPRESS = {
     "gz": gzip.compress,
@@ -33,24 +32,8 @@ COMPRESS = {
 }
 
 
-def tarred(members) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, content in members.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return packed.getvalue()
-
-
-def zipped(members) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return packed.getvalue()
-
-
+tarred = partial(format_samples.tarred, mode="w")
+zipped = partial(format_samples.zipped, compression=zipfile.ZIP_DEFLATED)
 PACK = {
     "zip": zipped,
     "tar": tarred,

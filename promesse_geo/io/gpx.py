@@ -9,9 +9,8 @@ from xml.parsers import expat
 
 import geopandas as gpd
 
-from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import Format, Head, Source, by_endings, read_head
-from promesse_geo.io.tracks import Points, as_degrees, as_times, read_tracks
+from promesse_geo.io.tracks import Points, parse_points, read_tracks
 from promesse_geo.io.xml import has_root, local_name, parse_xml, root_pattern
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Name
@@ -129,18 +128,18 @@ def _parse(name: str, content: bytes) -> Points:
         lost = counted(len(strays), "point is", "points are")
         others = f" {lost} outside of segments or of another namespace." if strays else ""
         raise ValueError(f"{name!r} has no track points in segments (waypoints and routes are no records).{others}")
-    latitudes, has_latitude = as_degrees(found.latitudes, name, label="GPX", noun=_NOUN)
-    longitudes, has_longitude = as_degrees(found.longitudes, name, label="GPX", noun=_NOUN)
-    return Points(
-        found.tracks,
-        found.segments,
-        as_times(found.times),
-        latitudes,
-        longitudes,
-        has_latitude & has_longitude,
-        [DroppedRecords(_STRAY, len(strays), f"line {strays[0]:,} of {name!r}")] if strays else [],
-        found.names if named else None,
-        None if named and not any(time.endswith("Z") for time in found.times) and count else "UTC",
+    return parse_points(
+        name,
+        label="GPX",
+        noun=_NOUN,
+        tracks=found.tracks,
+        segments=found.segments,
+        times=found.times,
+        latitudes=found.latitudes,
+        longitudes=found.longitudes,
+        lost={_STRAY: strays},
+        names=found.names if named else None,
+        zone=None if named and not any(time.endswith("Z") for time in found.times) and count else "UTC",
     )
 
 

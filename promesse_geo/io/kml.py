@@ -7,9 +7,8 @@ import zlib
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import Head, size_limit, too_large
-from promesse_geo.io.tracks import Points, as_degrees, as_times, track_format
+from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
 
@@ -62,21 +61,17 @@ def _parse(name: str, content: bytes) -> Points:
             f"{name!r} has no positions with times (gx:Track, or placemarks with a TimeStamp or TimeSpan)."
             f"{without if found.untimed else ''}{link}"
         )
-    longitudes, latitudes = (
-        as_degrees([_number(place, axis) for place in places], name, label="KML", noun=_NOUN) for axis in (0, 1)
-    )
-    return Points(
-        tracks,
-        segments,
-        as_times(times),
-        latitudes[0],
-        longitudes[0],
-        latitudes[1] & longitudes[1],
-        [
-            DroppedRecords(reason, len(lines), f"line {lines[0]:,} of {name!r}")
-            for reason, lines in others.items()
-            if lines
-        ],
+    longitudes, latitudes = ([_number(place, axis) for place in places] for axis in (0, 1))
+    return parse_points(
+        name,
+        label="KML",
+        noun=_NOUN,
+        tracks=tracks,
+        segments=segments,
+        times=times,
+        latitudes=latitudes,
+        longitudes=longitudes,
+        lost=others,
     )
 
 

@@ -208,31 +208,39 @@ def _read_positions(
         check_users_exist(chosen, user_of.values(), owner="read_file")
         user_of = {path: name for path, name in user_of.items() if name in chosen}
     names = {str(path): name for path, name in user_of.items()}
-    spans: dict[str, list[batch.Span]] = {}
-
-    def parse_file(name: str, content: bytes) -> Iterable[Part]:
-        options = {"by_device": by_device} if has_devices else {}
-        parts = list(parse(name, content, names[name], **options))
-        spans[name] = [
-            batch.Span(part.user, part.times.min(), part.times.max(), name) for part in parts if len(part.times)
-        ]
-        return parts
-
-    def warn_overlaps(_: Sequence[Part]) -> None:
-        """Warn if a device names several people, as two letters may."""
-        ordered = [span for name in names for span in spans.get(name, ()) if chosen is None or span.user in chosen]
-        cure = "If each file or folder is a user, pass user='file' or 'folder' (--user file, --user folder)."
-        batch.warn_overlaps(ordered if by_device else (), noun="files", cure=cure)
-
+    options = {"by_device": by_device} if has_devices else {}
+    spans: dict[str, list[batch.Span]] = {name: [] for name in names}
     return batch.read_dataset(
         [(str(path), partial(read_bytes, path)) for path in user_of],
-        parse_file,
+        partial(_parse_file, parse=parse, names=names, options=options, spans=spans),
         users=chosen,
         errors=errors,
         owner="read_file",
         as_traces=as_traces,
-        check=warn_overlaps,
+        check=lambda _: _warn_overlaps(spans, chosen) if by_device else None,
     )
+
+
+def _parse_file(
+    name: str,
+    content: bytes,
+    *,
+    parse: Callable[..., Iterable[Part]],
+    names: Mapping[str, str | None],
+    options: Mapping[str, bool],
+    spans: dict[str, list[batch.Span]],
+) -> list[Part]:
+    """Return the parts of a file, and note when its users were recorded."""
+    parts = list(parse(name, content, names[name], **options))
+    spans[name] = [batch.Span(part.user, part.times.min(), part.times.max(), name) for part in parts if len(part.times)]
+    return parts
+
+
+def _warn_overlaps(spans: Mapping[str, Sequence[batch.Span]], chosen: set[str] | None) -> None:
+    """Warn if a device names several people, as two letters may, in the spans of each file."""
+    ordered = [span for some in spans.values() for span in some if chosen is None or span.user in chosen]
+    cure = "If each file or folder is a user, pass user='file' or 'folder' (--user file, --user folder)."
+    batch.warn_overlaps(ordered, noun="files", cure=cure)
 
 
 def _name_users(histories: Mapping[Path, Path], by: str) -> dict[Path, str | None]:

@@ -3,9 +3,8 @@
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import Head
-from promesse_geo.io.tracks import Points, as_degrees, as_times, track_format
+from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
 
@@ -36,17 +35,16 @@ def _parse(name: str, content: bytes) -> Points:
     if not found.times:
         plans = f" {counted(len(found.planned), 'point is', 'points are')} {_COURSE}." if found.planned else ""
         raise ValueError(f"{name!r} has no track points in the laps of an activity.{plans}")
-    latitudes, has_latitude = as_degrees(found.latitudes, name, label="TCX", noun=_NOUN)
-    longitudes, has_longitude = as_degrees(found.longitudes, name, label="TCX", noun=_NOUN)
-    planned = found.planned
-    return Points(
-        found.tracks,
-        found.segments,
-        as_times(found.times),
-        latitudes,
-        longitudes,
-        has_latitude & has_longitude,
-        [DroppedRecords(_COURSE, len(planned), f"line {planned[0]:,} of {name!r}")] if planned else [],
+    return parse_points(
+        name,
+        label="TCX",
+        noun=_NOUN,
+        tracks=found.tracks,
+        segments=found.segments,
+        times=found.times,
+        latitudes=found.latitudes,
+        longitudes=found.longitudes,
+        lost={_COURSE: found.planned},
     )
 
 

@@ -130,8 +130,7 @@ def read_tracks(
     user_of = name_users([path for path in paths if path not in named], by="file" if by_track else by)
     if chosen is not None:
         names = {name.rpartition("-")[0] if by_track else name for name in chosen}
-        if not named:
-            check_users_exist(names, user_of.values(), owner=owner)
+        check_users_exist(None if named else names, user_of.values(), owner=owner)
         user_of = {path: name for path, name in user_of.items() if name in names}
     places = {name: path.parent if by in ("folder", "folder-2") else path for path, name in user_of.items()}
     user_of |= dict.fromkeys(named, "")
@@ -217,7 +216,7 @@ def _warn_overlaps(parts: Sequence[Part], *, places: Mapping[str, Path], has_tra
     batch.warn_overlaps(spans, noun="tracks", cure=track if has_tracks else file)
 
 
-def as_times(texts: Sequence[str | None]) -> np.ndarray:
+def _as_times(texts: Sequence[str | None]) -> np.ndarray:
     """Return times in UTC as datetime64[ns]; NaT if missing, invalid, or out of the range of nanoseconds."""
     iso = pc.ascii_upper(pc.ascii_trim_whitespace(pa.array(texts, pa.large_string())))
     iso = pc.if_else(pc.match_substring_regex(iso, _TIME), iso, None)
@@ -239,7 +238,47 @@ def _from_iso(texts: pa.Array) -> np.ndarray:
     return pd.DatetimeIndex(within).as_unit("ns").asi8.view("M8[ns]")
 
 
-def as_degrees(texts: Sequence[str | None], name: str, *, label: str, noun: str) -> tuple[np.ndarray, np.ndarray]:
+def parse_points(
+    name: str,
+    *,
+    label: str,
+    noun: str,
+    tracks: Sequence[int],
+    segments: Sequence[int],
+    times: Sequence[str | None],
+    latitudes: Sequence[str | None],
+    longitudes: Sequence[str | None],
+    lost: Mapping[str, Sequence[int]],
+    names: Sequence[str | None] | None = None,
+    zone: str | None = "UTC",
+) -> Points:
+    """Return the points of a file from their texts.
+
+    Parameters
+    ----------
+    name, label, noun : str
+        Names of the file, of its format and of a point in messages.
+    tracks, segments, names, zone
+        As in `Points`.
+    times, latitudes, longitudes : sequence of str or None, length points
+        None for what a point lacks.
+    lost : mapping of str to sequence of int
+        Lines of what is not read, by reason.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is no number.
+    """
+    y, has_y = _as_degrees(latitudes, name, label=label, noun=noun)
+    x, has_x = _as_degrees(longitudes, name, label=label, noun=noun)
+    dropped = [
+        DroppedRecords(reason, len(lines), f"line {lines[0]:,} of {name!r}") for reason, lines in lost.items() if lines
+    ]
+    return Points(tracks, segments, _as_times(times), y, x, has_y & has_x, dropped, names, zone)
+
+
+def _as_degrees(texts: Sequence[str | None], name: str, *, label: str, noun: str) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers, NaN if missing, and which are there; raise ValueError if a text such as 45,7 is no number."""
     trimmed = pc.ascii_trim_whitespace(pa.array(texts, pa.large_string()))
     numeric = pc.match_substring_regex(trimmed, _NUMBER).fill_null(True).to_numpy(zero_copy_only=False)

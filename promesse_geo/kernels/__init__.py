@@ -75,16 +75,6 @@ def inner(function: Any) -> Any:
     """Compile a helper of loops that does not allocate arrays.
 
     References to its arguments are not counted, because threads contend for the counters: that took three quarters of
-    the time of loops over distances.
-
-    Parameters
-    ----------
-    function : function
-        Function of arrays and numbers.
-
-    Returns
-    -------
-    numba.core.registry.CPUDispatcher
-        The compiled function.
+    the time of loops over distances. Parameters and result are those of `loop`.
     """
     return njit(cache=_CACHED, nogil=True, **_UNCOUNTED)(function)

@@ -237,12 +237,8 @@ def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
 
     Parameters
     ----------
-    x, y, z : float64, shape (records,)
-        Metres in the plane, and metres of time.
-    i, i_stop : int
-        First record of the pivot, and the record after its last.
-    j, j_stop : int
-        First record of the other trace, and the record after its last.
+    x, y, z, i, i_stop, j, j_stop
+        As in `align`.
     size, cap : float
         Metres of a unit of cost, and greatest cost of a pair.
     limit : float

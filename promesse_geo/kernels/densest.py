@@ -32,6 +32,15 @@ def weight(square, curvature, width):
     return math.exp(-0.5 * ratio * ratio)
 
 
+@inner
+def _sum_weights_of(points, i, begin, end, curvature, width):
+    """Return the sum of the weights of the candidates begin … end − 1 for candidate i."""
+    total = 0.0
+    for j in range(begin, end):
+        total += weight(square_between(points, i, points, j), curvature, width)
+    return total
+
+
 @loop
 def find_densest(points, offsets, curvature, width, first, last, best):
     """Find in each group the candidate with the greatest sum of weights of all candidates of the group.
@@ -56,9 +65,7 @@ def find_densest(points, offsets, curvature, width, first, last, best):
         best[group] = -1
         greatest = -1.0
         for i in range(begin, end):
-            total = 0.0
-            for j in range(begin, end):
-                total += weight(square_between(points, i, points, j), curvature, width)
+            total = _sum_weights_of(points, i, begin, end, curvature, width)
             if total > greatest:
                 greatest = total
                 best[group] = i
@@ -78,10 +85,7 @@ def sum_weights(points, curvature, width, first, last, sums):
         Output.
     """
     for i in range(first, last):
-        total = 0.0
-        for j in range(len(points)):
-            total += weight(square_between(points, i, points, j), curvature, width)
-        sums[i] = total
+        sums[i] = _sum_weights_of(points, i, 0, len(points), curvature, width)
 
 
 @loop

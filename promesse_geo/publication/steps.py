@@ -138,16 +138,21 @@ def publish(
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
         write(published, written, mechanism=mechanism, force=force)
-    messages = [f"publish dropped {', '.join(dropped)}."] if dropped else []
-    messages += [str(warning.message) for warning in caught]
-    if written is not target:
-        messages.append("Nothing was written, because a test failed: see the audit.")
-    if messages:
-        warn(" ".join(messages))
+    _warn(dropped, caught, failed=written is not target)
     notes = (*((_DATES,) if calendar == "keep-dates" else ()), _ONCE, _NO_PROOF)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)
     return Publication(result, audit, series, table, written, notes, tuple(counts_in_words(counts, choices, mechanism)))
+
+
+def _warn(dropped: Sequence[str], caught: Sequence[warnings.WarningMessage], *, failed: bool) -> None:
+    """Warn once of what was dropped, of what the mechanism warned of, and that nothing was written."""
+    messages = [f"publish dropped {', '.join(dropped)}."] if dropped else []
+    messages += [str(warning.message) for warning in caught]
+    if failed:
+        messages.append("Nothing was written, because a test failed: see the audit.")
+    if messages:
+        warn(" ".join(messages))
 
 
 def _check_rest(rest: Traces, dropped: Sequence[str], reason: str) -> None:

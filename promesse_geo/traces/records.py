@@ -197,23 +197,8 @@ class Records:
         x, y = _numbers(x, "x"), _numbers(y, "y")
         times, counts = _unmasked(times, "times"), _unmasked(counts, "counts")
         counts = counts.astype(np.int64) if counts.shape == (0,) else counts
-        if not x.ndim == y.ndim == times.ndim == 1 or not len(x) == len(y) == len(times):
-            raise ValueError(
-                "x, y and times of Traces.from_arrays must have one dimension and one length. "
-                f"Got the shapes {x.shape}, {y.shape} and {times.shape} instead."
-            )
-        if times.dtype.kind not in "iM":
-            raise TypeError(
-                "The times of Traces.from_arrays must be int64 nanoseconds since 1970-01-01 or datetime64. "
-                f"Got {times.dtype} instead."
-            )
-        if segments is not None:
-            segments = _unmasked(segments, "segments")
-            if segments.shape != x.shape or segments.dtype.kind not in "iub":
-                raise ValueError(
-                    f"The segments of Traces.from_arrays must be whole numbers, one for each of {len(x):,} records. "
-                    f"Got {segments.dtype} of shape {segments.shape} instead."
-                )
+        segments = None if segments is None else _unmasked(segments, "segments")
+        _check_columns(x, y, times, segments)
         codes, keys = read_users(_as_column(users))
         if counts.ndim != 1 or counts.dtype.kind not in "iu" or np.any(counts < 0) or counts.sum() != len(x):
             raise ValueError(
@@ -391,3 +376,22 @@ def _numbers(values: Any, name: str) -> np.ndarray:
         if array.dtype.kind in "iufO":
             return array.astype(np.float64, copy=False)
     raise TypeError(f"The {name} of Traces.from_arrays must hold numbers. Got {array.dtype} instead.")
+
+
+def _check_columns(x: np.ndarray, y: np.ndarray, times: np.ndarray, segments: np.ndarray | None) -> None:
+    """Raise ValueError or TypeError if arrays of records differ in shape, or times or segments are of another type."""
+    if not x.ndim == y.ndim == times.ndim == 1 or not len(x) == len(y) == len(times):
+        raise ValueError(
+            "x, y and times of Traces.from_arrays must have one dimension and one length. "
+            f"Got the shapes {x.shape}, {y.shape} and {times.shape} instead."
+        )
+    if times.dtype.kind not in "iM":
+        raise TypeError(
+            "The times of Traces.from_arrays must be int64 nanoseconds since 1970-01-01 or datetime64. "
+            f"Got {times.dtype} instead."
+        )
+    if segments is not None and (segments.shape != x.shape or segments.dtype.kind not in "iub"):
+        raise ValueError(
+            f"The segments of Traces.from_arrays must be whole numbers, one for each of {len(x):,} records. "
+            f"Got {segments.dtype} of shape {segments.shape} instead."
+        )
