@@ -113,7 +113,6 @@ def make_hours(hours: np.ndarray) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame({"user": "a", "time": times}, geometry=places, crs=4326)
 
 
-@pytest.mark.compiled
 def test_data_that_were_not_prepared_are_reported(safe):
     test = "data are prepared"
     gaps, days = "the original has 3 traces with gaps of 4 h", "days as they were recorded"
@@ -166,7 +165,6 @@ def test_without_epsilon_and_mechanism_the_distances_are_reported(parts, safe):
     assert "the nearest is 200.0 m away" in reason(table, "first points are hidden")
 
 
-@pytest.mark.compiled
 def test_data_published_as_it_was_fails(parts):
     table = parts.promesse.check(parts, epsilon=200)
     assert verdicts(table)["no original locations"] == "failed"
@@ -225,7 +223,6 @@ def test_renamed_data_is_checked_for_all_that_needs_no_users(parts, safe):
     assert verdicts(parts.promesse.check(pg.pseudonymize(other)))["users are matched or renamed"] == "review"
 
 
-@pytest.mark.compiled
 def test_renamed_data_may_have_no_original_locations_timestamps_or_records(parts, safe):
     true = pg.pseudonymize(parts)
     assert verdicts(parts.promesse.check(true))["no original locations"] == "failed"
@@ -263,7 +260,6 @@ def named(frame, name):
     return frame.assign(user=frame["user"].map({key: name(key) for key in frame["user"].unique()}))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     "kind", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s"]
 )
@@ -322,7 +318,6 @@ def test_hashes_count_from_a_hundred_times_what_chance_gives(hashed, verdict):
     assert check_user_names(of(users), of(names)).verdict == verdict
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("seed", [0, 1, "42", 2024, 123456])
 @pytest.mark.parametrize("renamed", [pg.pseudonymize, pg.split_gaps])
 def test_names_of_an_easily_guessed_seed_fail(seed, renamed):
@@ -605,7 +600,6 @@ def test_a_single_trace_has_no_user_to_rename(parts, safe):
     assert verdicts(one.check(safe.drop(columns="user")))["user keys are pseudonyms"] == "passed"
 
 
-@pytest.mark.compiled
 def test_many_users_are_checked_together():
     count = 100_000
     x = np.zeros(count)
@@ -667,7 +661,6 @@ def test_a_trace_that_is_original_for_the_most_part_fails():
     assert compared(line(x), line(moved), "no original locations")["verdict"] == "failed"
 
 
-@pytest.mark.compiled
 def test_locations_that_are_original_by_chance_are_no_leak():
     rng = np.random.default_rng(1)
     true = np.cumsum(rng.uniform(1, 3, 20_000))
@@ -690,7 +683,6 @@ def test_timestamps_that_are_original_by_chance_are_no_leak():
     assert found["reason"].endswith("no more than by chance")
 
 
-@pytest.mark.compiled
 def test_noise_on_a_grid_has_no_needless_digits(parts):
     for seed in range(3):
         noisy = pg.GeoIndistinguishability(0.01, grid=1, seed=seed).protect(parts)
@@ -701,7 +693,6 @@ def test_noise_on_a_grid_has_no_needless_digits(parts):
         assert verdicts(parts.promesse.check(fine))["no needless digits"] == "review"
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("grid", [1 / 3, 1, 10, 100])
 def test_noise_on_a_grid_of_a_plane_is_no_leak(grid):
     parts = pg.prepare(pg.make_city(users=10, days=3), tz="Europe/Paris", seed=1).to_crs(32631)
@@ -818,7 +809,6 @@ def test_some_original_records_of_others_are_reviewed(parts, safe):
     assert reason(table, SHARED).startswith(f"{n} of ")
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     "mechanism", [pg.Promesse(100), *(pg.GeoIndistinguishability(0.01, grid=grid, seed=1) for grid in (None, 1, 100))]
 )
@@ -913,7 +903,6 @@ def test_noise_of_some_centimetres_and_shifted_times_are_reviewed(parts, aside):
     assert "next to original ones" in reason(table, "no original timestamps")
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     "mechanism",
     [*map(pg.Promesse, (20, 100, 500)), *(pg.GeoIndistinguishability(e, seed=1) for e in (0.007, 0.023, 0.1))],

@@ -246,7 +246,6 @@ def test_data_of_a_recorder_at_constant_speed_is_not_accused(swapped):
     assert "failed" in set(table["verdict"]) or not swapped
 
 
-@pytest.mark.compiled
 def test_the_same_seed_is_found_in_every_rounding(parts):
     noise = parts.promesse.protect(pg.GeoIndistinguishability(0.02, grid=50, seed=2024))
     named = pg.GeoIndistinguishability(0.02, grid=50)

@@ -160,7 +160,6 @@ def test_an_epsilon_at_which_all_is_lost_says_so_and_leaves_nothing(tmp_path):
     assert list((tmp_path / "demo").iterdir()) == []
 
 
-@pytest.mark.compiled
 def test_the_folder_of_the_demo_may_be_text(tmp_path):
     pg.run_demo(str(tmp_path / "demo"))
     assert (tmp_path / "demo" / "protected.parquet").exists()

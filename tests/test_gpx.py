@@ -510,7 +510,6 @@ def long_file(monkeypatch) -> bytes:
     return content
 
 
-@pytest.mark.compiled
 def test_a_long_file_is_an_error_wherever_it_is_cut(long_file, tmp_path):
     end = len(long_file) - len("\n")
     cuts = {*np.linspace(1, end - 1, 40, dtype=int).tolist(), *range(end - 20, end), CHUNK, CHUNK + 7, 2 * CHUNK}
@@ -518,7 +517,6 @@ def test_a_long_file_is_an_error_wherever_it_is_cut(long_file, tmp_path):
     assert len(read_gpx(written(tmp_path, long_file[:end]), as_traces=True).times) == 2_400
 
 
-@pytest.mark.compiled
 def test_a_file_of_three_megabytes_is_an_error_where_it_is_cut(tmp_path):
     content = long_content(35_000)
     assert len(content) > 3_000_000
@@ -681,7 +679,6 @@ def within(tag: str, inner):
     )
 
 
-@pytest.mark.compiled
 @settings(max_examples=200, deadline=None)
 @given(
     body=st.lists(within("trk", within("trkseg", points_of_any_kind())), max_size=3).map("".join),

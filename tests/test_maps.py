@@ -151,7 +151,6 @@ def test_the_attack_can_be_another_or_none(city, safe):
         city.promesse.map(safe, attack="paper")
 
 
-@pytest.mark.compiled
 def test_a_stronger_attack_is_drawn_with_what_it_finds(city):
     noisy = city.promesse.geo_indistinguishability(0.01, seed=1)
     adaptive = pg.AdaptivePoiRetrieval(kind="geo-indistinguishability")
@@ -685,7 +684,6 @@ def test_another_body_is_drawn_at_its_degrees(crs):
     assert places(call_in(drawn, "records")) == pytest.approx(frame.get_coordinates().to_numpy(), abs=1e-6)
 
 
-@pytest.mark.compiled
 def test_parameters_are_checked(city, safe):
     for wrong in ({"points": 1}, {"points": 2.5}, {"offline": "yes"}):
         with pytest.raises((TypeError, ValueError), match=f"'{next(iter(wrong))}' parameter of map must be"):

@@ -9,7 +9,9 @@ nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 pytest.importorskip("nbclient", reason="nbclient is not installed")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
-from notebooks import LARGEST_FILE, NOTEBOOKS, faults, pages, pictures, run  # noqa: E402
+from jupyter_core.utils import run_sync  # noqa: E402
+
+from notebooks import LARGEST_FILE, NOTEBOOKS, KernelManager, faults, pages, pictures, run  # noqa: E402
 
 ORDER = (
     *("01_overview", "02_datasets", "03_poi_privacy", "04_spatial_error", "05_range_queries"),
@@ -23,12 +25,22 @@ def test_all_notebooks_exist():
     assert tuple(path.stem for path in NOTEBOOKS) == ORDER
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    """Return a kernel for all notebooks, because its imports take longer than most of them."""
+    manager = KernelManager(kernel_name="python3")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PROMESSE_CABSPOTTING", "PROMESSE_DATA"):
+            patch.delenv(name, raising=False)
+        yield manager
+    if manager.has_kernel:
+        run_sync(manager.shutdown_kernel)(now=True)
+
+
 @each_notebook
 @pytest.mark.skipif(not COMPILED, reason="run once, with compiled loops")
-def test_it_runs_from_top_to_bottom_on_the_city(path, monkeypatch):
-    for name in ("PROMESSE_CABSPOTTING", "PROMESSE_DATA"):
-        monkeypatch.delenv(name, raising=False)
-    notebook = run(path)
+def test_it_runs_from_top_to_bottom_on_the_city(path, kernel):
+    notebook = run(path, kernel)
     assert faults(path, notebook) == []
     assert len(pages(notebook)) == len(pictures(path))
 

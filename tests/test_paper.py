@@ -57,7 +57,6 @@ def test_the_papers_tables_are_whole():
     ]
 
 
-@pytest.mark.compiled
 def test_every_table_has_a_figure_for_each_mechanism(done):
     assert list(done.tables) == [f"Table {number}" for number in ("I", "II", "III", "IV", "V", "VI")]
     for name in ("Table II", "Table III", "Table IV", "Table VI"):
@@ -68,7 +67,6 @@ def test_every_table_has_a_figure_for_each_mechanism(done):
     assert done.tables["Table V"].row.tolist() == ["Promesse", "Geo-I", "Wait for Me"]
 
 
-@pytest.mark.compiled
 def test_the_papers_story_shows_in_the_city(done):
     privacy, error, distortion, size = (
         done.tables[name].set_index("row").ours for name in ("Table II", "Table III", "Table IV", "Table VI")
@@ -174,7 +172,6 @@ def test_the_readme_shows_the_figures_that_the_command_wrote():
     assert paper.Reproduction.load(RESULTS).results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 
 
-@pytest.mark.compiled
 def test_several_data_sets_come_together(tmp_path, monkeypatch):
     monkeypatch.setitem(paper.experiment._READERS, "Cabspotting", lambda source, as_traces: city(source))
     monkeypatch.setitem(paper.experiment._READERS, "MDC", lambda source, as_traces: city(source))
@@ -193,7 +190,6 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch):
     assert len(found.save(tmp_path)) == 10
 
 
-@pytest.mark.compiled
 def test_the_command_repeats_the_experiment(tmp_path):
     called = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
     assert called.exit_code == 0, called.output
@@ -320,7 +316,6 @@ def test_the_kept_tables_of_most2014_are_near_the_published_ones():
     assert (kept["Table VII"].ours - kept["Table VII"].paper).abs().max() <= 0.6
 
 
-@pytest.mark.compiled
 @pytest.mark.real
 def test_the_tables_of_most2014_are_met_on_real_data(cabspotting_archive):
     raw = pg.read_cabspotting(cabspotting_archive, as_traces=True)
@@ -339,7 +334,6 @@ def attacked():
         return pg.reproduce(seeds=1, attacks=True)
 
 
-@pytest.mark.compiled
 def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
     assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Area coverage", "Re-identification"]
     fixed, adaptive, residue, *_ = (

@@ -22,7 +22,6 @@ def percentage_before(words: str) -> str:
     return re.search(rf"(\d+) % {words}", " ".join(TEXT.split()))[1]
 
 
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -46,7 +45,6 @@ def test_table_1_of_the_real_data_is_what_the_code_returns(cabspotting_archive, 
     pd.testing.assert_frame_equal(computed.drop(columns="unit"), stored.drop(columns="unit"))
 
 
-@pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_share_of_homes_with_a_published_point_nearby():
     city, stays = pg.make_city(return_pois=True)

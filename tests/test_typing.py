@@ -28,7 +28,6 @@ def check(source: str, folder: Path) -> str:
     return run.stdout
 
 
-@pytest.mark.compiled
 def test_mypy_finds_wrong_types_in_a_users_script(tmp_path):
     lines = [
         "import promesse_geo as pg",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import nbformat
 from browser import Browser, find_browser
+from jupyter_client import AsyncKernelManager as KernelManager
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -23,13 +24,21 @@ _HERE = (str(Path.home()), tempfile.gettempdir(), str(FOLDER.parent), "/home/", 
 _LOCAL_PATHS = re.compile("|".join([*map(re.escape, _HERE), r"[A-Z]:\\\\"]))
 
 
-def run(path: Path) -> nbformat.NotebookNode:
-    """Run a notebook from top to bottom in its folder and return it with its outputs."""
+def run(path: Path, kernel: KernelManager | None = None) -> nbformat.NotebookNode:
+    """Run a notebook from top to bottom in its folder and return it with its outputs.
+
+    A kernel that is given is started if it does not run, loses all its names before the notebook, and is kept.
+    """
     notebook = nbformat.read(path, as_version=4)
+    if kernel is not None:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
     client = NotebookClient(
-        notebook, timeout=240, record_timing=False, resources={"metadata": {"path": str(path.parent)}}
+        notebook, km=kernel, timeout=240, record_timing=False, resources={"metadata": {"path": str(path.parent)}}
     )
     done = client.execute()
+    if kernel is not None:
+        client.kc.stop_channels()
+        del done.cells[0]
     for cell in (cell for cell in done.cells if cell.cell_type == "code"):
         kept = [output for output in cell.outputs if not output.get("text", "").startswith("Compiling loops")]
         cell.outputs = kept  # loops that are compiled for the first time say so
