@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import csv_of, refused
+from tables import csv_of, refused, save, written
 
 import promesse_geo as pg
 from promesse_geo.traces.columns import TIMES, USERS, candidates_for, find_names, fold
@@ -74,6 +74,39 @@ def test_a_user_column_that_is_empty_is_an_error_that_names_it(tmp_path):
     assert "'track_id' is empty" in words
     assert "user=None" in words
     assert len(pg.read_table(path, user=None)) == 2
+
+
+def test_an_empty_user_column_leaves_another_one_to_be_found(tmp_path):
+    path = csv_of(tmp_path, "user,device_id,time,lat,lon", f",7,{TIME},45.7,4.8", ",7,2024-03-04T08:01:00Z,45.7,4.9")
+    assert pg.read_table(path)["device_id"].tolist() == [7, 7]
+    frame = pd.read_csv(path, parse_dates=["time"])
+    with pytest.warns(UserWarning, match="'user' was dropped"):
+        assert pg.Traces.from_frame(frame).users.tolist() == [7]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "geojson"])
+def test_a_named_user_column_that_is_empty_is_an_error_that_names_it(tmp_path, ending):
+    frame = frame_of("cab", "time").assign(cab=pd.Series([None], dtype="string"), time=pd.to_datetime([TIME]))
+    words = refused(save(frame, tmp_path / f"table.{ending}"), user="cab")
+    assert "'cab' is empty in all rows" in words
+    assert len(pg.read_table(tmp_path / f"table.{ending}", user=None)) == 1
+
+
+def test_records_of_a_file_without_users_are_counted_in_a_folder(tmp_path):
+    written(tmp_path, f"uid,time,lat,lon\nann,{TIME},45.7,4.8\n", "a.csv")
+    written(tmp_path, f"uid,time,lat,lon\n,{TIME},45.7,4.8\n,{TIME},45.7,4.8\n", "b.csv")
+    with pytest.raises(ValueError, match=r"2 records of 3 cannot be used.* no user: 2, first in row 0 of '.*b\.csv'"):
+        pg.read_table(tmp_path)
+    with pytest.warns(UserWarning, match=r"2 records \(no user; first at row 0 of '.*b\.csv'"):
+        assert pg.read_table(tmp_path, errors="skip")["uid"].tolist() == ["ann"]
+
+
+def test_a_folder_without_any_user_is_an_error_that_names_the_remedies(tmp_path):
+    for name in "ab":
+        written(tmp_path, f"uid,time,lat,lon\n,{TIME},45.7,4.8\n", f"{name}.csv")
+    with pytest.raises(ValueError, match=r"'uid' is empty in all rows.*user='file'.*user=None"):
+        pg.read_table(tmp_path)
+    assert sorted(set(pg.read_table(tmp_path, user="file")["user"])) == ["a", "b"]
 
 
 def test_what_a_reader_returns_can_be_used_at_once(tmp_path):

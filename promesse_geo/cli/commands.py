@@ -222,10 +222,12 @@ def pseudonymize(context: click.Context, output: str, force: bool) -> None:
 def info(context: click.Context) -> None:
     """Describe INPUT: records and traces, period and bounds, durations and intervals, and what is odd.
 
+    Of a table, it names the columns that are used: trips are breaks of their users.
+
     Odd are jumps, fixes at longitude and latitude 0, breaks, long gaps, equal times and users with one record.
     """
     with options.expected_errors():
-        click.echo(description(options.read(context)))
+        click.echo(description(options.read(context), names_columns=options.has_columns(context)))
 
 
 @click.command(short_help="Protect a synthetic city and show the result.")

@@ -257,6 +257,14 @@ def _check_options_apply(context: click.Context) -> None:
         )
 
 
+def has_columns(context: click.Context) -> bool:
+    """Return whether INPUT has columns by which it is read."""
+    options = context.ensure_object(dict)
+    source = Path(options["source"])
+    named = options["format"] or (options["columns"] and "table") or guess_format(source)
+    return "time" in used_options(source, named)
+
+
 def reading_options(context: click.Context) -> dict[str, Any]:
     """Return the columns and the CRS that the shared options specify."""
     options = context.ensure_object(dict)

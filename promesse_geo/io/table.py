@@ -207,14 +207,13 @@ def read_table(
         check_users_exist(requested, by_name.values(), owner="read_table")
         paths = [path for path in paths if by_name[path] in requested]
     options = options._replace(several_files=len(paths) > 1)
-    contents = [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
-    if is_table:
-        contents = [(_kind_name(source), partial(_read_arrow, source, options))]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
-        warnings.filterwarnings("ignore", "Measured", UserWarning)  # of pyogrio, which reads M nevertheless
-        files, skipped = batch.read_parts(contents, lambda _, file: [file], errors=errors, owner="read_table")
-    batch.check_some_read(files, skipped)
+
+    def contents(options: ReadOptions) -> list[batch.Content]:
+        if is_table:
+            return [(_kind_name(source), partial(_read_arrow, source, options))]
+        return [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
+
+    files, skipped = _read_all(contents, options, errors=errors)
     invalid: dict[str, np.ndarray] = {}
     traces = Traces.from_records(_join(files), report=invalid.update)
     _raise_or_warn(files, skipped, invalid, errors=errors)
@@ -225,6 +224,33 @@ def read_table(
         check_users_exist(requested, traces.users, owner="read_table")
         traces = traces.select(np.repeat([str(key) in requested for key in traces.users], traces.counts))
     return traces if as_traces else traces.to_frame()
+
+
+def _read_all(
+    contents: Callable[[ReadOptions], list[batch.Content]], options: ReadOptions, *, errors: str
+) -> tuple[list[Columns], list[batch.Skipped]]:
+    """Read files; read them again without a column of users that is empty in all rows of all files.
+
+    Then either another column holds the users, or the error names the empty one. Where only some files have no users,
+    their records are invalid.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of GDAL, on a file's name and version
+        warnings.filterwarnings("ignore", "Measured", UserWarning)  # of pyogrio, which reads M nevertheless
+        while True:
+            files, skipped = batch.read_parts(
+                contents(options), lambda _, file: [file], errors=errors, owner="read_table"
+            )
+            batch.check_some_read(files, skipped)
+            empty = {file.names.user for file in files if _has_rows_without_users(file)}
+            if not empty or any(len(file.x) and not _has_rows_without_users(file) for file in files):
+                return files, skipped
+            options = options._replace(empty=(*options.empty, *sorted(map(str, empty))))
+
+
+def _has_rows_without_users(file: Columns) -> bool:
+    """Whether a file has records, and a column of users that is empty in all rows."""
+    return len(file.x) > 0 and file.users is not None and bool((file.users.codes < 0).all())
 
 
 def _spans(files: Sequence[Columns], users: set[str] | None) -> Iterator[batch.Span]:

@@ -71,6 +71,8 @@ class ReadOptions(NamedTuple):
     several_files: bool = False
     tz: tzinfo | None = None
     text: TextOptions = TextOptions()
+    empty: tuple[str, ...] = ()
+    """Columns of users that are empty in all rows."""
 
 
 class Columns(NamedTuple):
@@ -156,6 +158,8 @@ def find_names(
             "name too. Rename the column."
         )
     existing = {role: name for role, name in roles.items() if name is None or name in columns}
+    if existing.get("user") in options.empty:
+        del existing["user"]
     by_name = options.user is None or options.user in BY_NAME
     user = None if by_name else existing.get("user", ...) if options.user is ... else options.user
     asked = {"user": user, "time": existing.get("time", ...) if options.time is ... else options.time}
@@ -165,12 +169,14 @@ def find_names(
         asked |= {"lon": options.lon or ..., "lat": options.lat or ...}
     _check_header(columns, asked, options)
     try:
-        found = find_columns(columns, asked)
+        found = find_columns(columns, asked, empty=options.empty)
     except (ValueError, KeyError) as error:
         raise renamed_error(error, _for_files(error.args[0], several=options.several_files)) from None
     segment = found.get("segment")
     if options.segment is ...:
-        segment = existing.get("segment") or (find_trips(columns, found["user"]) if options.user is ... else None)
+        segment = existing.get("segment") or (
+            find_trips(columns, found["user"], but=options.empty) if options.user is ... else None
+        )
         _warn_unused_segment(columns, segment)
     return Names(
         user=found["user"],
@@ -259,11 +265,6 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
         raise TypeError(
             f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind '{kind}'. "
             "Write them as text."
-        )
-    if len(column) and column.null_count == len(column):
-        raise ValueError(
-            f"the user column {name!r} is empty in all rows. Pass user=None (--one-trace) if all is a single trace, or "
-            "the name of another column (--user …)."
         )
     column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
     encoded = column if is_encoded else column.dictionary_encode()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from promesse_geo.evaluation.results import Measures
 from promesse_geo.messages import counted
 from promesse_geo.preprocess import describe
+from promesse_geo.traces.columns import Names
 from promesse_geo.traces.traces import Traces
 
 _LONGEST_NAME = 60
@@ -25,8 +26,11 @@ _ODD = {
 _NARROWEST = 40  # characters for a reason, even in a narrower terminal
 
 
-def description(traces: Traces) -> str:
-    """Return the summary of a data set as lines of text: its size, where and when, and what is odd."""
+def description(traces: Traces, *, names_columns: bool = False) -> str:
+    """Return the summary of a data set as lines of text: its size, where and when, and what is odd.
+
+    With `names_columns`, which columns hold user, time and coordinates, and which one has breaks where it changes.
+    """
     summary = describe(traces)
     rows = {
         "records": f"{summary['records']:,}",
@@ -40,6 +44,7 @@ def description(traces: Traces) -> str:
         "sampling interval": f"{span(summary['sampling_interval'])}, median {span(summary['median_interval'])}",
         "distances": f"on the {traces.space.name}",
         "CRS": traces.space.crs.name,
+        **({"columns": _columns(traces.names)} if names_columns else {}),
         "": "",
         **{label: _count(summary[key], remark) for key, (label, remark) in _ODD.items()},
     }
@@ -47,6 +52,13 @@ def description(traces: Traces) -> str:
         rows["x and y"] = "likely swapped: outside the CRS's area of use, inside it if swapped"
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows.items())
+
+
+def _columns(names: Names) -> str:
+    """The columns by role."""
+    places = {"geometry": names.geometry} if names.lon is None else {"lon": names.lon, "lat": names.lat}
+    roles = {"user": names.user, "time": names.time, **places, "breaks where it changes": names.segment}
+    return ", ".join(f"{name} ({role})" for role, name in roles.items() if name is not None)
 
 
 def _per_trace(summary: pd.Series) -> str:

@@ -27,7 +27,7 @@ USERS: Ranks = (
         *("uid", "user_id", "participant_id", "participant", "pid", "person_id", "individual-local-identifier"),
         *("Teilnehmer", "Benutzer", "Nutzer", "Proband", "Person", "utilisateur", "usuario"),
     ),
-    ("device_id", "device", "tid"),
+    ("device_id", "device", "tid", "tracker_id"),
     ("MMSI", "icao24", "taxi_id", "vehicle_id"),
     TRIPS,
 )
@@ -39,7 +39,7 @@ USERS: Ranks = (
 TIMES: Ranks = (
     ("time",),
     ("datetime", "timestamp", "tracked_at", "t", "ts", "tst", "BaseDateTime", "fixtime"),
-    ("UTC time", "Zeitstempel", "Zeitpunkt", "Zeit", "Datum/Uhrzeit", "horodatage", "fecha_hora"),
+    ("UTC time", "isotst", "Zeitstempel", "Zeitpunkt", "Zeit", "Datum/Uhrzeit", "horodatage", "fecha_hora"),
 )
 
 ROLES = "promesse"
