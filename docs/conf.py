@@ -57,12 +57,16 @@ def write_dots(app, what, name, obj, options, signature, returned):
 
 def format_table():
     """Return the table of all formats as reStructuredText, from the registry."""
-    rows = [("Format", "Name", "Files", "Written as")]
-    writer = {pattern: format.name for format in FORMATS.values() for pattern in format.files}  # the most general
+    rows = [("Format", "Name", "Extension", "Reader", "Library", "Writer")]
+    last = {pattern: format.name for format in FORMATS.values() for pattern in format.files}  # the most general
     for format in FORMATS.values():
-        written = [ending for ending in WRITERS if writer.get(f"*{ending}") == format.name]
+        reader = getattr(format.read, "__name__", "")
+        reader = reader if reader in pg.__all__ else "read_file"
         files = ", ".join(f"``{pattern}``" for pattern in format.files)
-        rows.append((format.label, f"``{format.name}``", files, ", ".join(f"``{each}``" for each in written) or "–"))
+        written = ", ".join(f"``{ending}``" for ending in WRITERS if last.get(f"*{ending}") == format.name)
+        writer = f":py:obj:`write <promesse_geo.write>` ({written})" if written else "–"
+        link = f":py:obj:`{reader} <promesse_geo.{reader}>`"
+        rows.append((format.label, f"``{format.name}``", files, link, format.library, writer))
     lines = ["   " + ("* - " if number == 0 else "  - ") + cell for row in rows for number, cell in enumerate(row)]
     return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
 

@@ -224,3 +224,12 @@ def test_the_docs_have_a_row_for_every_format():
     made = run_path(str(ROOT / "docs" / "conf.py"))["format_table"]()
     assert re.findall(r"^     - ``(\w+)``$", made, re.MULTILINE)[: len(FORMATS)] == list(FORMATS)
     assert all(f"``{ending}``" in made for ending in WRITERS)
+    rows = dict(re.findall(r"^     - ``(\w+)``\n((?:     - .*\n?)*)", made, re.MULTILINE))
+    for name, form in FORMATS.items():
+        files, reader, library, _ = (line.removeprefix("     - ") for line in rows[name].splitlines())
+        assert all(f"``{pattern}``" in files for pattern in form.files)
+        assert re.search(r"promesse_geo\.read_\w+", reader)
+        assert library == form.library
+    assert "promesse_geo.write" in rows["gpx"]
+    assert "promesse_geo.write" in rows["table"]
+    assert "promesse_geo.write" not in rows["fit"]

@@ -208,4 +208,12 @@ def _is_cabspotting(head: Head, name: str) -> bool:
     return True
 
 
-FORMAT = Format("cabspotting", "Cabspotting", read_cabspotting, _is_cabspotting, files=("new_*.txt",), joins=False)
+FORMAT = Format(
+    "cabspotting",
+    "Cabspotting",
+    read_cabspotting,
+    _is_cabspotting,
+    files=("new_*.txt",),
+    joins=False,
+    library="pyarrow",
+)

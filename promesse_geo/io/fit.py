@@ -77,6 +77,7 @@ FORMAT = track_format(
     endings=ENDINGS,
     noun="record",
     has_tracks=False,
+    library="fitdecode",
     remarks="""\
 Records; each stop or start of the timer begins a segment. Users are as in `read_gpx`, without `user="track"`. Needs
 fitdecode: `pip install promesse_geo[formats]`.

@@ -239,4 +239,6 @@ def _is_geolife(head: Head, name: str) -> bool:
     return (name.lower().endswith(_ENDING) and not is_other) or head.content.startswith(b"Geolife trajectory")
 
 
-FORMAT = Format("geolife", "Geolife", read_geolife, _is_geolife, files=(f"*{_ENDING}",), zipped=True, joins=False)
+FORMAT = Format(
+    "geolife", "Geolife", read_geolife, _is_geolife, files=(f"*{_ENDING}",), zipped=True, joins=False, library="pyarrow"
+)

@@ -10,7 +10,7 @@ from xml.parsers import expat
 import geopandas as gpd
 
 from promesse_geo.io.sources import Format, Head, Source, by_endings, read_head
-from promesse_geo.io.tracks import Points, parse_points, read_tracks
+from promesse_geo.io.tracks import XML_LIBRARY, Points, parse_points, read_tracks
 from promesse_geo.io.xml import has_root, local_name, parse_xml, root_pattern
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Name
@@ -212,4 +212,6 @@ def _has_names(path: Path) -> bool:
     return False
 
 
-FORMAT = Format("gpx", "GPX", read_gpx, is_gpx, by_endings(ENDINGS), options=lambda head: ("user",))
+FORMAT = Format(
+    "gpx", "GPX", read_gpx, is_gpx, by_endings(ENDINGS), options=lambda head: ("user",), library=XML_LIBRARY
+)

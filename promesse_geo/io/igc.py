@@ -92,6 +92,7 @@ FORMAT = position_format(
     is_igc,
     endings=ENDINGS,
     by_name=True,
+    library="Python (text)",
     remarks="""\
 The fixes (B records), also with more digits of place and time as the I record declares. The date is that of the header
 (HFDTE); when the clock goes back by more than half a day, the next day begins. Fixes marked V (no position, or none in

@@ -302,4 +302,5 @@ FORMAT = Format(
     files=(*(f"*gps*{ending}" for ending in _ENDINGS), *(f"*{ending}" for ending in _ENDINGS)),
     by_name=False,
     joins=False,
+    library="pyarrow",
 )

@@ -165,6 +165,7 @@ FORMAT = position_format(
     _parse,
     is_nmea,
     endings=ENDINGS,
+    library="Python (text)",
     remarks="""\
 Positions are those of RMC sentences, and of GGA sentences at times that have no RMC. A GGA has no date: it is that of
 the RMC or ZDA before it (after it at the start of a file), or of the next day past midnight. Void fixes, sentences

@@ -3,6 +3,7 @@
 import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -157,12 +158,13 @@ def position_format(
     by_name: bool = False,
     has_devices: bool = False,
     history_of: Callable[[Sequence[Path]], Mapping[Path, Path]] | None = None,
+    library: str = Format.library,
 ) -> Format:
     """Return the format of files that hold the positions of a phone or a logger.
 
     Parameters
     ----------
-    name, label, sniff, remarks, by_name
+    name, label, sniff, remarks, by_name, library
         As in `Format`.
     parse : callable
         `parse(name, content, user)` yields the parts of a file. With `has_devices`, `by_device` says whether devices
@@ -176,7 +178,8 @@ def position_format(
     """
     read = partial(_read_positions, parse=parse, endings=endings, has_devices=has_devices, history_of=history_of)
     files = by_endings(endings)
-    return Format(name, label, read, sniff, files, by_name=by_name, options=lambda head: ("user",), remarks=remarks)
+    form = Format(name, label, read, sniff, files, by_name=by_name, options=lambda head: ("user",))
+    return replace(form, remarks=remarks, library=library)
 
 
 def _read_positions(

@@ -443,6 +443,8 @@ class Format:
         `NO_HEAD`, it returns all.
     remarks : str
         What is read and what is left out, for the documentation; empty if the format has a function with a docstring.
+    library : str
+        The libraries that parse the files, for the documentation.
     """
 
     name: str
@@ -455,6 +457,7 @@ class Format:
     joins: bool = True
     options: Callable[[Head], Collection[str]] = lambda head: ()
     remarks: str = ""
+    library: str = "Python (json)"
 
     def claims(self, name: str) -> bool:
         """Return whether the format claims a file by its name."""

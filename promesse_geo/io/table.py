@@ -445,4 +445,5 @@ FORMAT = Format(
     lambda head, name: not why_no_table(head),
     files=by_endings(ENDINGS),
     options=_options,
+    library="pyarrow (CSV, Parquet), GDAL (the others)",
 )

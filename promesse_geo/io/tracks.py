@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ _TIME = (
 _MIDNIGHT = r"^(.{11})24(:00(?::00(?:\.0+)?)?(?:[-+Z].*)?)$"  # 24:00, the end of a day
 _LEAP_SECOND = r"^(.{16}:)60"
 _BELOW_NANOSECONDS = r"(\.[0-9]{9})[0-9]+"
+XML_LIBRARY = "Python (expat)"
+"""The library that parses XML, for the documentation."""
 
 
 class Points(NamedTuple):
@@ -71,11 +74,13 @@ def track_format(
     remarks: str,
     has_tracks: bool = True,
     zipped: bool = False,
+    library: str = XML_LIBRARY,
 ) -> Format:
     """Return the format of files that hold tracks; `parse`, `endings`, `noun` and `has_tracks` as in `read_tracks`."""
     read = partial(read_tracks, parse=parse, endings=endings, noun=noun, has_tracks=has_tracks)
     files = by_endings(endings)
-    return Format(name, label, read, sniff, files, zipped=zipped, options=lambda head: ("user",), remarks=remarks)
+    form = Format(name, label, read, sniff, files, zipped=zipped, options=lambda head: ("user",))
+    return replace(form, remarks=remarks, library=library)
 
 
 def read_tracks(
