@@ -215,7 +215,7 @@ def _is_written(kind: pa.DataType) -> bool:
 
 
 def _holds_unused(path: Path, name: str) -> bool:
-    """Whether the dictionaries of a column of text, of which schemas need not tell, hold values without a record."""
+    """Whether the dictionaries of a column of text, which the schema may not show, hold values without a record."""
     with _open(path) as source:
         file = pq.ParquetFile(source, read_dictionary=[name])
         chunks = chain.from_iterable(

@@ -105,7 +105,7 @@ def _difference(comparison: Comparison, mechanism: Mechanism) -> str:
 def even_distance(traces: Traces) -> float | None:
     """Return the constant distance in metres of points that lie at constant intervals of time; None of other data.
 
-    Intervals of whole seconds are those of a recorder, not of Promesse. A sample is looked at.
+    Intervals of whole seconds are those of a recorder, not of Promesse. Only a sample is examined.
     """
     steps, waits = _steps(traces)
     if len(steps) < _FEWEST_WINDOWS:

@@ -1,6 +1,5 @@
 """Unpack archives and compressed files into a private temporary folder, and name the originals in messages."""
 
-import bz2
 import gzip
 import io
 import lzma
@@ -20,18 +19,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.io.sources import check_no_pipe, size_limit, too_large
+from promesse_geo.io.sources import OPENERS, ZIP, check_no_pipe, size_limit, too_large
 from promesse_geo.io.unreadable import name_office
 from promesse_geo.messages import counted, warn
 
-_ZIP = (b"PK\3\4", b"PK\5\6")
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_OPENERS: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ": lzma.open,
-    _ZSTD: lambda file: pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"),
-}
 _PACKED = re.compile(r"(.+?)(?:\.(?:gz|bz2|xz|zst)|\.zip|\.tar(?:\.\w+)?|\.t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
 _IS_TAR = re.compile(r".+\.(?:tar(?:\.\w+)?|t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError, pa.ArrowException)
@@ -70,7 +61,7 @@ class _Budget:
 
 def is_packed(start: bytes) -> bool:
     """Return whether a file that begins so is an archive (zip, tar) or compressed (gzip, bzip2, xz, zstd)."""
-    return start.startswith((*_ZIP, *_OPENERS)) or _is_tar(start)
+    return start.startswith((*ZIP, *OPENERS)) or _is_tar(start)
 
 
 def _is_packed(path: Path) -> bool:
@@ -241,7 +232,7 @@ def is_archive(path: Path) -> bool:
     """Return whether a file is a zip or tar archive, and not a single compressed file."""
     with path.open("rb") as file:
         head = file.read(512)
-    if head.startswith(_ZIP) or _is_tar(head) or _IS_TAR.fullmatch(path.name):
+    if head.startswith(ZIP) or _is_tar(head) or _IS_TAR.fullmatch(path.name):
         return True
     with suppress(OSError, ValueError, *_BROKEN), _decompressed(path) as stream:
         return _is_tar(stream.read(512))
@@ -253,7 +244,7 @@ def _decompressed(path: Path) -> Iterator[Any]:
     with path.open("rb") as file:
         head = file.read(8)
         file.seek(0)
-        opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+        opener = next((opener for magic, opener in OPENERS.items() if head.startswith(magic)), None)
         if opener is None:
             yield file
             return
@@ -265,7 +256,7 @@ def _decompressed(path: Path) -> Iterator[Any]:
 def _members(path: Path, shown: str = "") -> Iterator[Iterator[_Member]]:
     """Open a packed file, and provide its members that are plain files."""
     with path.open("rb") as file:
-        is_zip = file.read(4) in _ZIP
+        is_zip = file.read(4) in ZIP
     if is_zip:
         with zipfile.ZipFile(path) as archive:
             yield _of_zip(archive)

@@ -7,13 +7,12 @@ import zlib
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.sources import Head, size_limit, too_large
+from promesse_geo.io.sources import ZIP, Head, size_limit, too_large
 from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
 
 ENDINGS = (".kml", ".kmz", ".kml.gz")
-_ZIP = (b"PK\3\4", b"PK\5\6")
 _NOUN = "point"
 _ROOT = root_pattern("kml")
 _MARK = "a placemark beside tracks"
@@ -83,7 +82,7 @@ def _number(place: str, axis: int) -> str | None:
 
 def _documents(name: str, content: bytes) -> list[bytes]:
     """Return the KML files in a KMZ, doc.kml first; the content itself if it is no KMZ."""
-    if not content.startswith(_ZIP):
+    if not content.startswith(ZIP):
         return [content]
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -172,7 +171,7 @@ def _collect(parser: expat.XMLParserType) -> _Texts:
 
 def is_kml(head: Head, name: str) -> bool:
     """Return whether a file has an element <kml>, in any encoding of XML, or is a zip archive named like a KMZ."""
-    return has_root(head, _ROOT) or (head.stored.startswith(_ZIP) and name.lower().endswith(".kmz"))
+    return has_root(head, _ROOT) or (head.stored.startswith(ZIP) and name.lower().endswith(".kmz"))
 
 
 FORMAT = track_format(

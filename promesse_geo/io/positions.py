@@ -167,7 +167,7 @@ def position_format(
     name, label, sniff, remarks, by_name, library
         As in `Format`.
     parse : callable
-        `parse(name, content, user)` yields the parts of a file. With `has_devices`, `by_device` says whether devices
+        `parse(name, content, user)` yields the parts of a file. With `has_devices`, `by_device` states whether devices
         are users, and `user` is None if the name of the file is no user.
     endings : sequence of str
         Of the files that are read in a folder.

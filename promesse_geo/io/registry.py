@@ -31,6 +31,7 @@ from promesse_geo.io.mixed import Group, read_mixed
 from promesse_geo.io.sources import (
     COMPRESSIONS,
     NO_HEAD,
+    ZIP,
     Format,
     Head,
     as_path,
@@ -77,7 +78,6 @@ READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in
 LABELS = ", ".join(format.label for format in FORMATS.values())
 """Names of the formats in help texts."""
 
-_ZIP = (b"PK\3\4", b"PK\5\6")
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
@@ -217,7 +217,7 @@ def find_groups(path: Path) -> list[Group]:
     if path.is_dir() and not is_geodatabase(path):
         return _groups_of_folder(path)
     head = NO_HEAD if path.is_dir() else read_head(path)
-    if head.stored.startswith(_ZIP) and (zipped := _format_of_zip(path)):
+    if head.stored.startswith(ZIP) and (zipped := _format_of_zip(path)):
         return [(zipped, [path])]
     return [(_format_of_head(path, head), [path])]
 
@@ -276,7 +276,7 @@ def _unpacks_itself(path: Path) -> bool:
     """Whether the reader of a format takes an archive or compressed file as it is."""
     head = read_head(path)
     accepting = [form for form in FORMATS.values() if form.sniff(head, path.name)]
-    if head.stored.startswith(_ZIP):
+    if head.stored.startswith(ZIP):
         return _format_of_zip(path) is not None
     if any(form.claims(path.name) for form in accepting):
         return True

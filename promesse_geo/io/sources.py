@@ -32,12 +32,17 @@ COMPRESSIONS = {_GZIP: "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 """First bytes of text in UTF-16."""
 
-_OPENERS: dict[bytes, Callable[[Any], Any]] = {
+OPENERS: dict[bytes, Callable[[Any], Any]] = {
     _GZIP: gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ": lzma.open,
     b"\x28\xb5\x2f\xfd": lambda file: pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"),
 }
+"""Functions that open compressed files, by their first bytes."""
+
+ZIP = (b"PK\3\4", b"PK\5\6")
+"""First bytes of zip archives, the second of those without members."""
+
 _NO_TEXT = {
     **{magic: f"is compressed ({name}); decompress it" for magic, name in COMPRESSIONS.items()},
     b"\xfd7zXZ": "is compressed (xz); decompress it",
@@ -329,7 +334,7 @@ def read_head(path: Path) -> Head:
     """Return the first 4096 bytes of a file, decompressed too if gzip, bzip2, xz or zstd compressed it."""
     with path.open("rb") as file:
         stored = content = file.read(_HEAD)
-        for magic, opener in _OPENERS.items():
+        for magic, opener in OPENERS.items():
             if stored.startswith(magic):
                 content = b""
                 file.seek(0)

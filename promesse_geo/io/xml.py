@@ -97,7 +97,7 @@ def watch(
     root : str
         Local name of the outermost element.
     begins, ends : mapping of str to callable
-        Called at the begin and end of an element with the local names of the elements around it, outermost first.
+        Called at the start and end of an element with the local names of the elements around it, outermost first.
     texts : mapping of str to callable
         Called at the end of an element with these names and its text.
     """
@@ -134,5 +134,5 @@ def has_root(head: Head, root: re.Pattern[bytes]) -> bool:
 
 
 def root_pattern(root: str) -> re.Pattern[bytes]:
-    """Return the pattern of the begin of an element, with any prefix."""
+    """Return the pattern of the start of an element, with any prefix."""
     return re.compile(rb"<(?:[^\s<>:!?/]+:)?" + root.encode() + rb"[\s/>]")

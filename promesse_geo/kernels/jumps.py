@@ -160,40 +160,40 @@ def count_fast_steps(points, times, begins, ends, resolutions, curvature, speeds
 def _search_level(points, times, i, begin, head, others, curvature, speed, resolution, allowance):
     """Return how many levels are ruled out above a level that is, or −1 if a record of it can be reached from i.
 
-    Also returns the number of records looked at.
+    Also returns the number of records examined.
     """
     least = math.inf
-    looked = 0
+    examined = 0
     member = head
     while member >= 0:
         j = begin + member
-        looked += 1
+        examined += 1
         square = square_between(points, i, points, j)
         if _is_within(square, _limit(times, i, j, speed, resolution), curvature):
-            return -1, looked
+            return -1, examined
         lack = math.sqrt(square) * (1.0 - _ROUNDING) - _limit(times, i, j, speed, 0.0) * (1.0 + _ROUNDING)
         least = min(least, lack)
         member = others[member]
-    return int(max(min(least / allowance, 1e9) - 2.0, 0.0)), looked
+    return int(max(min(least / allowance, 1e9) - 2.0, 0.0)), examined
 
 
 @inner
 def _highest_level(points, times, i, begin, top, heads, others, curvature, speed, resolution):
     """Return the highest level with a record that can be reached from i, 0 if there is none.
 
-    Also returns the number of records looked at.
+    Also returns the number of records examined.
     """
     allowance = speed * resolution * (1.0 + _ROUNDING) + _ROUNDING_ON_SPHERE * curvature + 1e-300
     reached = 0
     highest = top  # levels above it are ruled out
     step = 0
-    looked = 0
+    examined = 0
     while highest > reached:
         level = highest - min(step, highest - reached - 1)
         above, scanned = _search_level(
             points, times, i, begin, heads[level - 1], others, curvature, speed, resolution, allowance
         )
-        looked += scanned
+        examined += scanned
         if above < 0:
             reached = level
             step //= 2
@@ -202,7 +202,7 @@ def _highest_level(points, times, i, begin, top, heads, others, curvature, speed
             step = 2 * step + 1
         else:
             step //= 2
-    return reached, looked
+    return reached, examined
 
 
 @inner
@@ -211,14 +211,14 @@ def _extend(points, times, begin, states, search, heads, others, curvature, spee
     while states[search, 0] > 0 and budget > 0:
         record = states[search, 0] - 1
         top = states[search, 1]
-        level, looked = _highest_level(
+        level, examined = _highest_level(
             points, times, begin + record, begin, top, heads, others, curvature, speed, resolution
         )
         others[record] = heads[level] if level < top else -1
         heads[level] = record
         states[search, 0] = record
         states[search, 1] = max(top, level + 1)
-        budget -= looked + 1
+        budget -= examined + 1
     return budget
 
 
@@ -274,7 +274,7 @@ def mark_longest_chains(
     first, last : int
         Searches the chains of searches[first … last − 1].
     budget : int
-        Number of records to look at before the function returns.
+        Number of records to examine before the function returns.
     heads, others : int32, shape (records of all segments,)
         Used between calls: the first record of each level, and the next one of a record's level, −1 if none; counted
         from the first record of the segment.

@@ -232,7 +232,7 @@ def sample_traces(
     out : float64, shape (rows, 3) or (rows, 2)
         Output: samples, like `points`.
     cuts : None, or tuple of two int64 arrays, shapes (traces, 2) and (rows,)
-        How many more samples to drop at the begin and at the end of each trace; and a buffer for `out`.
+        How many more samples to drop at the start and at the end of each trace; and a buffer for `out`.
     rule : tuple
         (polyline, curvature, chord², ε, tolerance): whether samples lie on the polyline (else each is ε away from the
         last one towards the first record that is at least ε away), 1 on the sphere or 0 in the plane, the squared
@@ -285,7 +285,7 @@ def sample_traces(
 
 @loop
 def space_times(offsets, begin, end, first, last, times):
-    """Compute times in equal steps from the begin to the end of each trace: begin + ⌊j (end − begin)/(n − 1)⌋.
+    """Compute times in equal steps from the start to the end of each trace: begin + ⌊j (end − begin)/(n − 1)⌋.
 
     With q, r = divmod(end − begin, n − 1) this is begin + j q + ⌊j r/(n − 1)⌋. The last term is the number of times
     that the sum of the remainders r has passed n − 1, which saves a division for each time.

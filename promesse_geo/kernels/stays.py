@@ -116,8 +116,8 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
             if (j - base) & (size - 1) == 0 and j - size >= start:
                 at = floors[level] + ((j - base) >> shift) - 1
                 looks += 1
-                room = balls[at, 3] - less
-                if room > 0.0 and square_to(points, i, balls[at, 0], balls[at, 1], balls[at, 2]) <= room * room:
+                slack = balls[at, 3] - less
+                if slack > 0.0 and square_to(points, i, balls[at, 0], balls[at, 1], balls[at, 2]) <= slack * slack:
                     break
             level -= 1
         if level > 0:

@@ -232,9 +232,9 @@ def chunks(features: np.ndarray, *, k: int) -> list[np.ndarray]:
     while len(left) >= 40 * k:
         gaps = np.empty(len(left) - 1)
         kernels.compare_features(features, left, gaps)
-        wanted = 20 * k - 1
-        near = np.flatnonzero(gaps <= np.partition(gaps, wanted - 1)[wanted - 1])
-        near = near[np.argsort(gaps[near], kind="stable")][:wanted] + 1
+        others = 20 * k - 1
+        near = np.flatnonzero(gaps <= np.partition(gaps, others - 1)[others - 1])
+        near = near[np.argsort(gaps[near], kind="stable")][:others] + 1
         shared.append(left[np.concatenate(([0], near))])
         left = np.delete(left, np.concatenate(([0], near)))
     return [*shared, left]

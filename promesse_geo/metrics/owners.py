@@ -9,7 +9,8 @@ import pandas as pd
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.traces import Pairs, Traces, in_space_of
 
-_PART = re.compile(r"-[0-9]{5}$")  # the suffix of parts that split_gaps(keep_user=True) makes
+PART = re.compile(r"-[0-9]{5}$")
+"""The suffix of the names of parts that `split_gaps(keep_user=True)` makes."""
 
 
 def owner_of(name: str, others: Collection[str]) -> str:
@@ -18,7 +19,7 @@ def owner_of(name: str, others: Collection[str]) -> str:
     A name of the other side is its own owner. Else one final hyphen and five digits are removed, if what remains is a
     name of the other side; else the whole name is the owner.
     """
-    stem = _PART.sub("", name, count=1)
+    stem = PART.sub("", name, count=1)
     return stem if name not in others and stem in others else name
 
 
@@ -41,9 +42,9 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
         The position of each trace's owner.
     """
     names = [str(user) for user in original.users]
-    if not names or not all(map(_PART.search, names)):
+    if not names or not all(map(PART.search, names)):
         return original.users, np.arange(len(original))
-    numbers, owners = pd.factorize(np.array([_PART.sub("", name) for name in names], dtype=object))
+    numbers, owners = pd.factorize(np.array([PART.sub("", name) for name in names], dtype=object))
     return pd.Index(owners, dtype=object), numbers.astype(np.int64)
 
 

@@ -118,8 +118,8 @@ def findings(table: pd.DataFrame, *, closing: str = "", width: int | None = None
     lines = []
     for verdict, test, reason in rows:
         start = f"{verdict:<{first}}  {test:<{second}}  "
-        room = None if width is None else max(width, len(start) + _NARROWEST)
-        lines += _wrapped(start + reason, width=room, indent=len(start))
+        line_width = None if width is None else max(width, len(start) + _NARROWEST)
+        lines += _wrapped(start + reason, width=line_width, indent=len(start))
     for text in (passed_tests(table), closing):
         lines += _wrapped(text, width=width, indent=2) if text else []
     return "\n".join(lines)

@@ -122,7 +122,7 @@ def check_days(days: Any, min_days: Any, *, owner: str) -> tuple[int, int]:
 
 
 def warn_dropped_days(remarks: list[str], *, besides: str = "") -> None:
-    """Warn once of what `keep_first_days` dropped, and of what else is to be said."""
+    """Warn once of what `keep_first_days` dropped, after other remarks."""
     dropped = f"first_days dropped {' and '.join(remarks)}." if remarks else ""
     if dropped or besides:
         warn(f"{besides} {dropped}".strip())

@@ -9,7 +9,7 @@ from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_number
 
-_BUDGET = 20_000_000  # records to look at between two chances to interrupt, about 0.2 s
+_BUDGET = 20_000_000  # records to examine between two chances to interrupt, about 0.2 s
 _MUCH = 0.1  # share of a trace above which dropped records may be true travel
 
 

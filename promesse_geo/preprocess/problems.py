@@ -101,7 +101,7 @@ def jump_warning(found: Problems) -> str:
 def path_warning(traces: Traces, *, breaks: bool) -> str:
     """Return a warning of what a published path should not run through, "" if the data have nothing of it.
 
-    On the common calendar only gaps are looked for, and, if `breaks` is true, as everywhere, breaks.
+    On the common calendar only gaps count, and breaks if `breaks` is true, as everywhere.
     """
     if not uses_common_calendar(traces):
         found = find_problems(traces)

@@ -76,7 +76,7 @@ def pois(
 
 
 def checked_stay(diameter: float, duration: Any, *, owner: str) -> tuple[float, int]:
-    """Return the diameter in metres and the duration in nanoseconds of a stay, or say what is wrong with them."""
+    """Return the diameter in metres and the duration in nanoseconds of a stay; raise if one is invalid."""
     metres = check_number(diameter, name="diameter", owner=owner, unit="metres", low=0.01, high=1e6)
     return metres, check_duration(duration, name="duration", owner=owner)
 

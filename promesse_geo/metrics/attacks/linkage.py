@@ -17,7 +17,7 @@ from promesse_geo.validation import check_duration, set_fields
 
 @dataclass(frozen=True)
 class Linkage(Metric):
-    """Published parts that an attacker joins to the next part of the same owner, although their names tell nothing.
+    """Published parts that an attacker joins to the next part of the same owner, although their names do not show it.
 
     A part is a trace or a segment between breaks. The guess for each part is the part that begins from 0 to `within`
     after its end and whose first point is nearest to its last one; equal distances share.

@@ -1,6 +1,5 @@
 """Re-identification of users by their POIs."""
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,13 +11,13 @@ from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
 from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
+from promesse_geo.metrics.owners import PART
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_duration
 
-_PART = re.compile(r"-[0-9]{5}$")  # the suffix of parts that `split` makes
 _CELLS = 4_000_000  # distances in memory at a time
 
 
@@ -88,7 +87,7 @@ class Reidentification(HalvesMetric):
         pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))
         if len(protected) and not len(pairs.protected):
             reason = f"None of the {counted(len(protected), 'protected trace')} belongs to a user of the first half"
-            if len(original) and not any(_PART.search(str(user)) for user in protected.users):
+            if len(original) and not any(PART.search(str(user)) for user in protected.users):
                 raise ValueError(
                     f"{reason}. Protect the second part of metric.split(gdf), keep the names of its users, and compare "
                     "it with the first part."
