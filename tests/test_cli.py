@@ -496,16 +496,11 @@ def test_a_pipe_is_no_input(options, tmp_path):
 # Processes.
 
 
-def run_process(*words, **named) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "promesse_geo.cli.commands", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8", **named)
-
-
 RUN = "import promesse_geo.cli.commands as cli; cli.main()"
 
 
 def test_a_process_ends_with_0_1_or_2(raw, tmp_path, run_fresh):
-    good = run_process("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
+    good = run_fresh(RUN, tmp_path, "smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
     assert (good.returncode, good.stdout) == (0, f"{tmp_path / 'safe.parquet'}: 36 records of 2 traces\n")
     bad = run_fresh(RUN, tmp_path, "info", tmp_path / "nothing")
     assert (bad.returncode, bad.stdout) == (1, "")
@@ -523,13 +518,15 @@ def test_the_result_can_be_piped_without_the_progress(raw, tmp_path, run_fresh):
 
 
 def test_standard_input_is_no_input():
-    result = run_process("info", "/dev/stdin", input="user,time,lon,lat\na,2008-05-17T10:00,1,2\n")
+    command = [sys.executable, "-m", "promesse_geo.cli.commands", "info", "/dev/stdin"]
+    table = "user,time,lon,lat\na,2008-05-17T10:00,1,2\n"
+    result = subprocess.run(command, input=table, capture_output=True, text=True, check=False, encoding="utf-8")
     assert result.returncode == 1
     assert "is a pipe or a device" in result.stderr
 
 
-def test_a_name_that_is_not_utf_8_is_written_and_said(raw, tmp_path):
-    result = run_process("pseudonymize", raw, tmp_path / "a\udcff.parquet")
+def test_a_name_that_is_not_utf_8_is_written_and_said(raw, tmp_path, run_fresh):
+    result = run_fresh(RUN, tmp_path, "pseudonymize", raw, tmp_path / "a\udcff.parquet")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "a\udcff.parquet").exists()
 

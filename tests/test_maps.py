@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import types
 from datetime import timedelta, timezone
 
@@ -706,7 +704,8 @@ def test_the_data_is_not_changed(city, safe):
     pd.testing.assert_frame_equal(frame, city)
 
 
-def test_folium_is_imported_on_first_use():
-    code = "import sys, promesse_geo; sys.exit('folium' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_folium_is_imported_on_first_use(tmp_path, run_fresh):
+    code = "import sys, promesse_geo; assert 'folium' not in sys.modules; promesse_geo.draw_map"
+    done = run_fresh(code, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert isinstance(pg.draw_map, types.FunctionType)
