@@ -112,3 +112,30 @@ def test_a_folder_without_any_user_is_an_error_that_names_the_remedies(tmp_path)
 def test_what_a_reader_returns_can_be_used_at_once(tmp_path):
     frame = pg.read_table(csv_of(tmp_path, "User,Time,Lat,Lon", f"ann,{TIME},45.7,4.8"))
     assert pg.Traces.from_frame(pd.concat([frame])).users.tolist() == ["ann"]
+
+
+@pytest.mark.parametrize(
+    ("names", "user", "time", "lon"),
+    [
+        (["Fahrer", "Datum/Uhrzeit", "Länge", "Breite"], "Fahrer", "Datum/Uhrzeit", "Länge"),
+        (["driver_id", "recorded_at", "lon_deg", "lat_deg", "created_at"], "driver_id", "recorded_at", "lon_deg"),
+        (["IMEI", "gps_time", "gps_longitude", "gps_latitude"], "IMEI", "gps_time", "gps_longitude"),
+        (
+            ["driver", "person", "unix_time", "time_utc", "lon_deg", "lat_deg", "Breite"],
+            "person",
+            "time_utc",
+            "lon_deg",
+        ),
+    ],
+)
+def test_names_of_fleets_and_databases_are_found(tmp_path, names, user, time, lon):
+    values = {"lon": ["2.0", "2.1"], "lat": ["48.0", "48.1"], "time": ["2020-01-01 10:00:00", "2020-01-01 10:01:00"]}
+    of = {lon: values["lon"], time: values["time"], "unix_time": ["1", "2"], "Breite": ["7", "8"]}
+    of |= {name: values["lat"] for name in names if name in ("lat_deg", "gps_latitude")}
+    of |= {} if "lat_deg" in names else {"Breite": values["lat"]}
+    frame = pd.DataFrame({name: of.get(name, ["a", "a"]) for name in names})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    read = pg.read_file(tmp_path / "a.csv")
+    assert read.attrs["promesse"] == {"user": user, "time": time}
+    assert read.geometry.x.tolist() == [2.0, 2.1]
+    assert read.geometry.y.tolist() == [48.0, 48.1]

@@ -27,8 +27,9 @@ USERS: Ranks = (
         *("uid", "user_id", "participant_id", "participant", "pid", "person_id", "individual-local-identifier"),
         *("Teilnehmer", "Benutzer", "Nutzer", "Proband", "Person", "utilisateur", "usuario"),
     ),
-    ("device_id", "device", "tid", "tracker_id"),
-    ("MMSI", "icao24", "taxi_id", "vehicle_id"),
+    ("subject_id", "subject", "animal_id", "rider_id", "rider", "driver_id", "driver", "Fahrer"),
+    ("device_id", "device", "tid", "tracker_id", "imei"),
+    ("MMSI", "icao24", "taxi_id", "vehicle_id", "cab_id", "cab", "bus_id"),
     TRIPS,
 )
 """Persons and animals (in English, German, French and Spanish), devices, vehicles and trips.
@@ -40,6 +41,9 @@ TIMES: Ranks = (
     ("time",),
     ("datetime", "timestamp", "tracked_at", "t", "ts", "tst", "BaseDateTime", "fixtime"),
     ("UTC time", "isotst", "Zeitstempel", "Zeitpunkt", "Zeit", "Datum/Uhrzeit", "horodatage", "fecha_hora"),
+    ("recorded_at", "measured_at", "observed_at", "time_utc", "timestamp_utc", "utc", "gps_time", "gps_timestamp"),
+    ("unix_time", "epoch"),
+    ("created_at",),
 )
 
 ROLES = "promesse"
@@ -51,9 +55,17 @@ In `attrs` the mapping also has the mechanism that protected the data, under "me
 LONGITUDES: Ranks = (
     ("lon",),
     ("lng", "long", "longitude", "location-long", "double_longitude", "Längengrad", "Laengengrad", "longitud"),
+    ("gps_longitude", "gps_lon", "gps_lng", "longitude_deg", "lon_deg", "longitude_wgs84", "lon_wgs84"),
+    ("Länge", "Laenge"),  # also a length
     ("x",),
 )
-LATITUDES: Ranks = (("lat",), ("latitude", "location-lat", "double_latitude", "Breitengrad", "latitud"), ("y",))
+LATITUDES: Ranks = (
+    ("lat",),
+    ("latitude", "location-lat", "double_latitude", "Breitengrad", "latitud"),
+    ("gps_latitude", "gps_lat", "latitude_deg", "lat_deg", "latitude_wgs84", "lat_wgs84"),
+    ("Breite",),  # also a width
+    ("y",),
+)
 
 KNOWN: dict[str, Ranks] = {"user": USERS, "time": TIMES, "lon": LONGITUDES, "lat": LATITUDES, "segment": ()}
 """Known names of columns by role."""
@@ -62,6 +74,7 @@ _IGNORED = re.compile(r"[\s_.#:-]+")
 INDEX: Any = object()
 """Stands for the DatetimeIndex, which may have no name."""
 _MISSING = "missing_columns"  # attribute of errors
+_SHOWN = 7  # names that an error lists
 _ALIKE = 0.75  # from 0 to 1, of names that differ by a letter or two
 _WORD = re.compile(r"[A-ZÀ-Þ]?[a-zß-ÿ]+|[A-ZÀ-Þ]+")
 
@@ -385,7 +398,7 @@ class Problems:
         if absent:
             names = _joined([f"no {role} column" for role in absent])
             known = [name for rank in self.absent[absent[0]] for name in rank]
-            looked = f". Looked for {listed(known)}" if len(absent) == 1 and not self.missing else ""
+            looked = f". Looked for {_some(known)}" if len(absent) == 1 and not self.missing else ""
             yield f"N{names[1:]} {'was' if len(absent) == 1 else 'were'} found{looked}; the columns are {there}."
         elif self.missing or self.absent:
             yield f"The columns are {there}."
@@ -395,6 +408,13 @@ class Problems:
         for role, candidates in self.ambiguous.items():
             which = f"Specify which, as in {_as_option(role, candidates[0])}."
             yield f"Several columns could hold the {role}: {listed(candidates)}. {which}"
+
+
+def _some(names: list[str]) -> str:
+    """Return the first of many names for a sentence, or all of few."""
+    if len(names) <= _SHOWN:
+        return listed(names)
+    return ", ".join(repr(name) for name in names[: _SHOWN - 1]) + " and other common names"
 
 
 def missing_columns(error: BaseException) -> dict[str, Any] | None:
