@@ -22,7 +22,7 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
   `AdaptivePoiRetrieval`, `Residue`, `Reidentification`, `EndRetrieval`, `HeatMapReidentification`, `Linkage` and
   `Unicity`; `Metric` is the base class
 - publish: `publish` does all steps and returns a `Publication`; its last ones are `check_published`, `pseudonymize` and
-  `write`
+  `write`; `report` writes a page on the risks (the result is a `RiskReport`)
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
 
 Only the names of this package, of `promesse_geo.plot` and of `promesse_geo.paper` are stable; other modules may change.
@@ -37,7 +37,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa: F401
-from promesse_geo.audit import check_published
+from promesse_geo.audit import RiskReport, check_published, report
 from promesse_geo.evaluation import Tuning, evaluate, load_results, measure, save_results, tune
 from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx, read_mdc, read_table
 from promesse_geo.io.writers import write
@@ -111,5 +111,6 @@ __all__ += ["PoiExtractor", "pois"]
 __all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "SpatialError"]
 __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_demo", "save_results"]
 __all__ += ["Tuning", "tune"]
+__all__ += ["RiskReport", "report"]
 __all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "write"]
 __all__ += ["Plane", "Sphere", "Traces"]

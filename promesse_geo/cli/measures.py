@@ -1,4 +1,4 @@
-"""Commands that measure: measure, pois, reproduce."""
+"""Commands that measure: measure, report, pois, reproduce."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -6,9 +6,12 @@ from pathlib import Path
 import click
 
 import promesse_geo as pg
+from promesse_geo.audit import file_mechanism
 from promesse_geo.cli import options
+from promesse_geo.cli.publish import MECHANISMS, make_mechanism
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
+from promesse_geo.io.atomic import check_target
 from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted
 from promesse_geo.paper import reproduce as reproduce_paper
@@ -78,6 +81,44 @@ def measure(
         click.echo(measures(table))
         if out is not None:
             pg.save_results(table, out, force=force)
+
+
+@click.command(short_help="Report the risks of PROTECTED as an HTML page.")
+@options.input_options
+@click.argument("protected", metavar="PROTECTED")
+@click.argument("output", metavar="OUTPUT")
+@click.option(
+    "--mechanism", type=click.Choice(list(MECHANISMS)), help="The protection; by default as PROTECTED names it."
+)
+@click.option("--epsilon", type=float, help="Parameter of the mechanism.")
+@click.option("--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be repeated.")
+@click.option("--seed", help="Seed of known points, queries and guesses.")
+@options.force_option
+def report(
+    context: click.Context,
+    protected: str,
+    output: str,
+    mechanism: str | None,
+    epsilon: float | None,
+    parameter: tuple[str, ...],
+    seed: str | None,
+    force: bool,
+) -> None:
+    """Report what attackers find in PROTECTED, made from INPUT, as one HTML page for those who decide on publication.
+
+    INPUT is what was protected: prepare it first. PROTECTED must have the users of INPUT (--keep-users). The page has
+    no positions and no names.
+    """
+    with options.usage_errors():
+        if mechanism is None and (epsilon is not None or parameter):
+            raise click.UsageError("--epsilon and --parameter belong to a mechanism. Specify --mechanism as well.")
+        named = None if mechanism is None else make_mechanism(mechanism, epsilon, parameter)
+    with options.expected_errors():
+        options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
+        check_target(output, force=force)
+        before, after = options.read_both(context, protected)
+        used = file_mechanism(protected) if named is None else named
+        click.echo(pg.report(before, after, output, mechanism=used, seed=seed, force=force))
 
 
 @click.command(short_help="Find stays of users, as the paper's attack does.")
@@ -158,4 +199,4 @@ def reproduce(
             click.echo(click.format_filename(path))
 
 
-COMMANDS = (measure, pois, reproduce)
+COMMANDS = (measure, report, pois, reproduce)

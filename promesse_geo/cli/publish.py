@@ -28,7 +28,7 @@ def _option_name(kind: type[Mechanism]) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("-")
 
 
-_MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values()}
+MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values()}
 
 
 def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -84,9 +84,9 @@ def _save_config(context: click.Context, path: str, *, force: bool) -> None:
     write_text(Path(path), text, force=force, private=False)
 
 
-def _make_mechanism(name: str, epsilon: float | None, parameters: tuple[str, ...]) -> Mechanism:
+def make_mechanism(name: str, epsilon: float | None, parameters: tuple[str, ...]) -> Mechanism:
     """Return the mechanism of this name with the parameters NAME=VALUE."""
-    kind = _MECHANISMS[name]
+    kind = MECHANISMS[name]
     known = {field.name: field for field in fields(kind) if field.init and field.name != "seed"}
     values: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
     for text in parameters:
@@ -118,7 +118,7 @@ def _parse(text: str) -> Any:
 _FILE = "FILE"
 _OPTIONS = (
     options.shared_option("--epsilon", "Parameter of the mechanism; metres for Promesse, as 200.", kind=float),
-    options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(_MECHANISMS)), default="promesse"),
+    options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(MECHANISMS)), default="promesse"),
     click.option(
         "--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter of the mechanism; may be repeated."
     ),
@@ -172,7 +172,7 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
     if output is None and not choices["dry_run"]:
         raise click.UsageError("Missing argument 'OUTPUT'. Name a file, or pass --dry-run.")
     with options.usage_errors():
-        mechanism = _make_mechanism(choices["mechanism"], choices["epsilon"], parameter)
+        mechanism = make_mechanism(choices["mechanism"], choices["epsilon"], parameter)
         zone = None if choices["tz"] is None else check_zone(choices["tz"], name="tz", owner="publish")
         gap = options.as_nanoseconds(choices["gap"], name="gap", owner="publish")
     with options.expected_errors():

@@ -21,12 +21,12 @@ figure svg { max-width: 100%; height: auto; }
 """
 
 
-def page(title: str, body: str) -> str:
-    """Return an HTML page with a title and a body that is HTML already."""
+def page(title: str, body: str, *, style: str = "") -> str:
+    """Return an HTML page with a title, a body that is HTML already, and more rules of CSS."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f"<title>{html.escape(title)}</title><style>{_STYLE}{style}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 
 

@@ -86,7 +86,7 @@ class PoiRetrieval(Metric):
 
     def _detail(self, pairs: Pairs, index: Pois) -> pd.DataFrame:
         before = index.points, index.offsets(len(pairs.original))
-        return _compare(pairs, before, self._attack(pairs.protected), threshold=self.threshold)
+        return compare_pois(pairs, before, self._attack(pairs.protected), threshold=self.threshold)
 
     def _attack(self, protected: Traces) -> Located:
         """Find POIs in protected data: kernel coordinates, and the offsets of each trace."""
@@ -190,7 +190,7 @@ def match_pois(
     after = _as_traces(protected_pois, user=user, name="protected_pois")
     pairs = align(before, after)
     after_pois = pairs.protected.points, pairs.protected.offsets
-    table = _compare(pairs, (before.points, before.offsets), after_pois, threshold=metres)
+    table = compare_pois(pairs, (before.points, before.offsets), after_pois, threshold=metres)
     alone = ~after.users.isin(pairs.protected.users)
     if alone.any():
         counts = np.zeros(int(alone.sum()), np.int64)
@@ -225,7 +225,7 @@ def _as_traces(pois: gpd.GeoDataFrame, *, user: Name, name: str) -> Traces:
         raise ValueError(words) from None
 
 
-def _compare(pairs: Pairs, before: Located, after: Located, *, threshold: float) -> pd.DataFrame:
+def compare_pois(pairs: Pairs, before: Located, after: Located, *, threshold: float) -> pd.DataFrame:
     """Compare POIs, given with the offsets of each original and each protected trace."""
     (points, offsets), (_, protected_offsets) = before, after
     nearest = match_nearest_pois(pairs, before, after, threshold=threshold)

@@ -134,7 +134,8 @@ def _distinct(owners: np.ndarray, cells: np.ndarray, windows: np.ndarray) -> pd.
     cell_codes, distinct_cells = pd.factorize(cells, sort=True)
     window_codes, distinct_windows = pd.factorize(windows, sort=True)
     pair_codes, pairs = pd.factorize(cell_codes * max(len(distinct_windows), 1) + window_codes, sort=True)
-    owner, pair = np.divmod(np.unique(owners * max(len(pairs), 1) + pair_codes), max(len(pairs), 1))
+    visits = np.sort(pd.unique(owners * max(len(pairs), 1) + pair_codes))  # np.unique is slow for such integers
+    owner, pair = np.divmod(visits, max(len(pairs), 1))
     cell, window = np.divmod(pairs[pair], max(len(distinct_windows), 1))
     return pd.DataFrame({"owner": owner, "cell": distinct_cells[cell], "window": distinct_windows[window]})
 

@@ -1,0 +1,153 @@
+"""Original and protected data under neutral names, so that all metrics of the risk report match them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.messages import counted
+from promesse_geo.metrics.owners import find_owners, number_owners
+from promesse_geo.preprocess.gaps import split_gaps
+from promesse_geo.preprocess.pseudonyms import rename
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.traces import Traces, freeze, in_space_of, within_traces
+
+_GAP = "4h"
+
+
+@dataclass(frozen=True, eq=False)
+class OwnedParts:
+    """Original and protected parts, named by the number of their owner, as in 0000012-00000.
+
+    Parameters
+    ----------
+    owners : int
+        Number of owners in the original.
+    original, protected : Traces
+        The parts. Original data with one trace per user is split at gaps of 4 h.
+    compared : tuple of two Traces
+        Original and protected traces that match by name: the parts if those of the protected data have the names of
+        the original, else all parts of an owner as the segments of one trace.
+    known, raw_half, half : Traces
+        The original records before the midpoint of the period, one trace per owner; original and protected parts from
+        the midpoint on.
+    dropped_parts : int
+        Traces of the original that the protected data lacks, or owners where parts do not match.
+    """
+
+    owners: int
+    original: Traces
+    protected: Traces
+    compared: tuple[Traces, Traces]
+    known: Traces
+    raw_half: Traces
+    half: Traces
+    dropped_parts: int
+
+    @classmethod
+    def of(cls, original: Traces, protected: Traces) -> "OwnedParts":
+        """Match protected traces with their owners.
+
+        Raises
+        ------
+        ValueError
+            If there is no original record, a protected trace has no owner in the original, or the two have no time in
+            common.
+        """
+        if not original.records:
+            raise ValueError("The original data has no records, so there is nothing to compare with.")
+        owners, numbers = number_owners(original)
+        protected = in_space_of(original, protected)
+        found = find_owners([str(user) for user in protected.users], owners)
+        _check(original, protected, found)
+        before, after = _by_owner(original, numbers), _by_owner(protected, found)
+        has_parts = len(owners) < len(original) or not owners.equals(original.users)
+        parts = before if has_parts else split_gaps(_pooled(before), gap=_GAP, keep_user=True)
+        if has_parts and protected.users.isin(original.users).all():
+            compared = before, _named_as(protected, original, before, numbers)
+        else:
+            compared = _pooled(before), _pooled(after)
+        first, last = int(original.times.min()), int(original.times.max())
+        middle = first + (last - first) // 2
+        pooled = _pooled(before)
+        return cls(
+            len(owners),
+            parts,
+            after,
+            compared,
+            pooled.select(pooled.times < middle),
+            parts.select(parts.times >= middle),
+            after.select(after.times >= middle),
+            len(compared[0]) - len(compared[1]),
+        )
+
+
+def owner_numbers(users: pd.Index) -> np.ndarray:
+    """Return the number of the owner of each neutral name: int64, shape (users,)."""
+    return np.array([int(str(user)[:7]) for user in users], np.int64)
+
+
+def _check(original: Traces, protected: Traces, owners: np.ndarray) -> None:
+    unknown = int((owners < 0).sum())
+    if unknown:
+        raise ValueError(
+            f"{counted(unknown, 'trace')} of the protected data {'has' if unknown == 1 else 'have'} no user in the "
+            "original. Compare before users are renamed: prepare and protect with keep_user=True (--keep-users)."
+        )
+    if (original.time_format.zone is None) != (protected.time_format.zone is None):
+        raise ValueError(
+            "Only one of original and protected data has a time zone. Compare with the data that was protected: after "
+            "prepare, its times are those of the common calendar."
+        )
+    if protected.records and (
+        protected.times.max() < original.times.min() or protected.times.min() > original.times.max()
+    ):
+        raise ValueError(
+            "Original and protected data have no time in common. Compare with the data that was protected, such as "
+            "what prepare returned."
+        )
+
+
+def _by_owner(traces: Traces, owners: np.ndarray) -> Traces:
+    """Return traces named by owner and part, the parts of an owner in order of time."""
+    if not len(traces):
+        return traces
+    begins = traces.times[traces.offsets[:-1]]
+    order = np.lexsort((np.arange(len(owners)), begins, owners))
+    counts = np.bincount(owners)
+    parts = np.empty(len(owners), np.int64)
+    parts[order] = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    names = [f"{owner:07d}-{part:05d}" for owner, part in zip(owners.tolist(), parts.tolist(), strict=True)]
+    return rename(traces, traces.offsets, names)
+
+
+def _named_as(protected: Traces, original: Traces, renamed: Traces, owners: np.ndarray) -> Traces:
+    """Return protected traces under the neutral names of the original traces of the same names."""
+    begins = original.times[original.offsets[:-1]]
+    order = np.lexsort((np.arange(len(owners)), begins, owners))
+    names = np.empty(len(owners), object)
+    names[order] = renamed.users.to_numpy(object)
+    return rename(protected, protected.offsets, names[original.users.get_indexer(protected.users)].tolist())
+
+
+def _pooled(parts: Traces) -> Traces:
+    """Return the parts of each owner as the segments of one trace, named by the owner."""
+    if not len(parts):
+        return parts
+    numbers = owner_numbers(parts.users)
+    firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    offsets = as_offsets(np.add.reduceat(parts.counts, firsts))
+    order = np.lexsort((parts.times, np.repeat(numbers, parts.counts)))  # parts may overlap in time
+    if (np.diff(order) == 1).all():
+        breaks = within_traces(np.union1d(parts.breaks, parts.offsets[1:-1]), offsets)
+        pooled = parts
+    else:
+        breaks = within_traces(np.empty(0, np.int64), offsets)
+        pooled = replace(
+            parts,
+            points=freeze(parts.points.take(order, axis=0)),
+            times=freeze(parts.times.take(order)),
+            positions=freeze(parts.positions.take(order)),
+        )
+    users = pd.Index([f"{number:07d}" for number in numbers[firsts]], dtype=str)
+    return replace(pooled, offsets=offsets, users=users, breaks=freeze(breaks))

@@ -1,0 +1,267 @@
+"""The risk report as one HTML page for people who decide on publication: no positions, no names."""
+
+import html
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from promesse_geo.audit.risks import INFERENCE, LINKABILITY, SINGLING_OUT, Risks
+from promesse_geo.messages import counted
+from promesse_geo.plot.page import page
+
+TITLE = "Risk report of protected traces"
+
+_SHOWN = 30  # people in the table before the others are folded
+_QUESTIONS = {
+    SINGLING_OUT: (
+        "1. Singling out",
+        "Can one person be isolated in the published data, by somebody who knows a little about them?",
+    ),
+    LINKABILITY: (
+        "2. Linkability",
+        "Can published records of one person be linked with each other, or with what somebody knows of them?",
+    ),
+    INFERENCE: (
+        "3. Inference",
+        "Can something about a person be deduced that the publication was meant to hide, such as where they live?",
+    ),
+}
+_STYLE = """
+:root { --protected: #0072B2; --raw: #D55E00; --guess: #767676; --ground: #ececec; }
+@media (prefers-color-scheme: dark) { :root { --protected: #56B4E9; --raw: #E8833A; --guess: #9a9a9a;
+  --ground: #2a2d33; } }
+body { max-width: 60rem; }
+section { margin: 1.6rem 0; } h3 { margin: 0 0 .2rem; font-size: 1.05rem; } section p { margin: .2rem 0 .5rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; } dt { color: var(--faint); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: .25rem .8rem; align-items: center; }
+.bar { background: var(--ground); height: .8rem; border-radius: 2px; }
+.bar i { display: block; height: 100%; border-radius: 2px; -webkit-print-color-adjust: exact;
+  print-color-adjust: exact; }
+.number { font-variant-numeric: tabular-nums; text-align: right; min-width: 3.6rem; }
+.protected { font-weight: 600; }
+.risk { font-weight: 600; color: var(--raw); }
+.glance li { margin: .3rem 0; } .glance b { font-variant-numeric: tabular-nums; }
+td { white-space: nowrap; } thead th { white-space: normal; vertical-align: bottom; max-width: 8.5rem; }
+.sizes th:first-child, .useful th:first-child, .useful td:last-child { text-align: left; white-space: normal; }
+@page { margin: 16mm 14mm; }
+@media print {
+  :root { color-scheme: light; --ink: #000; --paper: #fff; --line: #bbb; --faint: #444; --protected: #0072B2;
+    --raw: #D55E00; --guess: #767676; --ground: #e6e6e6; }
+  body { font-size: 10.5pt; margin: 0; max-width: none; padding: 0; } .bar { print-color-adjust: exact;
+    -webkit-print-color-adjust: exact; }
+  section, tr, li, dl { break-inside: avoid; } h1, h2, h3, summary { break-after: avoid; } h2 { margin-top: 1.6rem; }
+  thead { display: table-header-group; } th, td { padding: .2rem .5rem; } .wide { overflow: visible; }
+  details::details-content { content-visibility: visible; display: block; height: auto; } summary { display: none; }
+}
+"""
+
+
+def risk_page(risks: Risks, *, mechanism: str) -> str:
+    """Return a self-contained HTML page.
+
+    Parameters
+    ----------
+    risks : Risks
+        What was found.
+    mechanism : str
+        The mechanism in words; empty if it is not known.
+
+    Returns
+    -------
+    str
+    """
+    parts = [
+        f"<h1>{TITLE}</h1>",
+        "<p>What known attacks still find in protected location traces, beside what they find in the raw data and what "
+        "mere guessing finds. It helps to decide whether the data can be published. The report holds no positions and "
+        "no names.</p>",
+        _facts(risks, mechanism),
+        _glance(risks),
+        _legend(),
+    ]
+    for question, (title, text) in _QUESTIONS.items():
+        rows = risks.measures[risks.measures["question"] == question]
+        parts.append(f"<h2>{title}</h2><p>{text}</p>")
+        parts += [_measure(row) for row in rows.to_dict("records")]
+    parts += [_utility(risks), _dropped(risks.dropped), _people(risks.people), _notes()]
+    return page(TITLE, "\n".join(parts), style=_STYLE)
+
+
+def glance(risks: Risks) -> list[str]:
+    """Return the main results as sentences."""
+    people = risks.people
+    users = len(people)
+    stays, found = int(people["stays"].sum()), int(people["stays_found"].sum())
+    places = int(people["home_distance"].notna().sum())
+    homes, by_stays, by_areas = (
+        f"{int(people[name].sum()):,} of {counted(users, 'person', 'people')}"
+        for name in ("home_located", "recognized_by_stays", "recognized_by_footprints")
+    )
+    return [
+        f"{homes}: home locatable within 100 m (the place where trips regularly begin and end; {places:,} have one and "
+        "are in the published data).",
+        f"{by_stays}: recognized by where they stop.",
+        f"{by_areas}: recognized by the areas they visit.",
+        f"{found:,} of {counted(stays, 'stop')} of 15 minutes or more: found by the best of three attacks.",
+    ]
+
+
+def percent(value: float) -> str:
+    """Return a share in % as text."""
+    return "–" if math.isnan(value) else f"{number(value)} %"
+
+
+def number(value: float) -> str:
+    """Return a number as text: one digit after the point below 10, none above."""
+    if math.isnan(value):
+        return "–"
+    if value < 1e-6:  # a rounding error of points on the path
+        return "0"
+    if value < 0.05:
+        return "< 0.1"
+    return f"{value:,.0f}" if value >= 9.95 or value == round(value) else f"{value:.1f}"
+
+
+def _facts(risks: Risks, mechanism: str) -> str:
+    sizes = risks.dropped
+    facts = {
+        "Protected with": mechanism or "a mechanism that is not known",
+        "People": f"{sizes['users']:,}, of whom {sizes['published_users']:,} are in the protected data",
+        "Records": f"{sizes['records']:,} original, {sizes['published_records']:,} protected",
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items())
+    return f"<dl>{rows}</dl>"
+
+
+def _glance(risks: Risks) -> str:
+    items = []
+    for sentence in glance(risks):
+        count, _, rest = sentence.partition(":")
+        items.append(f"<li><b>{html.escape(count)}</b>:{html.escape(rest)}</li>")
+    return f'<h2>At a glance</h2><ul class="glance">{"".join(items)}</ul>'
+
+
+def _legend() -> str:
+    return (
+        '<p class="faint">Long bars are bad for privacy. <b>Protected</b> is the data to publish, <b>raw data</b> is '
+        "what the same attack finds without any protection, and <b>guessing</b> is what somebody reaches by chance. "
+        "If the protected bar is no longer than that of guessing, this attack gains nothing.</p>"
+    )
+
+
+def _measure(row: Mapping[Any, Any]) -> str:
+    title, value = html.escape(row["title"]), row["value"]
+    if row["reason"]:
+        text = f"No value: {html.escape(row['reason'])}."
+        return f"<section><h3>{title}</h3><p>{text}</p></section>"
+    sentence = row["sentence"].format(number=number(value), value=percent(value))
+    bars = "".join(
+        _bar(name, row[column], colour)
+        for name, column, colour in (
+            ("protected", "value", "protected"),
+            ("raw data", "raw", "raw"),
+            ("guessing", "guess", "guess"),
+        )
+    )
+    return f'<section><h3>{title}</h3><p>{html.escape(sentence)}</p><div class="bars">{bars}</div></section>'
+
+
+def _bar(name: str, value: float, colour: str) -> str:
+    width = 0.0 if math.isnan(value) else min(max(value, 0.0), 100.0)
+    emphasis = ' class="protected"' if colour == "protected" else ""
+    return (
+        f'<span{emphasis}>{name}</span><span class="bar"><i style="width:{width:.2f}%;background:var(--{colour})"></i>'
+        f'</span><span class="number">{percent(value)}</span>'
+    )
+
+
+def _utility(risks: Risks) -> str:
+    rows = []
+    for row in risks.utility.to_dict("records"):
+        value = row["value"]
+        text = "–" if math.isnan(value) else f"{number(value)} {row['unit']}"
+        sentence = "nothing to compare" if math.isnan(value) else row["sentence"].format(value=text)
+        rows.append((row["title"], text, sentence))
+    body = "".join(
+        f"<tr><th>{html.escape(title)}</th><td>{html.escape(text)}</td><td>{html.escape(sentence)}</td></tr>"
+        for title, text, sentence in rows
+    )
+    return f'<h2>What remains useful</h2><div class="wide"><table class="useful"><tbody>{body}</tbody></table></div>'
+
+
+def _dropped(sizes: Mapping[str, int]) -> str:
+    rows = []
+    for name in ("users", "traces", "records"):
+        before, after = sizes[name], sizes[f"published_{name}"]
+        gone = max(before - after, 0)
+        share = percent(100 * gone / before) if before else "–"
+        label = {"users": "people", "traces": "traces", "records": "records"}[name]
+        cells = (f"{before:,}", f"{after:,}", f"{gone:,} ({share})" if name != "records" else "")
+        rows.append(f"<tr><th>{label}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return (
+        "<h2>What was dropped</h2><p>Traces that a mechanism cannot protect are left out. Mechanisms that place new "
+        "points publish another number of records, so fewer records are not a loss by themselves.</p>"
+        '<div class="wide"><table class="sizes"><thead><tr><th></th><th>original</th><th>protected</th><th>dropped</th>'
+        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _people(people: pd.DataFrame) -> str:
+    heads = (
+        "person",
+        "home located within 100 m",
+        "recognized by stops",
+        "recognized by areas",
+        "stops found",
+        "singled out by 4 places",
+        "pieces joined",
+    )
+    head = f"<thead><tr>{''.join(f'<th>{name}</th>' for name in heads)}</tr></thead>"
+    rows = [_person(row) for row in people.to_dict("records")]
+    first, others = rows[:_SHOWN], rows[_SHOWN:]
+    text = (
+        "<h2>Person by person</h2><p>The worst first. People are numbered anew in this order; the numbers mean nothing "
+        "outside this report. Distances to the home are rounded up to 10 m. A dash means that there is nothing to find "
+        "or to compare.</p>"
+    )
+    table = f'<div class="wide"><table>{head}<tbody>{{}}</tbody></table></div>'
+    text += table.format("".join(first))
+    if others:
+        rest = table.format("".join(others))
+        text += f"<details><summary>The other {counted(len(others), 'person', 'people')}</summary>{rest}</details>"
+    return text
+
+
+def _person(row: Mapping[Any, Any]) -> str:
+    distance = row["home_distance"]
+    home = "–" if math.isnan(distance) else f"{'yes' if row['home_located'] else 'no'}, {distance:,.0f} m"
+    stops = f"{row['stays_found']:,} of {row['stays']:,}" if row["stays"] else "–"
+    cells = [
+        (home, row["home_located"]),
+        ("yes" if row["recognized_by_stays"] else "no", row["recognized_by_stays"]),
+        ("yes" if row["recognized_by_footprints"] else "no", row["recognized_by_footprints"]),
+        (stops, False),
+        (percent(row["singled_out"]), False),
+        (percent(row["linked"]), False),
+    ]
+    body = "".join(f"<td{' class=risk' if risk else ''}>{html.escape(text)}</td>" for text, risk in cells)
+    return f"<tr><th>{row['person']}</th>{body}</tr>"
+
+
+def _notes() -> str:
+    notes: Iterable[str] = (
+        "The three questions are those of the European data protection authorities (Article 29 Working Party, Opinion "
+        "05/2014 on anonymisation techniques).",
+        "Halves: where the attacker knows the first half, it is the original records before the midpoint of the "
+        "period. The published half is the protected records after it.",
+        "F-score: a mean of two shares, that of the true stops that are found, and that of the found ones that are "
+        "true. 100 % means all of them and no others.",
+        "Other attacks may find more. People with unusual places or trips are at greater risk than the averages show.",
+        "Publish each person once: two publications of the same people can be joined.",
+        "There is no overall grade. Whether a risk is acceptable depends on who the people are, who receives the data, "
+        "and what it is for.",
+    )
+    return f"<h2>How to read this report</h2><ul>{''.join(f'<li>{html.escape(note)}</li>' for note in notes)}</ul>"

@@ -1,0 +1,173 @@
+"""Report what attackers find in protected data before it is published."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import pandas as pd
+
+from promesse_geo.audit.owned_parts import OwnedParts
+from promesse_geo.audit.recognition import noted_mechanism
+from promesse_geo.audit.risk_page import glance, percent, risk_page
+from promesse_geo.audit.risks import Risks, find_risks
+from promesse_geo.io.atomic import check_target, write_text
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import invalid
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Traces, as_traces
+from promesse_geo.validation import check_flag, check_path, check_seed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskReport:
+    """What `report` found; it prints the main results.
+
+    Parameters
+    ----------
+    measures : pandas.DataFrame
+        One row per attack: the `question` of the regulators, a `key`, `title` and `sentence`, the `value` in the
+        protected data, in the `raw` data and of guessing (`guess`), in %, and the `reason` if there is no value.
+    utility : pandas.DataFrame
+        One row per metric: `metric`, `title`, `sentence`, `value`, `unit`.
+    people : pandas.DataFrame
+        One row per user of the original, numbered anew, the worst first.
+    sizes : pandas.Series
+        Numbers of users, traces and records, original and published.
+    path : pathlib.Path
+        The HTML page.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> parts = pg.make_city(users=4, days=4).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = pg.report(parts, parts, pathlib.Path(folder) / "report.html", seed=1)
+    >>> found.measures["question"].unique().tolist()
+    ['singling out', 'linkability', 'inference']
+    """
+
+    measures: pd.DataFrame
+    utility: pd.DataFrame
+    people: pd.DataFrame
+    sizes: pd.Series
+    path: Path
+
+    def __repr__(self) -> str:
+        """Return the main results, and one line per attack."""
+        rows = self.measures.to_dict("records")
+        width = max(len(row["title"]) for row in rows)
+        lines = [f"{row['title']:<{width}}  {_values(row)}" for row in rows]
+        return "\n".join([*glance(self._risks()), "", *lines])
+
+    def _risks(self) -> Risks:
+        sizes = {str(name): int(count) for name, count in self.sizes.items()}
+        return Risks(self.measures, self.utility, self.people, sizes)
+
+
+def _values(row: Mapping[Any, Any]) -> str:
+    """Return the values of a measure as text, or the reason why there is none."""
+    value, raw, guess = (percent(row[name]) for name in ("value", "raw", "guess"))
+    return row["reason"] or f"{value} (raw data {raw}, guessing {guess})"
+
+
+def report(
+    original: gpd.GeoDataFrame | Traces,
+    protected: gpd.GeoDataFrame | Traces,
+    path: str | os.PathLike[str],
+    *,
+    mechanism: Mechanism | None = None,
+    seed: int | str | None = None,
+    force: bool = False,
+    user: Name = ...,
+    time: Name = ...,
+) -> RiskReport:
+    """Write a risk report of protected data: one HTML page for those who decide on publication.
+
+    The page answers the three questions of the European data protection authorities, singling out, linkability and
+    inference, with the values of attacks on the protected data, on the raw data and of guessing, in plain words and
+    bars. A table has what is found of each person, and others what remains useful and what was dropped. There are no
+    positions and no names: people are numbered anew, the worst first. There is no overall grade.
+
+    Parameters
+    ----------
+    original : geopandas.GeoDataFrame or Traces
+        What was protected: prepared data, such as `prepare(keep_user=True)` returns, or one trace per user.
+    protected : geopandas.GeoDataFrame or Traces
+        The protected data under the names of the original (`--keep-users`), or of parts of its users.
+    path : path of a file
+        The HTML page to write.
+    mechanism : Mechanism, optional
+        What protected the data. An attacker who applies it to what he knows is then tried as well.
+    seed : int or str, optional
+        Makes what is drawn (known points, queries, guesses) repeatable; by default it comes from the operating system.
+    force : bool
+        Whether to overwrite an existing file.
+    user, time : column name, None or ...
+        Columns of both frames; see `Traces.from_frame`.
+
+    Returns
+    -------
+    RiskReport
+        The tables behind the page.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If a parameter is invalid, the data cannot be read, or protected traces have no user in the original.
+    OSError
+        If the file cannot be written, or exists and `force` is False.
+
+    Notes
+    -----
+    The attacker knows the original records before the midpoint of the period, and receives the protected records after
+    it. Other attacks may find more.
+
+    References
+    ----------
+    Article 29 Working Party: Opinion 05/2014 on Anonymisation Techniques (WP 216).
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> parts = pg.make_city(users=4, days=4).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder) / "report.html"
+    ...     found = pg.report(parts, parts.promesse.smooth(200), page, mechanism=pg.Promesse(200), seed=1)
+    ...     "user-0" in page.read_text(encoding="utf-8")
+    False
+    >>> found.measures.set_index("key").raw["places"]
+    100.0
+    """
+    if mechanism is not None and not isinstance(mechanism, Mechanism):
+        raise TypeError(invalid("mechanism", "report", "a mechanism such as pg.Promesse(200), or None", mechanism))
+    key = check_seed(seed, owner="report")
+    target = check_path(path, name="path", owner="report")
+    check_target(target, force=check_flag(force, name="force", owner="report"))
+    before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
+    risks = find_risks(OwnedParts.of(before, after), mechanism=mechanism, seed=key)
+    words = _in_words(mechanism or noted_mechanism(after), before)
+    write_text(target, risk_page(risks, mechanism=words), force=force, private=False)
+    sizes = pd.Series(risks.dropped, name="count", dtype="int64")
+    return RiskReport(risks.measures, risks.utility, risks.people, sizes, target)
+
+
+def _in_words(mechanism: Mechanism | None, original: Traces) -> str:
+    """Return the mechanism with its parameters, or its kind alone if a parameter is the key of a user."""
+    if mechanism is None:
+        return ""
+    texts = json.dumps(mechanism.description(), ensure_ascii=False)
+    is_named = any(json.dumps(str(user), ensure_ascii=False) in texts for user in original.users)
+    parameters = "" if is_named else ", ".join(_parameters(mechanism))
+    return f"{type(mechanism).__name__} ({parameters})" if parameters else type(mechanism).__name__
+
+
+def _parameters(mechanism: Mechanism) -> Iterator[str]:
+    """Return the parameters that are set, with their units."""
+    for name, value in mechanism.description()["parameters"].items():
+        if value is not None:
+            unit = mechanism.units.get(name, "")
+            yield f"{name} {f'{value:g}' if isinstance(value, float) else value}{f' {unit}' if unit else ''}"

@@ -1,0 +1,351 @@
+"""What attackers find in protected data, beside raw data and guessing: the tables of the risk report."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.audit.owned_parts import OwnedParts, owner_numbers
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
+from promesse_geo.metrics.attacks import (
+    AdaptivePoiRetrieval,
+    EndRetrieval,
+    HeatMapReidentification,
+    Linkage,
+    Reidentification,
+    Residue,
+    Unicity,
+)
+from promesse_geo.metrics.attacks.poi_retrieval import compare_pois
+from promesse_geo.metrics.base import Index
+from promesse_geo.metrics.utility import AreaCoverage
+from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.validation import key_of
+
+SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
+"""The questions of the regulators (Article 29 Working Party, Opinion 05/2014)."""
+
+NOT_COMPUTED = "not computed: name the mechanism"
+
+
+class Measure(NamedTuple):
+    """The value of an attack.
+
+    Parameters
+    ----------
+    question : str
+        Which question of the regulators it answers.
+    key : str
+        Short name.
+    title : str
+        What the attacker does.
+    sentence : str
+        What the value means, with the fields `number` (of 100) and `value` (with its unit).
+    value, raw, guess : float
+        In %: of the protected data, of the raw data, and of guessing; NaN without a value.
+    reason : str
+        Why there is no value, else empty.
+    """
+
+    question: str
+    key: str
+    title: str
+    sentence: str
+    value: float
+    raw: float
+    guess: float
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Risks:
+    """The tables of a risk report.
+
+    Parameters
+    ----------
+    measures : pandas.DataFrame
+        One row per attack, with the columns of `Measure`.
+    utility : pandas.DataFrame
+        One row per metric: `metric`, `title`, `sentence`, `value`, `unit`.
+    people : pandas.DataFrame
+        One row per user of the original, numbered anew from 1, the worst first.
+    dropped : dict of str to int
+        Numbers of users, traces and records: of the original, and of the protected data.
+    """
+
+    measures: pd.DataFrame
+    utility: pd.DataFrame
+    people: pd.DataFrame
+    dropped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Guess(PoiRetrieval):
+    """As many random published points of a trace as its original has POIs."""
+
+    seed: Any = None
+
+    def _detail(self, pairs: Pairs, index: Any) -> pd.DataFrame:
+        offsets, protected = index.offsets(len(pairs.original)), pairs.protected
+        counts = np.diff(offsets)[pairs.originals]
+        generator = np.random.Generator(np.random.Philox(int.from_bytes(key_of(self.seed, "guess")[:16])))
+        shares = generator.random(int(counts.sum()))
+        rows = np.repeat(protected.offsets[:-1], counts) + (shares * np.repeat(protected.counts, counts)).astype(
+            np.int64
+        )
+        ends = np.concatenate(([0], np.cumsum(counts)))
+        return compare_pois(pairs, (index.points, offsets), (protected.points[rows], ends), threshold=self.threshold)
+
+
+def find_risks(parts: OwnedParts, *, mechanism: Mechanism | None, seed: int | str | None) -> Risks:
+    """Run the attacks and the metrics of utility.
+
+    Parameters
+    ----------
+    parts : OwnedParts
+        Original and protected data.
+    mechanism : Mechanism, optional
+        What the attacker who treats his data alike applies.
+    seed : int or str, optional
+        Seed of what is drawn.
+
+    Returns
+    -------
+    Risks
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is dropped is part of the report
+        run = _Run(parts, mechanism, seed, {})
+        measures = pd.DataFrame([*run.singling_out(), *run.linkability(), *run.inference()], columns=Measure._fields)
+        utility = pd.DataFrame(run.utility(), columns=["metric", "title", "sentence", "value", "unit"])
+    return Risks(measures, utility, _people(run), _sizes(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Attacks on one data set; `by_person` collects what they find of each owner."""
+
+    parts: OwnedParts
+    mechanism: Mechanism | None
+    seed: int | str | None
+    by_person: dict[str, np.ndarray]
+
+    def singling_out(self) -> Iterator[Measure]:
+        """Attack with a few known points."""
+        metric = Unicity(seed=self.seed)
+        value, detail = self._measured(metric, self.parts.original, self.parts.protected)
+        self._note("singled_out", detail["unique"], np.mean)
+        published = len(np.unique(owner_numbers(self.parts.protected.users)))
+        yield Measure(
+            SINGLING_OUT,
+            "unicity",
+            "Four places and hours of a person are known",
+            f"Of 100 people of whom somebody knows 4 squares of {metric.cell:g} m and the hours of being there, "
+            f"{{number}} can be found in the published data as the only one that fits. If times "
+            "were moved, this attack fails where others may not.",
+            value,
+            detail.attrs["raw"],
+            100 / published if published else math.nan,
+            _reason(value, metric),
+        )
+
+    def linkability(self) -> Iterator[Measure]:
+        """Attack with what is known of the first half, and without names."""
+        known, raw, half = self.parts.known, self.parts.raw_half, self.parts.half
+        stays = Reidentification()
+        index = stays.index(known)
+        value, detail = self._measured(stays, known, half, index)
+        self._note("recognized_by_stays", detail["identified"], np.max)
+        with_pois = int((detail["reference_pois"] > 0).sum())
+        yield Measure(
+            LINKABILITY,
+            "stays",
+            "Stops in the first half of the period are known",
+            "Of 100 people whose stops in the first half are known, {number} are recognized in the published second "
+            "half by where they stop.",
+            value,
+            self._measured(stays, known, raw, index)[0],
+            100 / with_pois if with_pois else math.nan,
+            _reason(value, stays),
+        )
+        areas = HeatMapReidentification()
+        index = areas.index(known)
+        found_in_raw = self._measured(areas, known, raw, index)[0]
+        yield self._footprints(areas, "footprints", found_in_raw, index)
+        if self.mechanism is not None:
+            alike = HeatMapReidentification(known=self.mechanism)
+            yield self._footprints(alike, "footprints_alike", found_in_raw, alike.index(known))
+        else:
+            title, sentence = _FOOTPRINTS["footprints_alike"]
+            yield Measure(LINKABILITY, "footprints_alike", title, sentence, math.nan, math.nan, math.nan, NOT_COMPUTED)
+        metric = Linkage()
+        value, detail = self._measured(metric, self.parts.original, self.parts.protected)
+        self._note("linked", detail["linked"], np.mean)
+        yield Measure(
+            LINKABILITY,
+            "linkage",
+            "Published pieces without names are joined",
+            "Of 100 pieces of a trace that continue within 48 hours, {number} are joined to the right next piece by "
+            "taking the one that begins nearest.",
+            value,
+            self._measured(metric, self.parts.original, self.parts.original)[0],
+            detail.attrs["guess"],
+            _reason(value, metric),
+        )
+
+    def _footprints(self, metric: HeatMapReidentification, key: str, raw: float, index: Index) -> Measure:
+        value, detail = self._measured(metric, self.parts.known, self.parts.half, index)
+        self._note(key, detail["identified"], np.max)
+        title, sentence = _FOOTPRINTS[key]
+        return Measure(LINKABILITY, key, title, sentence, value, raw, detail.attrs["guess"], _reason(value, metric))
+
+    def inference(self) -> Iterator[Measure]:
+        """Attack for places."""
+        before, after = self.parts.compared
+        guess = self._measured(_Guess(seed=self.seed), before, after)[0]
+        for key, metric in _PLACES.items():
+            value, detail = self._measured(metric, before, after)
+            self._note_places(key, detail)
+            title, sentence = _PLACE_WORDS[key]
+            raw = math.nan if math.isnan(value) else 100.0  # the stays of the raw data are the truth
+            yield Measure(INFERENCE, key, title, sentence, value, raw, guess, _reason(value, metric))
+        ends = EndRetrieval()
+        value, detail = self._measured(ends, self.parts.original, self.parts.protected)
+        strategy = detail.attrs["strategy"]
+        self._note("home_distance", detail[strategy], np.min)
+        yield Measure(
+            INFERENCE,
+            "ends",
+            "Going back from where traces begin and end",
+            f"Of 100 people with a regular place where trips begin and end (mostly home), that place of {{number}} is "
+            f"located within {ends.threshold:g} m.",
+            value,
+            detail.attrs["raw"],
+            detail.attrs["random"],
+            _reason(value, ends),
+        )
+
+    def utility(self) -> Iterator[tuple[str, str, str, float, str]]:
+        """Compute what is lost."""
+        before, after = self.parts.compared
+        for metric, title, sentence in (
+            (SpatialError(), "Spatial error", "A published point is {value} from the true path, on average."),
+            (
+                RangeQueryDistortion(seed=self.seed),
+                "Distortion of counts",
+                "Counts of people in an area and some hours are wrong by {value}, on average.",
+            ),
+            (AreaCoverage(), "Area coverage", "Of the squares of 200 m that people visit, {value} stay (F-score)."),
+            (Compression(), "Records kept", "The published data has {value} of the number of original records."),
+        ):
+            yield type(metric).__name__, title, sentence, self._measured(metric, before, after)[0], metric.unit
+
+    def _measured(
+        self, metric: Metric, original: Traces, protected: Traces, index: Index | None = None
+    ) -> tuple[float, Any]:
+        detail = metric.compare(metric.pair(original, protected), index)
+        return metric.value(detail), detail
+
+    def _note(self, name: str, values: pd.Series, combine: Callable[[Any], Any]) -> None:
+        """Keep a value for each owner; NaN for owners without any."""
+        column = np.full(self.parts.owners, np.nan)
+        if len(values):
+            numbers = pd.Series(values.to_numpy(float), owner_numbers(values.index))
+            grouped = numbers.groupby(level=0).agg(combine)
+            column[grouped.index] = grouped
+        self.by_person[name] = column
+
+    def _note_places(self, key: str, detail: pd.DataFrame) -> None:
+        """Keep the number of true stays of each owner, and how many of them the best attack on places finds."""
+        numbers = owner_numbers(detail.index)
+        stays, found = (
+            np.bincount(numbers, weights=detail[name], minlength=self.parts.owners)
+            for name in ("original_pois", "matched")
+        )
+        self.by_person["stays"] = stays
+        self.by_person["stays_found"] = np.maximum(self.by_person.get("stays_found", np.zeros(len(found))), found)
+
+
+_PLACES: dict[str, PoiRetrieval] = {
+    "places": PoiRetrieval(),
+    "places_noise": AdaptivePoiRetrieval(kind="geo-indistinguishability"),
+    "places_residue": Residue(),
+}
+_PLACE_WORDS = {
+    "places": (
+        "Searching for stops",
+        "An attacker who searches the published data for stops of 15 minutes finds {value} of the true ones (F-score: "
+        "missed ones and false ones count).",
+    ),
+    "places_noise": (
+        "Searching for stops, with noise averaged out",
+        "The same attacker, averaging positions in case noise was added, finds {value} (F-score).",
+    ),
+    "places_residue": (
+        "Searching smoothed paths for turns and ends",
+        "An attacker who takes turns, loops and ends of paths for stops finds {value} (F-score). The attack is made "
+        "for data smoothed by Promesse.",
+    ),
+}
+_FOOTPRINTS = {
+    "footprints": (
+        "Areas visited in the first half of the period are known",
+        "Of 100 people whose visited squares of 800 m in the first half are known, {number} are recognized in the "
+        "published second half.",
+    ),
+    "footprints_alike": (
+        "The same areas are known, and protected alike before comparing",
+        "The same attacker, who treats what he knows as the published data was treated, recognizes {number} of 100.",
+    ),
+}
+
+
+def _reason(value: float, metric: Metric) -> str:
+    return metric.undefined if math.isnan(value) else ""
+
+
+_NEAR = 100.0  # metres within which a home is located
+
+
+def _people(run: _Run) -> pd.DataFrame:
+    """Return what is found of each person, the worst first, numbered anew."""
+    table = pd.DataFrame(run.by_person)
+    located = (table["home_distance"] <= _NEAR).to_numpy()
+    footprints = table.get("footprints_alike", table["footprints"]).fillna(0).clip(lower=table["footprints"].fillna(0))
+    share = table["stays_found"] / table["stays"].where(table["stays"] > 0)
+    people = pd.DataFrame(
+        {
+            "home_located": located,
+            "home_distance": np.ceil(table["home_distance"] / 10) * 10,
+            "recognized_by_stays": table["recognized_by_stays"] > 0.5,
+            "recognized_by_footprints": footprints > 0.5,
+            "stays": table["stays"].astype(np.int64),
+            "stays_found": table["stays_found"].astype(np.int64),
+            "singled_out": 100 * table["singled_out"],
+            "linked": 100 * table["linked"],
+        }
+    )
+    risks = people[["home_located", "recognized_by_stays", "recognized_by_footprints"]].sum(axis=1)
+    generator = np.random.Generator(np.random.Philox(int.from_bytes(key_of(run.seed, "people")[:16])))
+    shuffled = generator.permutation(len(people))  # equal ones are in no order of users
+    order = np.lexsort((shuffled, -people["singled_out"].fillna(0), -share.fillna(0), -risks))
+    people = people.iloc[order].reset_index(drop=True)
+    people.insert(0, "person", np.arange(1, len(people) + 1))
+    return people
+
+
+def _sizes(parts: OwnedParts) -> dict[str, int]:
+    published = len(np.unique(owner_numbers(parts.protected.users)))
+    return {
+        "users": parts.owners,
+        "published_users": published,
+        "traces": len(parts.compared[0]),
+        "published_traces": len(parts.compared[1]),
+        "records": parts.original.records,
+        "published_records": parts.protected.records,
+    }
