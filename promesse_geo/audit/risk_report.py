@@ -139,7 +139,7 @@ def report(
     ...     found = pg.report(parts, parts.promesse.smooth(200), page, mechanism=pg.Promesse(200), seed=1)
     ...     "user-0" in page.read_text(encoding="utf-8")
     False
-    >>> found.measures.set_index("key").raw["places"]
+    >>> found.measures.set_index("key").raw["places"].item()
     100.0
     """
     if mechanism is not None and not isinstance(mechanism, Mechanism):
