@@ -59,56 +59,39 @@ class TextFile(NamedTuple):
         return self.layout.columns
 
 
+class _Plan(NamedTuple):
+    """The columns to read, by role, and the CRS that is specified for them."""
+
+    names: Names
+    time: tuple[str, ...]
+    """The column of times, or those of dates and of times of day."""
+    numbers: list[str]
+    """Columns of coordinates; none if a column holds geometries."""
+    shapes: list[str]
+    """The column of geometries, and that of trips that miss positions, if they exist."""
+    crs: Any
+
+
 def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
-    text = read_layout(file, options.text)
-    options = options._replace(may_lack_header=True)
-    shape = find_shape_column(text.columns, first_rows(text.head, text.layout), options)
-    if shape is None:
-        names = table_columns.find_names(text.columns, options)
-        numbers, crs = [str(names.lon), str(names.lat)], table_columns.crs_of(names, options)
-        also: list[str] = []
-    else:
-        numbers, crs = [], options.crs
-        others = [name for name in text.columns if name != shape]
-        names = table_columns.find_names(others, options, geometry=shape)
-        also = [shape, *filter(None, [missing_data_column(text.columns, shape)])]
-    time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
+    text, name = read_layout(file, options.text), repr(str(path))
+    plan = _choose_columns(text, options)
     with _errors_without_values(text):
-        table, ragged = _read(
-            text, numbers=numbers, names=names, time=time, also=also, crs=crs, lenient=options.lenient
-        )
+        table, ragged = _read(text, plan, lenient=options.lenient)
         if ragged and not table.num_rows:
             raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
-    has_quotes, is_ended = _find_quotes_and_end(file)
+    names = plan.names
     users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
-    long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
-    may_span_lines = has_quotes and (
-        long_keys or _count_lines(file) != table.num_rows + len(ragged) + text.layout.above
+    table, users, dropped, is_ended = _without_damaged(text, table, users, plan, ragged, name=name)
+    times, notes = table_columns.parse_times(
+        _times_of(table, plan, options.text), names.time, time_format=options.text.time_format
     )
-    name = repr(str(path))
-    swallowed, is_open = _inspect_quotes(text, name, places=numbers or also[:1]) if may_span_lines else ([], False)
-    dropped = list(swallowed)
-    if ragged:
-        place = f"line {_line_of(text, ragged[0].number):,} of {name}"
-        dropped.insert(0, DroppedRecords("a line with too few or too many values", len(ragged), place))
-    if is_open:
-        dropped.append(DroppedRecords("a quote that is never closed", 1, f"the last record of {name}"))
-        table = table.slice(0, table.num_rows - 1)
-        users = None if users is None else users[:-1].remove_unused_categories()
-    if swallowed and users is not None:
-        users = users.remove_categories([key for key in long_keys if key in users.categories])
-    written = table.column(names.time)
-    if len(time) == 2:
-        written = pc.binary_join_element_wise(*(table.column(part) for part in time), " ")
-        if options.text.time_format is None:
-            written = pc.replace_substring_regex(written, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
-    times, notes = table_columns.parse_times(written, names.time, time_format=options.text.time_format)
     segments = table_columns.as_segments(table, names)
-    if shape is None:
-        positions = Positions(table.column(numbers[0]).to_numpy(), table.column(numbers[1]).to_numpy(), crs)
+    if plan.numbers:
+        x, y = (table.column(number).to_numpy() for number in plan.numbers)
+        positions = Positions(x, y, plan.crs)
     else:
-        positions = read_shapes(table, shape, text.columns, options, file=name)
+        positions = read_shapes(table, plan.shapes[0], text.columns, options, file=name)
     if positions.rows is not None:  # several positions a row, each row a segment
         segments, users = positions.rows, None if users is None else users.take(positions.rows)
         later = pd.Series(positions.seconds, dtype="m8[s]")
@@ -127,6 +110,66 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
         is_text=True,
         is_ended=is_ended,
     )
+
+
+def _choose_columns(text: TextFile, options: ReadOptions) -> _Plan:
+    """Return the columns to read; raise ValueError or KeyError if they cannot be found."""
+    options = options._replace(may_lack_header=True)
+    shape = find_shape_column(text.columns, first_rows(text.head, text.layout), options)
+    if shape is None:
+        names = table_columns.find_names(text.columns, options)
+        numbers, crs = [str(names.lon), str(names.lat)], table_columns.crs_of(names, options)
+        shapes: list[str] = []
+    else:
+        numbers, crs = [], options.crs
+        others = [name for name in text.columns if name != shape]
+        names = table_columns.find_names(others, options, geometry=shape)
+        shapes = [shape, *filter(None, [missing_data_column(text.columns, shape)])]
+    time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
+    return _Plan(names, time, numbers, shapes, crs)
+
+
+def _without_damaged(
+    text: TextFile,
+    table: pa.Table,
+    users: pd.Categorical | None,
+    plan: _Plan,
+    ragged: Sequence[csv.InvalidRow],
+    *,
+    name: str,
+) -> tuple[pa.Table, pd.Categorical | None, list[DroppedRecords], bool]:
+    """Return rows and users without what a quote that is never closed holds, what was dropped, and whether it ends.
+
+    Text ends if its last line does.
+    """
+    has_quotes, is_ended = _find_quotes_and_end(text.file)
+    long_keys = [] if users is None else [key for key in users.categories if "\n" in key or "\r" in key]
+    may_span_lines = has_quotes and (
+        long_keys or _count_lines(text.file) != table.num_rows + len(ragged) + text.layout.above
+    )
+    places = plan.numbers or plan.shapes[:1]
+    swallowed, is_open = _inspect_quotes(text, name, places=places) if may_span_lines else ([], False)
+    dropped = list(swallowed)
+    if ragged:
+        place = f"line {_line_of(text, ragged[0].number):,} of {name}"
+        dropped.insert(0, DroppedRecords("a line with too few or too many values", len(ragged), place))
+    if is_open:
+        dropped.append(DroppedRecords("a quote that is never closed", 1, f"the last record of {name}"))
+        table = table.slice(0, table.num_rows - 1)
+        users = None if users is None else users[:-1].remove_unused_categories()
+    if swallowed and users is not None:
+        users = users.remove_categories([key for key in long_keys if key in users.categories])
+    return table, users, dropped, is_ended
+
+
+def _times_of(table: pa.Table, plan: _Plan, options: TextOptions) -> pa.ChunkedArray:
+    """Return the column of times; dates and times of day are joined, with dashes in dates that begin with the year."""
+    if len(plan.time) < 2:
+        return table.column(plan.names.time)
+    written = pc.binary_join_element_wise(*(table.column(part) for part in plan.time), " ")
+    if options.time_format is not None:
+        return written
+    return pc.replace_substring_regex(written, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
 
 
 def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFile:
@@ -154,22 +197,13 @@ def _not_encoded(encoding: str) -> str:
     return f"it is not text in {encoding.upper()}. Specify the encoding, as in encoding='{other}' (--encoding {other})."
 
 
-def _read(
-    text: TextFile,
-    *,
-    numbers: Sequence[str],
-    names: Names,
-    time: Sequence[str],
-    also: Sequence[str],
-    crs: Any,
-    lenient: bool,
-) -> tuple[pa.Table, list[csv.InvalidRow]]:
+def _read(text: TextFile, plan: _Plan, *, lenient: bool) -> tuple[pa.Table, list[csv.InvalidRow]]:
     """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
-    parse = partial(_parse, text, time=time)
-    as_text = [*also, *(time if len(time) == 2 or text.options.time_format is not None else ())]
-    points = text.options.decimal or ".,"
-    fit = partial(_fit, numbers=numbers, names=names, as_text=as_text, points=points, crs=crs, lenient=lenient)
+    parse = partial(_parse, text, time=plan.time)
+    has_text_times = len(plan.time) == 2 or text.options.time_format is not None
+    as_text = [*plan.shapes, *(plan.time if has_text_times else ())]
+    fit = partial(_fit, plan=plan, as_text=as_text, points=text.options.decimal or ".,", lenient=lenient)
     try:
         return fit(parse), ragged
     except pa.ArrowInvalid as error:
@@ -179,18 +213,11 @@ def _read(
 
 
 def _fit(
-    parse: Callable[..., pa.Table],
-    *,
-    numbers: Sequence[str],
-    names: Names,
-    as_text: Sequence[str],
-    points: str,
-    crs: Any,
-    lenient: bool,
+    parse: Callable[..., pa.Table], *, plan: _Plan, as_text: Sequence[str], points: str, lenient: bool
 ) -> pa.Table:
     """Try the notations of numbers until one fits all lines."""
-    user = names.user
-    text = {name: pa.string() for name in (user, names.segment, *as_text) if name is not None}
+    numbers, user, crs = plan.numbers, plan.names.user, plan.crs
+    text = {name: pa.string() for name in (user, plan.names.segment, *as_text) if name is not None}
     for missing, point in itertools.product(([""], ["", *MISSING]), points):
         try:
             table = parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)
