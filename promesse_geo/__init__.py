@@ -15,7 +15,8 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
   makes synthetic data, and `run_demo` protects it and shows the result
 - explore: `describe`, `pois` and `PoiExtractor` (stays of users), `draw_map` and `draw_map_pair`; `plot` has figures
 - prepare: `drop_zero`, `drop_jumps`, then `prepare`, or its steps `collapse_empty_days`, `first_days` and `split_gaps`
-- protect: `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`); `Mechanism` is the base class
+- protect: `PrivacyZones` around homes, `Promesse`, `GeoIndistinguishability`, `WaitForMe` (with a `WaitForMeReport`);
+  `Chain` applies several, `Mechanism` is the base class
 - measure: `measure` one data set, `evaluate` many mechanisms (`save_results`, `load_results`), `tune` a parameter (the
   result is a `Tuning`), `reproduce` the paper's tables (`paper` has them one by one); metrics are `PoiRetrieval` (with
   `match_pois`), `SpatialError`, `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks
@@ -41,7 +42,15 @@ from promesse_geo.audit import RiskReport, check_published, report
 from promesse_geo.evaluation import Tuning, evaluate, load_results, measure, save_results, tune
 from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx, read_mdc, read_table
 from promesse_geo.io.writers import write
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, WaitForMeReport
+from promesse_geo.mechanisms import (
+    Chain,
+    GeoIndistinguishability,
+    Mechanism,
+    PrivacyZones,
+    Promesse,
+    WaitForMe,
+    WaitForMeReport,
+)
 from promesse_geo.metrics import Metric
 from promesse_geo.metrics.attacks import (
     AdaptivePoiRetrieval,
@@ -95,7 +104,8 @@ __version__ = "0.2.0"
 __all__ = ["make_city", "read_cabspotting", "read_file", "read_geolife", "read_gpx", "read_mdc", "read_table"]
 __all__ += ["collapse_empty_days", "describe", "drop_jumps", "drop_zero", "first_days"]
 __all__ += ["prepare", "pseudonymize", "split_gaps"]
-__all__ += ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport"]
+__all__ += ["Chain", "GeoIndistinguishability", "Mechanism", "PrivacyZones", "Promesse"]
+__all__ += ["WaitForMe", "WaitForMeReport"]
 __all__ += [
     "AdaptivePoiRetrieval",
     "EndRetrieval",

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import counted
-from promesse_geo.metrics.owners import find_owners, number_owners
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.preprocess.pseudonyms import rename
+from promesse_geo.traces.owners import find_owners, number_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze, in_space_of, within_traces
 

@@ -15,9 +15,9 @@ from promesse_geo.evaluation.runs import Group, index_groups, is_random, name_of
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted, decimal, invalid, listed, warn
 from promesse_geo.metrics import Metric
-from promesse_geo.metrics.owners import number_owners
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.owners import number_owners
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_integer, check_number, check_seed, check_text, is_integer
 

@@ -28,7 +28,7 @@ _LEAST = 3e-15, 1e-8  # distances are equal below this: about 2e-8 m, in radians
 
 
 @inner
-def _foot(px, py, pz, points, k, stops, curvature):
+def foot(px, py, pz, points, k, stops, curvature):
     """Return the squared chord from p to the nearest point of the segment from record k to k + 1, and that point.
 
     Where stops[k], record k is all of the segment.
@@ -259,7 +259,7 @@ def _search_one(
         px, py, pz = read(queries, query)
         x = px * east_x + py * east_y + pz * east_z
         y = px * north_x + py * north_y + pz * north_z
-        square, qx, qy, qz = _foot(px, py, pz, points, begin + best, stops, curvature)
+        square, qx, qy, qz = foot(px, py, pz, points, begin + best, stops, curvature)
         limit = _limit(square, slack, least)
         if frames.shape[0] == 0 and visits > many * (query - first) + lines.shape[0]:
             frames = _fit_frames(points, begin, segments, stops, tree.shape[0], levels, height)
@@ -296,7 +296,7 @@ def _search_one(
             _to_lines(lines, node, x, y, squares)
             for j in range(WIDTH):
                 if squares[j] <= limit and segments[node, j] != best:
-                    nearer, fx, fy, fz = _foot(px, py, pz, points, begin + segments[node, j], stops, curvature)
+                    nearer, fx, fy, fz = foot(px, py, pz, points, begin + segments[node, j], stops, curvature)
                     if nearer < square:
                         square = nearer
                         qx, qy, qz = fx, fy, fz

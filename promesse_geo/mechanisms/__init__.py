@@ -1,9 +1,12 @@
 """Protection mechanisms: one file each."""
 
 from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
+from promesse_geo.mechanisms.chain import Chain
 from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
+from promesse_geo.mechanisms.privacy_zones import PrivacyZones
 from promesse_geo.mechanisms.promesse import Promesse
 from promesse_geo.mechanisms.published_groups import WaitForMeReport
 from promesse_geo.mechanisms.wait_for_me import WaitForMe
 
-__all__ = ["GeoIndistinguishability", "Mechanism", "Promesse", "WaitForMe", "WaitForMeReport", "mechanism_classes"]
+__all__ = ["Chain", "GeoIndistinguishability", "Mechanism", "PrivacyZones", "Promesse", "WaitForMe", "WaitForMeReport"]
+__all__ += ["mechanism_classes"]

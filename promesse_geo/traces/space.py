@@ -176,7 +176,7 @@ class Sphere:
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of points, shape (n, 3), seen from above their centre."""
-        axes = _axes_at_centre(points)
+        axes = axes_at_centre(points)
         width, height = (float(np.ptp(points @ axis)) * EARTH_RADIUS for axis in axes[:2])
         return width, height
 
@@ -195,10 +195,20 @@ class Sphere:
         The centre is the normalised mean. Distances from it are true; at an angle θ from it lengths across are too
         long by θ/sin θ.
         """
-        axes = _axes_at_centre(points)
+        axes = axes_at_centre(points)
         x, y, farthest = _azimuthal(points, axes)
         stretch = farthest / math.sin(farthest) if 0 < farthest < math.pi else 1.0 if farthest == 0 else math.inf
         return LocalPlane(x, y, stretch - 1, axes)
+
+    def move(self, points: np.ndarray, bearings: np.ndarray, metres: np.ndarray) -> np.ndarray:
+        """Return points, shape (n, 3), moved along great circles in bearings (radians from north), shape (n,)."""
+        angles = metres / EARTH_RADIUS
+        moved = np.empty_like(points)
+        for row, point in enumerate(points):
+            east, north, up = axes_at_centre(point[None])
+            heading = math.cos(bearings[row]) * north + math.sin(bearings[row]) * east
+            moved[row] = math.cos(angles[row]) * up + math.sin(angles[row]) * heading
+        return moved
 
     def sinusoidal(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return metres along the parallel from Greenwich and along the meridian from the equator, shape (n,)."""
@@ -322,6 +332,10 @@ class Plane:
         x, y = (np.ascontiguousarray(points[:, axis]) for axis in (0, 1))
         return LocalPlane(x, y, 0.0, None)
 
+    def move(self, points: np.ndarray, bearings: np.ndarray, metres: np.ndarray) -> np.ndarray:
+        """Return points, shape (n, 2), moved in bearings (radians from the y axis), shape (n,)."""
+        return points + metres[:, None] * np.column_stack((np.sin(bearings), np.cos(bearings)))
+
     def sinusoidal(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return x and y in metres, shape (n,); see `Sphere.sinusoidal`."""
         return points[:, 0], points[:, 1]
@@ -347,7 +361,7 @@ def _azimuthal(points: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.nda
     return x, y, max(angles)
 
 
-def _axes_at_centre(points: np.ndarray) -> np.ndarray:
+def axes_at_centre(points: np.ndarray) -> np.ndarray:
     """East, north and up at the normalised mean of unit vectors; arbitrary if they cancel each other out."""
     mean = points.mean(axis=0) if len(points) else np.zeros(3)
     length = math.sqrt(mean @ mean)

@@ -12,14 +12,14 @@ from promesse_geo import threads
 from promesse_geo.kernels import densest
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric
-from promesse_geo.metrics.owners import find_owners, number_owners, pair_by_owner
+from promesse_geo.metrics.owners import pair_by_owner
+from promesse_geo.stays.spots import NEAR, SPOT, densest_spots
+from promesse_geo.traces.owners import find_owners, number_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_flag, check_integer, check_number, is_number, set_fields
 
-_SPOT = 100.0  # metres, width of the kernel of the densest spot
-_NEAR = 200.0  # metres, ends that belong to a spot
 _RAY_WIDTH, _RAY_STEP, _RAY_POINTS = 40.0, 25.0, 61  # metres, metres, and their number
 
 
@@ -204,13 +204,13 @@ class EndRetrieval(Metric):
             known = np.flatnonzero(positions >= 0)
             order = known[np.argsort(positions[known], kind="stable")]
             return positions[order], self.truth.points(space)[order]
-        best = _densest(ends.points, ends.offsets, space)
+        best = densest_spots(ends.points, ends.offsets, space)
         numbers = np.flatnonzero(best >= 0)
         places = ends.points[best[numbers]]
         group = np.repeat(np.arange(len(owners)), np.diff(ends.offsets))
         spots = np.full((len(owners), space.dimension), np.nan)
         spots[numbers] = places
-        near = space.metres(np.linalg.norm(ends.points - spots[group], axis=1)) <= _NEAR
+        near = space.metres(np.linalg.norm(ends.points - spots[group], axis=1)) <= NEAR
         enough = np.bincount(group[near], minlength=len(owners))[numbers] >= self.least
         return numbers[enough], places[enough]
 
@@ -224,7 +224,7 @@ class EndRetrieval(Metric):
             return {name: self._pooled(points, number, truth[1], space) for name, points in guesses.items()}
         numbers, places = truth
         columns = {
-            name: (_between(places, points, _densest(points, ends.offsets, space)[numbers], space), np.nan)
+            name: (_between(places, points, densest_spots(points, ends.offsets, space)[numbers], space), np.nan)
             for name, points in guesses.items()
         }
         if self.rays:
@@ -235,12 +235,12 @@ class EndRetrieval(Metric):
     def _pooled(self, points: np.ndarray, number: int, places: np.ndarray, space: Space) -> tuple[np.ndarray, float]:
         """Return the distance from each true place to the nearest of the guesses from one pool, and their precision."""
         rows = np.empty(number, np.int64)
-        sums, width = np.empty(len(points)), _SPOT / space.scale
+        sums, width = np.empty(len(points)), SPOT / space.scale
         threads.run(
             lambda first, last: densest.sum_weights(points, space.curvature, width, first, last, sums),
             threads.even(len(points)),
         )
-        densest.take_densest(points, sums, space.curvature, width, space.chord(_NEAR) ** 2, rows)
+        densest.take_densest(points, sums, space.curvature, width, space.chord(NEAR) ** 2, rows)
         guesses = points[rows[rows >= 0]]
         if not len(guesses) or not len(places):
             return np.full(len(places), np.nan), np.nan
@@ -336,17 +336,6 @@ def _along(points: np.ndarray, directions: np.ndarray, lengths: np.ndarray, spac
     if not space.curvature:
         return points + lengths[:, None] * directions
     return np.cos(lengths)[:, None] * points + np.sin(lengths)[:, None] * directions
-
-
-def _densest(points: np.ndarray, offsets: np.ndarray, space: Space) -> np.ndarray:
-    """Return the row of the densest candidate of each owner; −1 without candidates."""
-    best = np.empty(len(offsets) - 1, np.int64)
-    points, width = np.ascontiguousarray(points), _SPOT / space.scale
-    threads.run(
-        lambda first, last: densest.find_densest(points, offsets, space.curvature, width, first, last, best),
-        threads.fair(np.diff(offsets) ** 2),
-    )
-    return best
 
 
 def _between(places: np.ndarray, points: np.ndarray, rows: np.ndarray, space: Space) -> np.ndarray:

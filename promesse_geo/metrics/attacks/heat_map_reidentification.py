@@ -11,8 +11,9 @@ from promesse_geo.kernels import heat_maps
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.attacks.halves import HalvesMetric
-from promesse_geo.metrics.owners import find_owners, number_owners, pair_by_owner
+from promesse_geo.metrics.owners import pair_by_owner
 from promesse_geo.preprocess.gaps import split_gaps
+from promesse_geo.traces.owners import find_owners, number_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_choice, check_integer, check_number, set_fields

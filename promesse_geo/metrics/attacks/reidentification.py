@@ -11,9 +11,9 @@ from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import counted, warn
 from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
-from promesse_geo.metrics.owners import PART
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
+from promesse_geo.traces.owners import PART
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_duration

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.metrics.base import Metric
-from promesse_geo.metrics.owners import number_owners, pair_by_owner
+from promesse_geo.metrics.owners import pair_by_owner
 from promesse_geo.stays.stays import in_words
+from promesse_geo.traces.owners import number_owners
 from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_duration, check_integer, check_number, check_seed, key_of, set_fields
 

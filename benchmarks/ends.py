@@ -1,0 +1,115 @@
+"""What the ends of traces give away: a table over epsilon, ends and zones, from which `publish` recommends.
+
+`python benchmarks/ends.py [--cabspotting cabspottingdata.tar.gz] [--out data/results/ends]` writes the tables.
+"""
+
+import argparse
+import itertools
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import geopandas as gpd
+import pandas as pd
+
+import promesse_geo as pg
+from data import add_cabspotting
+
+SEEDS = tuple(range(10))
+"""Seeds of the cities, and of the cuts and displacements in them."""
+
+ZONES: tuple[tuple[float, float] | None, ...] = (None, (500, 400), (600, 500), (700, 600), (800, 700))
+ENDS = (0, 400, 600, 1_000, 2_000, 3_000)
+EPSILONS = (100, 200, 300, 500)
+FULL = 200  # the epsilon at which all ends are tried; at the others 0, 600 and 2,000 are
+FEW = (0, 600, 2_000)
+
+
+def mechanisms(zones: tuple[float, float] | None) -> Iterator[tuple[int, int]]:
+    """Yield epsilon and ends to try with these zones."""
+    for epsilon, ends in itertools.product(EPSILONS, ENDS):
+        if (epsilon == FULL or (ends in FEW and zones in (None, (600, 500)))) and (ends == 0 or ends >= epsilon):
+            yield epsilon, ends
+
+
+def homes_of(pois: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """Return the home of each user."""
+    return pois[pois["kind"] == "home"].drop_duplicates("user")[["user", "geometry"]]
+
+
+def run(parts: pg.Traces, metric: pg.EndRetrieval, *, seed: int, zones_to_try=ZONES) -> Iterator[dict]:
+    """Yield a row for raw data and for each combination: what the best strategy locates, and what is kept."""
+    index = metric.index(parts)
+    plain = pg.Promesse(FULL).protect(parts).records
+
+    def measure(protected: pg.Traces, **columns) -> dict:
+        detail = metric.detail(parts, protected, index=index)
+        steps = {name: 100 * float((detail[name] <= metric.threshold).mean()) for name in detail if name != "ends"}
+        best = {"located": metric.value(detail), "strategy": detail.attrs["strategy"], "owners": len(detail)}
+        return {"seed": seed, **columns, **best, "kept": 100 * protected.records / plain, **steps}
+
+    yield measure(parts, zones="raw", epsilon=0, ends=0) | {"kept": float("nan")}
+    for zones in zones_to_try:
+        mechanism = None if zones is None else pg.PrivacyZones(*zones, seed=seed)
+        placed = None if mechanism is None else mechanism.place(parts)
+        around = parts if placed is None else placed.cut(parts)
+        for epsilon, ends in mechanisms(zones):
+            smooth = pg.Promesse(epsilon, ends=ends, seed=seed if ends else None)
+            protected = smooth.protect(around)
+            protected = protected if placed is None else placed.cut(protected)  # as Chain and publish do
+            name = "none" if zones is None else f"{zones[0]:g}/{zones[1]:g}"
+            yield measure(protected, zones=name, epsilon=epsilon, ends=ends)
+
+
+def city_rows(seeds: tuple[int, ...]) -> Iterator[dict]:
+    """Yield the rows of cities of 50 users and 14 days, split at gaps of 4 hours."""
+    for seed in seeds:
+        started = time.perf_counter()
+        city, pois = pg.make_city(users=50, days=14, seed=seed, recorder="phone", return_pois=True, as_traces=True)
+        parts = pg.split_gaps(city, "4h", keep_user=True)
+        yield from run(parts, pg.EndRetrieval(truth=homes_of(pois)), seed=seed)
+        print(f"city {seed}: {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def cab_rows(archive: Path) -> Iterator[dict]:
+    """Yield the rows of Cabspotting as prepared; places from the data, no rays, which take long and find less."""
+    raw = pg.read_cabspotting(archive, as_traces=True)
+    parts = pg.prepare(raw, tz="America/Los_Angeles", keep_user=True)
+    yield from run(parts, pg.EndRetrieval(rays=False), seed=0, zones_to_try=(None, (600, 500)))
+
+
+def summarize(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return means over seeds, with the worst seed, in the order of the rows."""
+    keys = ["zones", "epsilon", "ends"]
+    groups = rows.groupby(keys, sort=False)
+    table = groups.agg(kept=("kept", "mean"), located=("located", "mean"), worst=("located", "max"))
+    strategies = rows.columns[rows.columns.str.startswith(("step_", "rays"))]
+    return table.join(groups[list(strategies)].mean()).round(1).reset_index()
+
+
+def main() -> None:
+    """Measure, and write a table of all rows and one of means for each data set."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_cabspotting(parser)
+    parser.add_argument("--out", type=Path, default=Path("data/results/ends"))
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    parser.add_argument("--no-city", action="store_true")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore", UserWarning)  # what was dropped
+    sources = {} if options.no_city else {"city": city_rows(SEEDS[: options.seeds])}
+    if options.cabspotting:
+        sources["cabspotting"] = cab_rows(options.cabspotting)
+    for name, source in sources.items():
+        rows = []
+        for row in source:
+            rows.append(row)
+            pd.DataFrame(rows).round(4).to_csv(options.out / f"{name}_runs.csv", index=False)
+        table = summarize(pd.DataFrame(rows))
+        table.to_csv(options.out / f"{name}.csv", index=False)
+        print(table.to_string(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Mechanisms one after the other."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
+from promesse_geo.mechanisms.privacy_zones import PrivacyZones
+from promesse_geo.mechanisms.zones import PlacedZones
+from promesse_geo.messages import invalid
+from promesse_geo.traces.traces import Traces, freeze
+from promesse_geo.validation import set_fields
+
+
+@dataclass(frozen=True, repr=False)
+class Chain(Mechanism):
+    """Apply mechanisms one after the other, each to what the one before returned.
+
+    Zones of `PrivacyZones` are applied again to the end result, so that no published point lies in one, and no line
+    between two published points of a segment crosses one, whatever the mechanisms in between do.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        One or more mechanisms, in the order in which they are applied. Each has its own seed. `evaluate` and
+        `with_seed` give each member that is random a seed of its own.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no sequence of mechanisms, or empty.
+
+    Notes
+    -----
+    What is guaranteed of ends and places is what each member guarantees of its own input.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> chain = pg.Chain([pg.PrivacyZones(600, 500), pg.Promesse(200, ends=600)])
+    >>> [type(member).__name__ for member in chain.mechanisms]
+    ['PrivacyZones', 'Promesse']
+    >>> import warnings
+    >>> city = pg.make_city(users=2, days=2)
+    >>> parts = city.promesse.prepare(tz="Europe/Paris", keep_user=True)
+    >>> with warnings.catch_warnings():  # it counts what was removed
+    ...     warnings.simplefilter("ignore")
+    ...     safe = chain.protect(parts)
+    >>> list(safe.columns)
+    ['user', 'time', 'segment', 'geometry']
+    """
+
+    keeps_breaks: ClassVar[bool] = True
+
+    mechanisms: Sequence[Mechanism]
+
+    def __post_init__(self) -> None:
+        """Check the members; chains among them are replaced by their members."""
+        rule, given = "one or more mechanisms, such as [pg.PrivacyZones(), pg.Promesse(200)]", self.mechanisms
+        if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+            raise TypeError(invalid("mechanisms", "Chain", rule, given))
+        members = [_from_description(member) if isinstance(member, Mapping) else member for member in given]
+        if not all(isinstance(member, Mechanism) for member in members):
+            raise TypeError(invalid("mechanisms", "Chain", rule, given))
+        if not members:
+            raise ValueError(invalid("mechanisms", "Chain", rule, given))
+        flat = [each for member in members for each in (member.mechanisms if isinstance(member, Chain) else [member])]
+        remedies = dict.fromkeys(member.remedy for member in flat if member.remedy)
+        set_fields(self, {"mechanisms": tuple(flat), "remedy": " ".join(remedies)})
+
+    def __repr__(self) -> str:
+        """Return an expression that makes the chain but for seeds and zones."""
+        return f"Chain([{', '.join(map(repr, self.mechanisms))}])"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the descriptions of the members, without seeds and zones."""
+        return {"mechanisms": [member.description() for member in self.mechanisms]}
+
+    @property
+    def is_random(self) -> bool:
+        """Whether a member is random."""
+        return any(member.is_random for member in self.mechanisms)
+
+    def with_seed(self, seed: int | str | None) -> Self:
+        """Return the chain with a seed of its own for each member that is random, for repeatable experiments."""
+        if seed is None or not self.is_random:
+            return self
+        members = [member.with_seed(f"{seed}/{number}") for number, member in enumerate(self.mechanisms)]
+        return replace(self, mechanisms=members)
+
+    def _protect(self, traces: Traces) -> Traces:
+        return self._protect_with_remark(traces)[0]
+
+    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str]:
+        current, zones, remarks = traces, list[PlacedZones](), list[str]()
+        for member in self.mechanisms:
+            if isinstance(member, PrivacyZones):
+                zones.append(member.place(current))
+                current, remark = member.cut(current, zones[-1])
+                remarks.append(remark)
+                continue
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                current = member.protect(current)
+            remarks += [str(warning.message) for warning in caught]
+        for placed in zones:
+            current = placed.cut(current)
+        current = replace(current, positions=freeze(np.arange(current.records)))
+        return current, " ".join(dict.fromkeys(filter(None, remarks)))
+
+
+def _from_description(description: Mapping[str, Any]) -> Mechanism:
+    """Return a member as `parameters` describes it."""
+    return mechanism_classes()[description["mechanism"]](**description["parameters"])

@@ -1,0 +1,226 @@
+"""Privacy zones: remove what lies near places such as homes."""
+
+import hashlib
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.mechanisms.zones import PlacedZones, Zones, flatten, locate, owners_by_name
+from promesse_geo.messages import counted
+from promesse_geo.preprocess.problems import GAP
+from promesse_geo.stays.spots import find_spots
+from promesse_geo.traces.owners import name_owners
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.traces import Traces, freeze
+from promesse_geo.validation import check_integer, check_number, check_seed, is_number, key_of, set_fields
+
+_FINE = 2.0**-53
+_OWNER = "PrivacyZones"
+
+
+@dataclass(frozen=True)
+class PrivacyZones(Mechanism):
+    """Remove the records in zones around homes or other places, and break traces there.
+
+    A zone is a circle of `radius` metres whose centre is displaced by up to `offset` metres, or a polygon. Records in a
+    zone are removed. Where records were removed, or a segment between two remaining ones crosses a zone, a break is
+    marked, so that nothing is interpolated there. Names and times stay. Times of remaining records still show when
+    somebody left and came back: follow with `Promesse`.
+
+    By default a zone is found for each user, where most traces begin and end: the densest spot of the first and last
+    records of parts between gaps of 4 hours. Apply it before `prepare` gives each part a new name, or with
+    `prepare(keep_user=True)`.
+
+    Parameters
+    ----------
+    radius : float
+        Metres from the displaced centre of a circle.
+    offset : float
+        Greatest displacement of a centre in metres, below radius. A circle with the home in the middle gives it away:
+        Hassan et al. found 95 % of such places. 0 does not displace.
+    zones : geopandas.GeoDataFrame, optional
+        Points (as centres of circles) or polygons (as they are), with a CRS. With a column `user`, each row is a zone
+        of that user; without, of all users. The repr shows their number, and no written file contains them, but copies
+        of the object (pickle) do.
+    places : int
+        Without `zones`: how many places to find for each user, each next one without the ends within 200 m of those
+        before.
+    seed : int or str, optional
+        Secret from which displacements are drawn. By default each call takes a new key from the operating system. Then
+        **repeated publication of the same people averages the displacements out**: draw one secret, keep it, and use
+        it again (`seed=secrets.token_hex(32)`). Anyone who guesses it can undo the displacement. No repr and no
+        written file contains it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter has the wrong type or is out of range.
+
+    Notes
+    -----
+    What is guaranteed: no remaining record, and no segment between two of them, is nearer to the place than radius −
+    offset, on the sphere or in the plane of the data. What a later mechanism publishes may be nearer:
+    `Chain` and `publish` apply the zones again to it. What is not guaranteed: that a zone is where somebody lives, if
+    most traces begin or end elsewhere; and that it cannot be located roughly, from the many ends around it.
+
+    A displacement is uniform in the disc of `offset` metres, from a keyed hash of the owner, the number of the place
+    among the owner's (for zones of all users the row), and `offset`. So the same seed gives the same zones for any
+    order of users, number of threads and partitioning by user. Traces `<user>-00000`, `<user>-00001`, … that follow
+    each other in time are parts of one user.
+
+    References
+    ----------
+    Hassan, Hussain, Bates: Analysis of Privacy Protections in Fitness Tracking Social Networks -or- You can run, but
+    can you hide? USENIX Security 2018. Primault, Ben Mokhtar, Brunie: Privacy-preserving Publication of Mobility Data
+    with High Utility. ICDCS 2015.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> city = pg.make_city(users=2, days=2, as_traces=True)
+    >>> zones = pg.PrivacyZones(600, 500)
+    >>> zones
+    PrivacyZones(radius=600.0, offset=500.0, zones=None, places=1)
+    >>> import warnings
+    >>> with warnings.catch_warnings():  # it counts what was removed
+    ...     warnings.simplefilter("ignore")
+    ...     zones.protect(city).records < city.records
+    True
+    """
+
+    units: ClassVar[Mapping[str, str]] = {"radius": "m", "offset": "m"}
+    keeps_breaks: ClassVar[bool] = True
+    remedy: ClassVar[str] = "Take a smaller --radius."
+
+    radius: float = 500.0
+    offset: float = 400.0
+    zones: Any = field(default=None, kw_only=True)
+    places: int = field(default=1, kw_only=True)
+    seed: int | str | None = field(default=None, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        radius = check_number(self.radius, name="radius", owner=_OWNER, unit="metres", high=1e6)
+        offset = 0.0
+        if not is_number(self.offset) or self.offset != 0:
+            offset = check_number(self.offset, name="offset", owner=_OWNER, unit="metres", high=1e6)
+        if offset >= radius:
+            raise ValueError(
+                f"The 'offset' parameter of PrivacyZones must be below radius = {radius:g} m: else the place may lie "
+                f"outside the zone. Got {offset:g} instead."
+            )
+        zones = None if self.zones is None else Zones.from_frame(self.zones, owner=_OWNER)
+        places = check_integer(self.places, name="places", owner=_OWNER)
+        seed = check_seed(self.seed, owner=_OWNER)
+        set_fields(self, {"radius": radius, "offset": offset, "zones": zones, "places": places, "seed": seed})
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters that can be published: neither the seed nor anything of the zones."""
+        return {name: value for name, value in super().parameters().items() if name != "zones"}
+
+    @property
+    def is_random(self) -> bool:
+        """Whether two calls displace centres differently: without a seed, if there is a circle and an offset."""
+        return self.seed is None and self.offset > 0 and (self.zones is None or self.zones.has_points)
+
+    def place(self, traces: Traces) -> PlacedZones:
+        """Find or read the zones, and displace their centres."""
+        space = traces.space
+        if self.zones is None:
+            owners, places, names = self._find(traces)
+            found: list[tuple[str | None, np.ndarray, Any]] = [
+                (owner, place, None) for owner, place in zip(owners, places, strict=True)
+            ]
+        else:
+            found = list(locate(self.zones, traces, owner=_OWNER))
+            names = owners_by_name(traces.users, set(self.zones.owners or ()))
+        owned = [owner for owner, _, _ in found]
+        centres = self._displace(traces, found)
+        reaches, polygons = np.full(len(found), space.chord(self.radius)), []
+        for number, (_, middle, rings) in enumerate(found):
+            polygon = None
+            if rings is not None:
+                reaches[number], polygon = flatten(middle, rings, space)
+            polygons.append(polygon)
+        return PlacedZones(space, owned, centres, reaches, polygons, names)
+
+    def cut(self, traces: Traces, placed: PlacedZones) -> tuple[Traces, str]:
+        """Return what placed zones leave of Traces, whose records keep their positions, and a remark with counts."""
+        rest = placed.cut(traces)
+        return rest, self._remark_on(traces, rest, placed)
+
+    def _protect(self, traces: Traces) -> Traces:
+        return self._protect_with_remark(traces)[0]
+
+    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str]:
+        rest, remark = self.cut(traces, self.place(traces))
+        return replace(rest, positions=freeze(np.arange(rest.records))), remark
+
+    def _find(self, traces: Traces) -> tuple[list[str], np.ndarray, dict[str, str]]:
+        """Return owners and places of the densest spots of ends, and the owner of each trace by its name."""
+        owned = name_owners(traces)
+        owners = list(dict.fromkeys(owned))
+        numbers = {owner: number for number, owner in enumerate(owners)}
+        of_trace = np.array([numbers[owner] for owner in owned], np.int64)
+        gaps = np.flatnonzero(np.diff(traces.times) >= GAP) + 1
+        bounds = np.union1d(traces.segments, gaps)
+        first, last = bounds[:-1], bounds[1:] - 1
+        rows = np.column_stack((first, last)).ravel()
+        kept = np.column_stack((np.ones(len(first), bool), last > first)).ravel()  # a single record counts once
+        rows = rows[kept]
+        group = of_trace[np.searchsorted(traces.offsets, rows, side="right") - 1]
+        order = np.argsort(group, kind="stable")
+        offsets = as_offsets(np.bincount(group, minlength=len(owners)))
+        groups, spots = find_spots(traces.points[rows[order]], offsets, traces.space, number=self.places)
+        names = dict(zip(map(str, traces.users), owned, strict=True))
+        return [owners[number] for number in groups], spots, names
+
+    def _displace(self, traces: Traces, found: list[tuple[str | None, np.ndarray, Any]]) -> np.ndarray:
+        """Return the centres of zones: those of circles are displaced, middles of polygons stay."""
+        space = traces.space
+        centres = np.array([middle for _, middle, _ in found], float).reshape(-1, space.dimension)
+        key, places = key_of(self.seed, "zones"), dict[str | None, int]()
+        moved, bearings, metres = [], [], []
+        for row, (owner, _, rings) in enumerate(found):
+            number = places.get(owner, 0)
+            places[owner] = number + 1
+            if rings is None:
+                first, second = self._draw(key, owner, number)
+                moved.append(row)
+                bearings.append(2 * math.pi * first)
+                metres.append(self.offset * math.sqrt(second))
+        centres[moved] = space.move(centres[moved], np.array(bearings), np.array(metres))
+        return centres
+
+    def _draw(self, key: bytes, owner: str | None, number: int) -> tuple[float, float]:
+        """Two random numbers in [0, 1) of a place, from a keyed hash of its owner, number and the offset."""
+        message = struct.pack("<?Qd", owner is not None, number, self.offset) + (owner or "").encode()
+        words = struct.unpack("<QQ", hashlib.blake2b(message, key=key, digest_size=16).digest())
+        first, second = ((word >> 11) * _FINE for word in words)
+        return first, second
+
+    def _remark_on(self, traces: Traces, rest: Traces, placed: PlacedZones) -> str:
+        """Return how many records and traces were removed, breaks made, and users of zones not found."""
+        texts = []
+        removed, dropped = traces.records - rest.records, len(traces) - len(rest)
+        more = len(rest.breaks) - len(traces.breaks)
+        if removed or more:
+            texts.append(
+                f"Privacy zones removed {removed:,} of {counted(traces.records, 'record')}, and left "
+                f"{counted(len(rest.breaks), 'break')} in traces."
+            )
+        if dropped:
+            verb = "lies" if dropped == 1 else "lie"
+            texts.append(f"{dropped:,} of {counted(len(traces), 'trace')} {verb} in zones entirely and were dropped.")
+        owners = {owner for owner in placed.owners if owner is not None}
+        if missing := len(owners - set(placed.names.values())):
+            texts.append(
+                f"{missing:,} of {counted(len(owners), 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
+                "data: are the names right?"
+            )
+        return " ".join(texts)

@@ -1,0 +1,68 @@
+"""Where the ends of traces crowd: the densest spots."""
+
+import numpy as np
+
+from promesse_geo import threads
+from promesse_geo.kernels import densest
+from promesse_geo.traces.records import as_offsets
+from promesse_geo.traces.space import Space
+
+SPOT = 100.0
+"""Metres: width of the kernel of the densest spot."""
+
+NEAR = 200.0
+"""Metres within which ends belong to a spot."""
+
+
+def densest_spots(points: np.ndarray, offsets: np.ndarray, space: Space) -> np.ndarray:
+    """Return the row of the densest point of each group, int64 of shape (groups,); −1 for an empty group.
+
+    It has the greatest sum of exp(−½(d / 100 m)²) over the points of the group; of equal ones the first.
+
+    Parameters
+    ----------
+    points : numpy.ndarray of float64, shape (n, 3) or (n, 2)
+        Points in the space, group by group.
+    offsets : numpy.ndarray of int64, shape (groups + 1,)
+        First point of each group, and the number of points.
+    space : Sphere or Plane
+        Where they lie.
+    """
+    best = np.empty(len(offsets) - 1, np.int64)
+    points, width = np.ascontiguousarray(points), SPOT / space.scale
+    threads.run(
+        lambda first, last: densest.find_densest(points, offsets, space.curvature, width, first, last, best),
+        threads.fair(np.diff(offsets) ** 2),
+    )
+    return best
+
+
+def find_spots(points: np.ndarray, offsets: np.ndarray, space: Space, *, number: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return up to `number` densest points of each group, each one without the points near those before.
+
+    Parameters
+    ----------
+    points, offsets, space
+        As for `densest_spots`.
+    number : int
+        Greatest number of spots of a group.
+
+    Returns
+    -------
+    groups : numpy.ndarray of int64, shape (spots,)
+        The group of each spot: the densest spots of all groups, then the second ones, and so on.
+    spots : numpy.ndarray of float64, shape (spots, 3) or (spots, 2)
+        Points.
+    """
+    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    groups, spots = [np.empty(0, np.int64)], [points[:0]]
+    for _ in range(number):
+        if not len(points):
+            break
+        rows = densest_spots(points, as_offsets(np.bincount(owners, minlength=len(offsets) - 1)), space)
+        found = np.flatnonzero(rows >= 0)
+        groups.append(found)
+        spots.append(points[rows[found]])
+        far = space.metres(np.linalg.norm(points - points[rows[owners]], axis=1)) > NEAR
+        points, owners = points[far], owners[far]
+    return np.concatenate(groups), np.concatenate(spots)

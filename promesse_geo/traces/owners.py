@@ -1,0 +1,74 @@
+"""Owners of traces: who the parts `<user>-00000`, `<user>-00001`, … belong to."""
+
+import re
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.traces.traces import Traces
+
+PART = re.compile(r"-[0-9]{5}$")
+"""The suffix of the names of parts that `split_gaps(keep_user=True)` makes."""
+
+
+def owner_of(name: str, others: Collection[str]) -> str:
+    """Return the owner of a name, given the names of the other side.
+
+    A name of the other side is its own owner. Else one final hyphen and five digits are removed, if what remains is a
+    name of the other side; else the whole name is the owner.
+    """
+    stem = PART.sub("", name, count=1)
+    return stem if name not in others and stem in others else name
+
+
+def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
+    """Return the owners of the original traces, in their order, and the position of each trace's owner.
+
+    If all names end with a hyphen and five digits, as the parts of `split_gaps(keep_user=True)` do, the owners are the
+    names without them; else each trace is its own owner.
+
+    Parameters
+    ----------
+    original : Traces
+        The original data.
+
+    Returns
+    -------
+    owners : pandas.Index, length owners
+        Distinct owners.
+    numbers : numpy.ndarray of int64, shape (traces,)
+        The position of each trace's owner.
+    """
+    names = [str(user) for user in original.users]
+    if not names or not all(map(PART.search, names)):
+        return original.users, np.arange(len(original))
+    numbers, owners = pd.factorize(np.array([PART.sub("", name) for name in names], dtype=object))
+    return pd.Index(owners, dtype=object), numbers.astype(np.int64)
+
+
+def find_owners(names: Sequence[str], owners: pd.Index) -> np.ndarray:
+    """Return the position of the owner of each name in `owners`, int64, shape (names,); −1 if it is not there."""
+    known = pd.Index([str(owner) for owner in owners], dtype=object)
+    others = set(known)
+    return known.get_indexer(pd.Index([owner_of(name, others) for name in names], dtype=object)).astype(np.int64)
+
+
+def name_owners(traces: Traces) -> list[str]:
+    """Return the name of each trace's owner, from the traces of the owner alone.
+
+    Traces `<user>-00000`, `<user>-00001`, … belong to the user if they follow each other in time, as parts do; else
+    each is its own owner, for other people may have such names.
+    """
+    names = [str(user) for user in traces.users]
+    stems: dict[str, list[tuple[str, int]]] = {}
+    for number, name in enumerate(names):
+        if PART.search(name):
+            stems.setdefault(PART.sub("", name), []).append((name, number))
+    begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
+    for stem, parts in stems.items():
+        rows = np.array([number for _, number in sorted(parts)])
+        if (begins[rows[1:]] >= ends[rows[:-1]]).all():
+            for row in rows:
+                names[row] = stem
+    return names
