@@ -19,17 +19,17 @@ from data import add_cabspotting
 SEEDS = tuple(range(10))
 """Seeds of the cities, and of the cuts and displacements in them."""
 
-ZONES: tuple[tuple[float, float] | None, ...] = (None, (500, 400), (600, 500), (700, 600), (800, 700))
-ENDS = (0, 400, 600, 1_000, 2_000, 3_000)
+ZONES: tuple[tuple[float, float] | None, ...] = (None, (500, 400), (600, 500), (650, 600), (700, 600), (800, 700))
+ENDS = (0, 200, 400, 600, 1_000, 2_000, 3_000)
 EPSILONS = (100, 200, 300, 500)
 FULL = 200  # the epsilon at which all ends are tried; at the others 0, 600 and 2,000 are
-FEW = (0, 600, 2_000)
+FEW = (0, 400, 600, 1_000, 2_000)
 
 
 def mechanisms(zones: tuple[float, float] | None) -> Iterator[tuple[int, int]]:
     """Yield epsilon and ends to try with these zones."""
     for epsilon, ends in itertools.product(EPSILONS, ENDS):
-        if (epsilon == FULL or (ends in FEW and zones in (None, (600, 500)))) and (ends == 0 or ends >= epsilon):
+        if (epsilon == FULL or (ends in FEW and zones in (None, (700, 600)))) and (ends == 0 or ends >= epsilon):
             yield epsilon, ends
 
 
@@ -76,7 +76,7 @@ def cab_rows(archive: Path) -> Iterator[dict]:
     """Yield the rows of Cabspotting as prepared; places from the data, no rays, which take long and find less."""
     raw = pg.read_cabspotting(archive, as_traces=True)
     parts = pg.prepare(raw, tz="America/Los_Angeles", keep_user=True)
-    yield from run(parts, pg.EndRetrieval(rays=False), seed=0, zones_to_try=(None, (600, 500)))
+    yield from run(parts, pg.EndRetrieval(rays=False), seed=0, zones_to_try=(None, (700, 600)))
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:

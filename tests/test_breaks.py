@@ -328,11 +328,13 @@ MECHANISMS = {
     "Promesse": (pg.Promesse(100), 1e-5),
     "GeoIndistinguishability": (pg.GeoIndistinguishability(0.01), 2_000.0),
     "WaitForMe": (pg.WaitForMe(), None),
+    "PrivacyZones": (pg.PrivacyZones(), 1e-5),
+    "Chain": (pg.Chain([pg.PrivacyZones(), pg.Promesse(100)]), 1e-5),
 }
 """Each mechanism, and the metres that it may move a point off the segments; None if it refuses breaks."""
 
 
-@pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have")
+@pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have", "ignore:Privacy zones removed")
 @pytest.mark.parametrize("kind", [each for each in pg.Mechanism.__subclasses__() if hasattr(pg, each.__name__)])
 def test_no_mechanism_publishes_points_between_segments(kind):
     mechanism, most = MECHANISMS[kind.__name__]

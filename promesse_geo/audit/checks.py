@@ -13,10 +13,10 @@ from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, find_ot
 from promesse_geo.audit.frames import check_frame
 from promesse_geo.audit.names import check_user_names
 from promesse_geo.audit.originals import check_locations, check_records, check_times
-from promesse_geo.audit.recognition import identify, noted_mechanism, raise_if_swapped
+from promesse_geo.audit.recognition import identify, main_mechanism, noted_mechanism, raise_if_swapped
 from promesse_geo.audit.seeds import has_guessable_noise
 from promesse_geo.audit.stays import retrieve_stays
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.mechanisms import Chain, GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import counted, invalid
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
 from promesse_geo.preprocess.problems import FASTEST, find_problems
@@ -157,6 +157,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     if not before.records or not after.records:
         reason = f"the {'protected data' if before.records else 'original'} is empty: there is nothing to compare"
         return [Finding("there are records", FAILED, reason)]
+    noted = noted_mechanism(after)
     mechanism, identified = identify(comparison, named)
     if epsilon is None and isinstance(mechanism, Promesse):
         epsilon = mechanism.epsilon
@@ -166,7 +167,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
         comparison = replace(comparison, beside=max(comparison.beside, 4 / mechanism.epsilon))  # twice the mean
     by_design = isinstance(mechanism, GeoIndistinguishability | WaitForMe)  # keep times, do not hide ends
     ends: list[Callable[[], Finding]] = [
-        lambda: _check_first_points(comparison, epsilon),
+        lambda: _check_first_points(comparison, epsilon, by_path=_may_turn_back(noted if named is None else named)),
         lambda: _check_last_points(comparison, epsilon),
     ]
     tests: list[Callable[[], Finding]] = [
@@ -179,7 +180,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
         lambda: check_locations(comparison, mechanism),
         lambda: _check_stays(comparison, mechanism),
         *([] if isinstance(mechanism, WaitForMe) else [lambda: check_records(comparison)]),
-        lambda: _check_noise(comparison, mechanism, named=mechanism in (named, noted_mechanism(after))),
+        lambda: _check_noise(comparison, mechanism, named=mechanism in map(main_mechanism, (named, noted))),
         lambda: check_digits(comparison, mechanism),
     ]
     return [identified, *(test() for test in progress_bar(tests, label="checking", unit="tests"))]
@@ -224,15 +225,26 @@ def _short_of(epsilon: float, distances: np.ndarray) -> np.ndarray:
     return epsilon - distances > 1e-9 * epsilon + 1e-8
 
 
-def _check_first_points(comparison: Comparison, epsilon: float | None) -> Finding:
-    """Check that first points are ε away from the original ones."""
+def _may_turn_back(known: Mechanism | None) -> bool:
+    """Whether paths may turn back before first points, which lie farther along them: behind zones, with cut ends."""
+    return isinstance(known, Chain) or (isinstance(known, Promesse) and known.ends > 0)
+
+
+def _check_first_points(comparison: Comparison, epsilon: float | None, *, by_path: bool) -> Finding:
+    """Check that first points are ε away from the original ones, or with `by_path` after at least ε of path."""
     test, distances = "first points are hidden", comparison.end_distances(first=True)
     nearest = _distances_reason(distances)
     if epsilon is None:
         return _judge_ends(test, distances)
-    close = int(_short_of(epsilon, distances).sum())
+    near = np.flatnonzero(_short_of(epsilon, distances))
+    close = len(near)
+    if by_path and close:
+        close = int(_short_of(epsilon - 2 * FINE, comparison.paths_from_start(near)).sum())
     if not close:
-        return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
+        if not len(near):
+            return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
+        returned = f"{counted(len(near), 'trace')} turned back and came nearer"
+        return Finding(test, PASSED, f"all are at least {epsilon:g} m of path after the original start; {returned}")
     traces = counted(len(distances), "trace")
     reason = f"{close:,} of {traces} {'begins' if close == 1 else 'begin'} nearer; {nearest}"
     if epsilon - distances.min() < 2 * FINE:

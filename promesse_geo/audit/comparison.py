@@ -201,6 +201,32 @@ class Comparison:
             lengths[place] = original.space.metres(chords).sum()
         return lengths
 
+    def paths_from_start(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the metres travelled from the start of the original trace to the first protected point.
+
+        The path leaves the original trace at the last record that is not later, for the protected point.
+
+        Parameters
+        ----------
+        numbers : numpy.ndarray of integers, shape (n,)
+            Numbers of the pairs.
+
+        Returns
+        -------
+        numpy.ndarray of float64, shape (n,)
+            Metres.
+        """
+        original, protected = self.original, self.pairs.protected
+        lengths = np.empty(len(numbers))
+        for place, number in enumerate(numbers):
+            begin, end = original.offsets[self.pairs.originals[number] + np.array([0, 1])]
+            first = protected.offsets[number]
+            joint = begin + np.searchsorted(original.times[begin:end], protected.times[first], side="right")
+            path = np.vstack([original.points[begin : max(joint, begin + 1)], protected.points[first]])
+            chords = np.linalg.norm(np.diff(path, axis=0), axis=1)
+            lengths[place] = original.space.metres(chords).sum()
+        return lengths
+
     @cached_property
     def time_matches(self) -> tuple[np.ndarray, np.ndarray]:
         """The original record with the time of each record of `pairs` (or −1), and whether one is near.

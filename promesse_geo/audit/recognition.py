@@ -7,7 +7,15 @@ import numpy as np
 
 from promesse_geo.audit.comparison import FEWEST_MOVED, Comparison
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, mechanism_classes
+from promesse_geo.mechanisms import (
+    Chain,
+    GeoIndistinguishability,
+    Mechanism,
+    PrivacyZones,
+    Promesse,
+    WaitForMe,
+    mechanism_classes,
+)
 from promesse_geo.stays import find_pois
 from promesse_geo.traces.traces import Traces
 
@@ -47,6 +55,14 @@ def noted_mechanism(traces: Traces) -> Mechanism | None:
         return None
 
 
+def main_mechanism(mechanism: Mechanism | None) -> Mechanism | None:
+    """Return the member of a chain that is no privacy zones, if there is one such; else the mechanism itself."""
+    if not isinstance(mechanism, Chain):
+        return mechanism
+    others = [member for member in mechanism.mechanisms if not isinstance(member, PrivacyZones)]
+    return others[0] if len(others) == 1 else mechanism
+
+
 def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism | None, Finding]:
     """Return the mechanism that is named, noted or recognized, and the finding whether the data is what it makes.
 
@@ -54,7 +70,7 @@ def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism
     Wait for Me by groups of traces that stay together. A named mechanism whose output looks different fails, a noted
     one is to be reviewed.
     """
-    mechanism = noted_mechanism(comparison.protected) if named is None else named
+    mechanism = main_mechanism(noted_mechanism(comparison.protected) if named is None else named)
     if mechanism is None:
         found = _recognize(comparison)
         if found is None:
@@ -123,7 +139,7 @@ def _steps(traces: Traces) -> tuple[np.ndarray, np.ndarray]:
     """Return metres and nanoseconds between some runs of three records of a trace, each of shape (runs, 2)."""
     last = max(traces.records - 2, 0)
     starts = np.unique(np.linspace(0, last - 1, min(last, _WINDOWS)).astype(np.int64))
-    whose = np.searchsorted(traces.offsets, np.stack((starts, starts + 2)), side="right")
+    whose = np.searchsorted(traces.segments, np.stack((starts, starts + 2)), side="right")
     starts = starts[whose[0] == whose[1]]
     rows = starts[:, None] + np.arange(3)
     chords = np.linalg.norm(np.diff(traces.points[rows], axis=1), axis=2)

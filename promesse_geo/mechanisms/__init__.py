@@ -1,12 +1,15 @@
 """Protection mechanisms: one file each."""
 
+# Classes have their colours in figures by the order in which they are defined.
 from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
-from promesse_geo.mechanisms.chain import Chain
 from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
-from promesse_geo.mechanisms.privacy_zones import PrivacyZones
 from promesse_geo.mechanisms.promesse import Promesse
 from promesse_geo.mechanisms.published_groups import WaitForMeReport
 from promesse_geo.mechanisms.wait_for_me import WaitForMe
+
+# isort: split
+from promesse_geo.mechanisms.chain import Chain
+from promesse_geo.mechanisms.privacy_zones import PrivacyZones
 
 __all__ = ["Chain", "GeoIndistinguishability", "Mechanism", "PrivacyZones", "Promesse", "WaitForMe", "WaitForMeReport"]
 __all__ += ["mechanism_classes"]
