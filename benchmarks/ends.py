@@ -19,18 +19,39 @@ from data import add_cabspotting
 SEEDS = tuple(range(10))
 """Seeds of the cities, and of the cuts and displacements in them."""
 
-ZONES: tuple[tuple[float, float] | None, ...] = (None, (500, 400), (600, 500), (650, 600), (700, 600), (800, 700))
+Radii = tuple[float, float] | None  # of zones: radius and offset in metres
+ZONES: tuple[Radii, ...] = (None, (500, 400), (600, 500), (650, 600), (700, 600), (800, 700))
 ENDS = (0, 200, 400, 600, 1_000, 2_000, 3_000)
 EPSILONS = (100, 200, 300, 500)
+CABS: dict[Radii, list[tuple[int, int]]] = {
+    None: [
+        (100, 0),
+        (200, 0),
+        (500, 0),
+        (100, 1_000),
+        (200, 400),
+        (200, 1_000),
+        (200, 2_000),
+        (500, 1_000),
+        (500, 2_000),
+    ],
+    (700, 600): [(200, 0), (200, 400)],
+}
 FULL = 200  # the epsilon at which all ends are tried; at the others 0, 600 and 2,000 are
 FEW = (0, 400, 600, 1_000, 2_000)
 
 
-def mechanisms(zones: tuple[float, float] | None) -> Iterator[tuple[int, int]]:
-    """Yield epsilon and ends to try with these zones."""
-    for epsilon, ends in itertools.product(EPSILONS, ENDS):
-        if (epsilon == FULL or (ends in FEW and zones in (None, (700, 600)))) and (ends == 0 or ends >= epsilon):
-            yield epsilon, ends
+def grid() -> Iterator[tuple[Radii, list[tuple[int, int]]]]:
+    """Yield zones, and the epsilons and ends to try with them."""
+    for zones in ZONES:
+        yield (
+            zones,
+            [
+                (epsilon, ends)
+                for epsilon, ends in itertools.product(EPSILONS, ENDS)
+                if (epsilon == FULL or (ends in FEW and zones in (None, (700, 600)))) and (ends == 0 or ends >= epsilon)
+            ],
+        )
 
 
 def homes_of(pois: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
@@ -38,7 +59,7 @@ def homes_of(pois: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
     return pois[pois["kind"] == "home"].drop_duplicates("user")[["user", "geometry"]]
 
 
-def run(parts: pg.Traces, metric: pg.EndRetrieval, *, seed: int, zones_to_try=ZONES) -> Iterator[dict]:
+def run(parts: pg.Traces, metric: pg.EndRetrieval, tried, *, seed: int) -> Iterator[dict]:
     """Yield a row for raw data and for each combination: what the best strategy locates, and what is kept."""
     index = metric.index(parts)
     plain = pg.Promesse(FULL).protect(parts).records
@@ -50,11 +71,11 @@ def run(parts: pg.Traces, metric: pg.EndRetrieval, *, seed: int, zones_to_try=ZO
         return {"seed": seed, **columns, **best, "kept": 100 * protected.records / plain, **steps}
 
     yield measure(parts, zones="raw", epsilon=0, ends=0) | {"kept": float("nan")}
-    for zones in zones_to_try:
+    for zones, levels in tried:
         mechanism = None if zones is None else pg.PrivacyZones(*zones, seed=seed)
         placed = None if mechanism is None else mechanism.place(parts)
         around = parts if placed is None else placed.cut(parts)
-        for epsilon, ends in mechanisms(zones):
+        for epsilon, ends in levels:
             smooth = pg.Promesse(epsilon, ends=ends, seed=seed if ends else None)
             protected = smooth.protect(around)
             protected = protected if placed is None else placed.cut(protected)  # as Chain and publish do
@@ -68,7 +89,7 @@ def city_rows(seeds: tuple[int, ...]) -> Iterator[dict]:
         started = time.perf_counter()
         city, pois = pg.make_city(users=50, days=14, seed=seed, recorder="phone", return_pois=True, as_traces=True)
         parts = pg.split_gaps(city, "4h", keep_user=True)
-        yield from run(parts, pg.EndRetrieval(truth=homes_of(pois)), seed=seed)
+        yield from run(parts, pg.EndRetrieval(truth=homes_of(pois)), grid(), seed=seed)
         print(f"city {seed}: {time.perf_counter() - started:.0f} s", flush=True)
 
 
@@ -76,7 +97,7 @@ def cab_rows(archive: Path) -> Iterator[dict]:
     """Yield the rows of Cabspotting as prepared; places from the data, no rays, which take long and find less."""
     raw = pg.read_cabspotting(archive, as_traces=True)
     parts = pg.prepare(raw, tz="America/Los_Angeles", keep_user=True)
-    yield from run(parts, pg.EndRetrieval(rays=False), seed=0, zones_to_try=(None, (700, 600)))
+    yield from run(parts, pg.EndRetrieval(rays=False), CABS.items(), seed=0)
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:

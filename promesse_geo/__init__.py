@@ -22,8 +22,8 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
   `match_pois`), `SpatialError`, `RangeQueryDistortion`, `Compression` and `AreaCoverage`, stronger attacks
   `AdaptivePoiRetrieval`, `Residue`, `Reidentification`, `EndRetrieval`, `HeatMapReidentification`, `Linkage` and
   `Unicity`; `Metric` is the base class
-- publish: `publish` does all steps and returns a `Publication`; its last ones are `check_published`, `pseudonymize` and
-  `write`; `report` writes a page on the risks (the result is a `RiskReport`)
+- publish: `publish` does all steps, best with a `recommended` mechanism, and returns a `Publication`; its last ones are
+  `check_published`, `pseudonymize` and `write`; `report` writes a page on the risks (the result is a `RiskReport`)
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
 
 Only the names of this package, of `promesse_geo.plot` and of `promesse_geo.paper` are stable; other modules may change.
@@ -67,7 +67,7 @@ from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDi
 from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, drop_zero, first_days, split_gaps
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.pseudonyms import pseudonymize
-from promesse_geo.publication import Publication, publish
+from promesse_geo.publication import Publication, publish, recommended
 from promesse_geo.stays import pois
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.space import Plane, Sphere
@@ -122,5 +122,5 @@ __all__ += ["AreaCoverage", "Compression", "Metric", "RangeQueryDistortion", "Sp
 __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_demo", "save_results"]
 __all__ += ["Tuning", "tune"]
 __all__ += ["RiskReport", "report"]
-__all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "write"]
+__all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "recommended", "write"]
 __all__ += ["Plane", "Sphere", "Traces"]

@@ -12,7 +12,7 @@ from promesse_geo import preprocess
 from promesse_geo.audit import check_published
 from promesse_geo.docstrings import documented_as
 from promesse_geo.evaluation import PAPER, measure
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse, WaitForMe
 from promesse_geo.messages import shown
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.preprocess.problems import FASTEST
@@ -268,6 +268,31 @@ class PromesseAccessor:
         return self.protect(
             Promesse(epsilon, variant=variant, min_points=min_points, ends=ends, max_interval=max_interval, seed=seed)
         )
+
+    @documented_as(PrivacyZones, Mechanism.protect)
+    def zones(
+        self,
+        radius: float = 500.0,
+        offset: float = 400.0,
+        *,
+        zones: gpd.GeoDataFrame | None = None,
+        places: int = 1,
+        seed: int | str | None = None,
+    ) -> gpd.GeoDataFrame:
+        """Remove privacy zones around homes or other places; do it before `prepare`.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import promesse_geo as pg
+        >>> city = pg.make_city(users=2, days=2)
+        >>> with warnings.catch_warnings():  # it counts what was removed
+        ...     warnings.simplefilter("ignore")
+        ...     rest = city.promesse.zones(600, 500)
+        >>> list(rest.columns)
+        ['user', 'time', 'segment', 'geometry']
+        """
+        return self.protect(PrivacyZones(radius, offset, zones=zones, places=places, seed=seed))
 
     @documented_as(GeoIndistinguishability, Mechanism.protect)
     def geo_indistinguishability(

@@ -33,6 +33,7 @@ from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import options
 from promesse_geo.cli import protect as cli_protect
 from promesse_geo.cli import publish as cli_publish
+from promesse_geo.cli import zones as cli_zones
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
@@ -244,7 +245,7 @@ def demo(out: str, epsilon: float, force: bool) -> None:
 
 _SECTIONS = {
     "Explore and prepare": (info, *cli_maps.COMMANDS, prepare, demo),
-    "Protect": cli_protect.COMMANDS,
+    "Protect": (*cli_zones.COMMANDS, *cli_protect.COMMANDS),
     "Measure": cli_measures.COMMANDS,
     "Publish": (*cli_publish.COMMANDS, check, pseudonymize),
 }

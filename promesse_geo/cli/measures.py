@@ -112,7 +112,7 @@ def report(
     with options.usage_errors():
         if mechanism is None and (epsilon is not None or parameter):
             raise click.UsageError("--epsilon and --parameter belong to a mechanism. Specify --mechanism as well.")
-        named = None if mechanism is None else make_mechanism(mechanism, epsilon, parameter)
+        named = None if mechanism is None else make_mechanism(mechanism, {"epsilon": epsilon}, parameter)
     with options.expected_errors():
         options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
         check_target(output, force=force)

@@ -14,10 +14,12 @@ from click.core import ParameterSource
 
 import promesse_geo as pg
 from promesse_geo.cli import options
+from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.choices import CALENDARS
+from promesse_geo.publication.recommended import KINDS
 from promesse_geo.validation import check_zone
 
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
@@ -28,7 +30,9 @@ def _option_name(kind: type[Mechanism]) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("-")
 
 
-MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values()}
+_WITH_OPTIONS = (pg.PrivacyZones, pg.Chain)  # made by options of zones
+MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values() if kind not in _WITH_OPTIONS}
+_CHOSEN = ("epsilon", "ends", "max_interval", "zone_radius", "zone_offset", "zones", "places")
 
 
 def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -84,11 +88,30 @@ def _save_config(context: click.Context, path: str, *, force: bool) -> None:
     write_text(Path(path), text, force=force, private=False)
 
 
-def make_mechanism(name: str, epsilon: float | None, parameters: tuple[str, ...]) -> Mechanism:
-    """Return the mechanism of this name with the parameters NAME=VALUE."""
+def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechanism:
+    """Return the mechanism that the options specify, with its privacy zones."""
+    if choices["recommended"]:
+        others = [f"--{name.replace('_', '-')}" for name in _CHOSEN if choices[name] is not None]
+        others += ["--parameter"] * bool(parameters) + ["--mechanism"] * (choices["mechanism"] != "promesse")
+        if others:
+            raise ValueError(f"--recommended replaces {', '.join(others)}. Specify one of them.")
+        secret = read_secret(choices["secret_file"]) if choices["recommended"] == "people" else None
+        return pg.recommended(choices["recommended"], seed=secret)
+    given = {name: choices[name] for name in ("epsilon", "ends", "max_interval")}
+    mechanism = make_mechanism(choices["mechanism"], given, parameters)
+    radius, offset = choices["zone_radius"], choices["zone_offset"]
+    if radius is None and choices["zones"] is None:
+        if offset is not None or choices["places"] is not None or choices["secret_file"] is not None:
+            raise ValueError("--zone-offset, --places and --secret-file need --zone-radius or --zones.")
+        return mechanism
+    return pg.Chain([make_zones(choices, radius, offset), mechanism])
+
+
+def make_mechanism(name: str, given: dict[str, Any], parameters: tuple[str, ...]) -> Mechanism:
+    """Return the mechanism of this name with parameters given as options, if any, and as NAME=VALUE."""
     kind = MECHANISMS[name]
     known = {field.name: field for field in fields(kind) if field.init and field.name != "seed"}
-    values: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+    values = {parameter: value for parameter, value in given.items() if value is not None}
     for text in parameters:
         parameter, equals, value = text.partition("=")
         if not equals:
@@ -119,6 +142,20 @@ _FILE = "FILE"
 _OPTIONS = (
     options.shared_option("--epsilon", "Parameter of the mechanism; metres for Promesse, as 200.", kind=float),
     options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(MECHANISMS)), default="promesse"),
+    options.shared_option(
+        "--recommended",
+        "Instead of --epsilon and the options of ends and zones: what we recommend for people, or for a fleet.",
+        kind=click.Choice(KINDS),
+    ),
+    options.shared_option(
+        "--ends", "Promesse: cut at most as many metres more from each end, such as 400.", kind=float
+    ),
+    options.shared_option("--max-interval", "Promesse: drop traces with more time between points.", metavar="DURATION"),
+    options.shared_option("--zone-radius", "Remove zones of this radius in metres around homes.", kind=float),
+    options.shared_option("--zone-offset", "Greatest displacement of the centre of a zone in metres.", kind=float),
+    ZONES,
+    PLACES,
+    SECRET,
     click.option(
         "--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter of the mechanism; may be repeated."
     ),
@@ -171,8 +208,8 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
     choices = context.obj
     if output is None and not choices["dry_run"]:
         raise click.UsageError("Missing argument 'OUTPUT'. Name a file, or pass --dry-run.")
-    with options.usage_errors():
-        mechanism = make_mechanism(choices["mechanism"], choices["epsilon"], parameter)
+    with options.expected_errors(), options.usage_errors():
+        mechanism = _protection(choices, parameter)
         zone = None if choices["tz"] is None else check_zone(choices["tz"], name="tz", owner="publish")
         gap = options.as_nanoseconds(choices["gap"], name="gap", owner="publish")
     with options.expected_errors():

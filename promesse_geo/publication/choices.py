@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from promesse_geo.io.writers import check_output
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Chain, Mechanism, PrivacyZones
 from promesse_geo.messages import invalid
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import (
@@ -26,6 +26,8 @@ CALENDARS = {
     "keep-dates": "true dates, split at gaps only",
 }
 """What happens to days, by the name of the choice."""
+
+_SECRET = 32  # characters of a secret that nobody guesses
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,42 @@ class Choices:
         )
 
 
-def check_mechanism(mechanism: Any) -> None:
-    """Raise TypeError for what is no mechanism, ValueError for a mechanism with a seed."""
+def check_mechanism(mechanism: Any) -> tuple[list[PrivacyZones], Mechanism]:
+    """Return the privacy zones to apply to raw data, and the mechanism to apply to its parts.
+
+    Raises
+    ------
+    TypeError
+        If it is no mechanism.
+    ValueError
+        If a mechanism has a seed, zones have one that can be guessed, or zones are not followed by a mechanism.
+    """
     if not isinstance(mechanism, Mechanism):
         raise TypeError(invalid("mechanism", "publish", "a mechanism such as pg.Promesse(200)", mechanism))
-    if getattr(mechanism, "seed", None) is not None:
+    members = list(mechanism.mechanisms) if isinstance(mechanism, Chain) else [mechanism]
+    zones = [member for member in members if isinstance(member, PrivacyZones)]
+    others = members[len(zones) :]
+    if members[: len(zones)] != zones or not others:
+        raise ValueError(
+            "publish applies privacy zones to the raw data, before all else, and needs a mechanism for what remains. "
+            "Pass pg.Chain([pg.PrivacyZones(), pg.Promesse(200)])."
+        )
+    if any(getattr(member, "seed", None) is not None for member in others):
         raise ValueError("The mechanism has a seed. Anyone who guesses it can undo the protection. Omit it to publish.")
+    for member in zones:
+        if member.seed is not None:
+            check_secret(member.seed)
+    return zones, mechanism if not zones else others[0] if len(others) == 1 else Chain(others)
+
+
+def check_secret(secret: int | str) -> str:
+    """Return a secret; raise ValueError, without showing it, if it is short enough to be guessed."""
+    if not isinstance(secret, str) or len(secret) < _SECRET:
+        raise ValueError(
+            f"The secret of privacy zones must be a text of at least {_SECRET} characters that nobody can guess, such "
+            "as secrets.token_hex(32): anyone who guesses it can undo the displacement. Keep it, and use it again."
+        )
+    return secret
 
 
 def check_description(mechanism: Mechanism, raw: Traces) -> None:

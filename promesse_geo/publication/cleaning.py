@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from promesse_geo.mechanisms import PrivacyZones
+from promesse_geo.mechanisms.zones import PlacedZones
 from promesse_geo.preprocess.calendar import collapse, keep_first_days
 from promesse_geo.preprocess.gaps import split
 from promesse_geo.preprocess.jumps import Steps, is_zero
@@ -70,10 +72,51 @@ def _break_at_gaps(traces: Traces, gap: int) -> tuple[Traces, np.ndarray]:
     return replace(traces, breaks=freeze(breaks)), traces.positions[after]
 
 
+class AppliedZones:
+    """Privacy zones that were applied to raw data, and are applied again to what is published of it.
+
+    Parameters
+    ----------
+    raw : Traces
+        The cleaned data, with one trace per user.
+    mechanisms : list of PrivacyZones
+        Zones in their order.
+    """
+
+    def __init__(self, raw: Traces, mechanisms: list[PrivacyZones]) -> None:
+        self._raw, self._placed = raw, list[PlacedZones]()
+        self.rest, self.remarks = raw, list[str]()
+        for mechanism in mechanisms:
+            self._placed.append(mechanism.place(self.rest))
+            self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
+            self.remarks += [remark] if remark else []
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of records and users that were removed, and of breaks that were made."""
+        return {
+            "zone_records": self._raw.records - self.rest.records,
+            "zone_users": len(self._raw) - len(self.rest),
+            "zone_breaks": max(len(self.rest.breaks) - len(self._raw.breaks), 0),
+        }
+
+    def cut(self, protected: Traces, parts: Traces) -> Traces:
+        """Return protected parts without points in zones, with breaks instead of lines that cross one."""
+        owners = owners_of_parts(self._raw, parts)
+        for placed in self._placed:
+            users = [placed.names.get(str(user), "") for user in self._raw.users[owners]]
+            protected = placed.cut(protected, dict(zip(map(str, parts.users), users, strict=True)))
+        return protected
+
+
+def owners_of_parts(raw: Traces, parts: Traces) -> np.ndarray:
+    """Return the number of the raw trace that each part comes from, int64 of shape (parts,)."""
+    owners = np.empty(raw.positions.max() + 1, np.int64)
+    owners[raw.positions] = raw.trace_numbers
+    return owners[parts.positions[parts.offsets[:-1]]]
+
+
 def count_published_users(raw: Traces, parts: Traces, protected: Traces) -> int:
     """Number of users of whom anything is published."""
     chosen = parts.users.get_indexer(protected.users)
-    firsts = parts.positions[parts.offsets[:-1][chosen[chosen >= 0]]]
-    owners = np.empty(raw.positions.max() + 1, np.int64)
-    owners[raw.positions] = raw.trace_numbers
-    return len(np.unique(owners[firsts]))
+    return len(np.unique(owners_of_parts(raw, parts)[chosen[chosen >= 0]]))

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import geopandas as gpd
@@ -17,8 +18,9 @@ from promesse_geo.messages import warn
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
-from promesse_geo.publication.cleaning import clean, count_published_users, split_days
+from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
+from promesse_geo.publication.recommended import notes_on
 from promesse_geo.publication.result import METRICS, Publication
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
@@ -53,9 +55,10 @@ def publish(
 ) -> Publication:
     """Make a file to publish from raw trajectories: clean, prepare, protect, check, rename and write.
 
-    Fixes at exactly (0, 0) and jumps are dropped and counted. Days are moved to a common calendar, traces are split at
-    gaps, and the mechanism is applied. The protected data is checked against the original under the names of its parts,
-    and renamed afterwards. It is written only if no test fails.
+    Fixes at exactly (0, 0) and jumps are dropped and counted. Privacy zones, if the mechanism has some, are applied.
+    Days are moved to a common calendar, traces are split at gaps, and the rest of the mechanism is applied. The
+    protected data is checked against the original under the names of its parts, and renamed afterwards. It is written
+    only if no test fails.
 
     Parameters
     ----------
@@ -64,7 +67,11 @@ def publish(
     path : path or None
         The file to write; the extension sets the format, see `write`. None is possible with `dry_run`.
     mechanism : Mechanism
-        The protection, such as `pg.Promesse(200)`, without a seed.
+        The protection, without a seed: `pg.Promesse(200)` for the paper's, `pg.recommended("people")` or
+        `pg.recommended("fleet")` for what we recommend. `pg.Chain([pg.PrivacyZones(seed=secret), …])` applies the zones
+        to the raw data, before all else, and again to what is published. Only zones may have a seed, a secret of at
+        least 32 characters, to be used again for the same people: without it each publication displaces zones anew,
+        and several of them average the displacements out.
     tz : str or tzinfo, optional
         Time zone in which days begin; by default that of the times. Naive times are local times already.
     calendar : {"common", "paper", "keep-dates"}
@@ -111,19 +118,22 @@ def publish(
     True
     """
     choices = Choices.check(tz, calendar, gap, min_days, max_speed, keep_zero)
-    check_mechanism(mechanism)
+    zones, after = check_mechanism(mechanism)
     dry_run = check_flag(dry_run, name="dry_run", owner="publish")
     target = check_target(path, dry_run=dry_run, force=force)
     raw = as_traces(data, user=user, time=time, warns=True)
     check_description(mechanism, raw)
     cleaned, counts = clean(raw, choices)
-    parts, of_parts, remarks = split_days(cleaned, choices)
+    applied = AppliedZones(cleaned, zones)
+    parts, of_parts, remarks = split_days(applied.rest, choices)
+    counts |= applied.counts
     dropped = [*dropped_in_words(counts), *remarks]
     _check_rest(parts, dropped, "no record is left after cleaning and preparation")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        protected = mechanism.protect(parts)
+        protected = applied.cut(after.protect(parts), parts) if parts.records else parts
     _check_rest(protected, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
+    protected = replace(protected, protection=mechanism.description())
     checked = check_published(parts, protected, mechanism=mechanism)
     rows = [Finding(*row) for row in checked.itertuples(index=False, name=None)]
     audit = worst_first([*findings_of(counts), *rows])
@@ -138,17 +148,18 @@ def publish(
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
         write(published, written, mechanism=mechanism, force=force)
-    _warn(dropped, caught, failed=written is not target)
-    notes = (*((_DATES,) if calendar == "keep-dates" else ()), _ONCE, _NO_PROOF)
+    remarks = [*applied.remarks, *(str(warning.message) for warning in caught)]
+    _warn(dropped, remarks, failed=written is not target)
+    notes = (*((_DATES,) if calendar == "keep-dates" else ()), *notes_on(mechanism), _ONCE, _NO_PROOF)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)
     return Publication(result, audit, series, table, written, notes, tuple(counts_in_words(counts, choices, mechanism)))
 
 
-def _warn(dropped: Sequence[str], caught: Sequence[warnings.WarningMessage], *, failed: bool) -> None:
+def _warn(dropped: Sequence[str], remarks: Sequence[str], *, failed: bool) -> None:
     """Warn once of what was dropped, of what the mechanism warned of, and that nothing was written."""
     messages = [f"publish dropped {', '.join(dropped)}."] if dropped else []
-    messages += [str(warning.message) for warning in caught]
+    messages += remarks
     if failed:
         messages.append("Nothing was written, because a test failed: see the audit.")
     if messages:

@@ -1,0 +1,110 @@
+"""The command zones, and the options of privacy zones and their secret, which publish has, too."""
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import geopandas as gpd
+
+import promesse_geo as pg
+from promesse_geo.cli import options
+from promesse_geo.io.atomic import write_text
+from promesse_geo.publication.choices import check_secret
+
+VARIABLE = "PROMESSE_GEO_SECRET"
+"""Environment variable of the secret."""
+
+_FILE = "FILE"
+ZONES = options.shared_option(
+    "--zones",
+    "Points or polygons of zones, with a column user if each is of one user; found by default.",
+    metavar=_FILE,
+)
+PLACES = options.shared_option(
+    "--places", "Places to find for each user; 1 by default.", kind=click.IntRange(min=1), metavar="NUMBER"
+)
+SECRET = options.shared_option(
+    "--secret-file",
+    f"Keep the secret of displacements in FILE (made if it does not exist), or in the variable {VARIABLE}.",
+    metavar=_FILE,
+)
+
+
+def read_secret(path: str | None) -> str | None:
+    """Return the secret of a file, which is made if it does not exist, or of the environment; None without any.
+
+    It is never an option itself, which shells keep in their history.
+    """
+    if path is None:
+        text, source = os.environ.get(VARIABLE), f"the variable {VARIABLE}"
+        if text is None:
+            return None
+    else:
+        file, source = Path(path), click.format_filename(path)
+        if not file.exists():
+            write_text(file, secrets.token_hex(32) + "\n", force=False, private=True)
+            click.echo(f"A new secret is in {source}. Keep it, and pass it each time for the same people.", err=True)
+        text = file.read_text(encoding="utf-8")
+    try:
+        return check_secret(text.strip())
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+
+
+def read_zones(path: str | None) -> gpd.GeoDataFrame | None:
+    """Return the zones of a file; None without one."""
+    if path is None:
+        return None
+    name = click.format_filename(path)
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"--zones {name} does not exist.")
+    try:
+        return gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path)
+    except Exception as error:  # of GDAL, Arrow or geopandas
+        raise ValueError(f"--zones {name} cannot be read as points or polygons.") from error
+
+
+def make_zones(choices: dict[str, Any], radius: float | None, offset: float | None) -> pg.PrivacyZones:
+    """Return the mechanism that options specify, with the secret and the zones of files."""
+    given = {"radius": radius, "offset": offset, "places": choices["places"]}
+    given |= {"zones": read_zones(choices["zones"]), "seed": read_secret(choices["secret_file"])}
+    return pg.PrivacyZones(**{name: value for name, value in given.items() if value is not None})
+
+
+def _zone_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of zones to a command."""
+    return options.with_options(command, (ZONES, PLACES, SECRET))
+
+
+@click.command(short_help="Remove privacy zones around homes or other places.")
+@options.input_options
+@options.output_argument
+@click.option("--radius", type=float, help="Metres of a zone; 500 by default.")
+@click.option("--offset", type=float, help="Greatest displacement of its centre in metres; 400 by default.")
+@_zone_options
+@options.keep_users_option
+@options.force_option
+def zones(
+    context: click.Context, output: str, radius: float | None, offset: float | None, keep_users: bool, force: bool
+) -> None:
+    """Remove the records of INPUT in zones around homes, and break traces there.
+
+    By default a zone is found for each user, where most of the traces begin and end. Centres are displaced at random:
+    keep one secret (--secret-file), or several publications of the same people average the displacements out.
+
+    Pass --keep-users to go on with prepare and smooth; publish does all steps, and applies zones first.
+    """
+    with options.expected_errors():
+        options.check_target(context, output, force=force)
+        with options.usage_errors():
+            pg.PrivacyZones(**{k: v for k, v in {"radius": radius, "offset": offset}.items() if v is not None})
+        mechanism = make_zones(context.obj, radius, offset)
+        if mechanism.is_random:
+            click.echo("Centres are displaced by a new key. Keep a secret to publish again: --secret-file.", err=True)
+        options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+
+
+COMMANDS = (zones,)
