@@ -100,8 +100,7 @@ def zones(
     with options.expected_errors():
         options.check_target(context, output, force=force)
         with options.usage_errors():
-            pg.PrivacyZones(**{k: v for k, v in {"radius": radius, "offset": offset}.items() if v is not None})
-        mechanism = make_zones(context.obj, radius, offset)
+            mechanism = make_zones(context.obj, radius, offset)
         if mechanism.is_random:
             click.echo("Centres are displaced by a new key. Keep a secret to publish again: --secret-file.", err=True)
         options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)

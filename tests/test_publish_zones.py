@@ -1,0 +1,295 @@
+"""Zones and cut ends on the way to a published file: `publish` in Python, and the command line."""
+
+import json
+import secrets
+import stat
+import warnings
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.cli import main
+from promesse_geo.cli.zones import VARIABLE
+from promesse_geo.publication.cleaning import owners_of_parts
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+SECRET = secrets.token_hex(32)
+
+
+@pytest.fixture(scope="module")
+def raw():
+    return pg.make_city(users=5, days=4, seed=2)
+
+
+@pytest.fixture(scope="module")
+def homes():
+    _, pois = pg.make_city(users=5, days=4, seed=2, return_pois=True)
+    return pois[pois["kind"] == "home"].drop_duplicates("user")[["user", "geometry"]].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def files(raw, homes, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    pg.write(raw, folder / "raw.parquet")
+    homes.to_file(folder / "homes.geojson", driver="GeoJSON")
+    circles = homes.set_geometry(homes.geometry.to_crs(2154).buffer(400))
+    circles.to_parquet(folder / "circles.parquet")
+    return folder
+
+
+def run(*words, **environment):
+    return CliRunner(env={VARIABLE: None, **environment}).invoke(main, [*map(str, words)])
+
+
+def distances_to_homes(safe: gpd.GeoDataFrame, homes: gpd.GeoDataFrame) -> np.ndarray:
+    """Metres from each line of a published trace to the nearest home."""
+    points = safe.to_crs(2154)
+    lines = points.groupby("user").geometry.apply(lambda rows: rows.union_all() if len(rows) < 2 else as_line(rows))
+    return gpd.GeoSeries(lines, crs=2154).distance(homes.geometry.to_crs(2154).union_all()).to_numpy()
+
+
+def as_line(rows: gpd.GeoSeries):
+    return gpd.GeoSeries.from_wkt([f"LINESTRING ({', '.join(f'{p.x!r} {p.y!r}' for p in rows)})"])[0]
+
+
+def test_zones_are_removed_before_all_else_and_hold_in_what_is_published(raw, homes):
+    shapes = homes.drop(columns="user").set_geometry(homes.geometry.to_crs(2154).buffer(400))
+    for epsilon in (200, 700):  # chords of 700 m would cross zones
+        mechanism = pg.Chain([pg.PrivacyZones(zones=shapes), pg.Promesse(epsilon)])
+        result = raw.promesse.publish(None, mechanism, tz="Europe/Paris", dry_run=True)
+        assert result.passed
+        assert distances_to_homes(result.data, homes).min() > 395  # buffers are polygons
+        assert result.counts["zone_records"] > 0
+        assert result.counts["zone_breaks"] > 0
+        assert "in privacy zones (removed)" in str(result)
+        assert result.data.attrs["promesse"]["mechanism"] == mechanism.description()
+
+
+def test_zones_of_users_follow_them_to_their_new_names(raw, homes):
+    """Two zones of the first user, at the homes of the first two: the second user is published in his."""
+    traces = raw.promesse.traces()
+    alone = traces.select(traces.trace_numbers == 0)
+    zones = pg.PrivacyZones(500, 0, zones=homes.iloc[:2].assign(user=traces.users[0]))
+    nearest = {}
+    for name, data in (("alone", alone), ("all", traces)):
+        result = pg.publish(data, None, pg.Chain([zones, pg.Promesse(200)]), tz="Europe/Paris", dry_run=True)
+        nearest[name] = [distances_to_homes(result.data.to_frame(), homes.iloc[[row]]).min() for row in (0, 1)]
+        assert result.counts["zone_records"] == alone.records - zones.protect(alone).records
+    assert min(nearest["alone"]) > 499
+    assert nearest["all"][1] < 499
+
+
+def test_every_part_knows_its_owner():
+    city = pg.make_city(users=4, days=3, as_traces=True)
+    parts = pg.prepare(city, tz="Europe/Paris", seed=1)
+    named = pg.prepare(city, tz="Europe/Paris", keep_user=True)
+    owners = owners_of_parts(city, parts)
+    times = {
+        tuple(named.times[first:last]): named.users[number]
+        for number, (first, last) in enumerate(zip(named.offsets, named.offsets[1:], strict=False))
+    }
+    for number, (first, last) in enumerate(zip(parts.offsets, parts.offsets[1:], strict=False)):
+        assert times[tuple(parts.times[first:last])].startswith(city.users[owners[number]])
+
+
+def test_a_user_in_zones_entirely_is_counted(raw):
+    traces = raw.promesse.traces()
+    x, y = traces.coordinates()
+    box = gpd.GeoSeries(gpd.points_from_xy(x[:1], y[:1]), crs=4326).to_crs(2154).buffer(60_000)
+    some = gpd.GeoDataFrame({"user": [traces.users[0]]}, geometry=box)
+    mechanism = pg.Chain([pg.PrivacyZones(zones=some), pg.Promesse(200)])
+    result = pg.publish(traces, None, mechanism, tz="Europe/Paris", dry_run=True)
+    assert result.counts["zone_users"] == 1
+    assert result.counts["published_users"] == len(traces) - 1
+    with pytest.raises(ValueError, match="Nothing is left to publish"):
+        pg.publish(traces.select(traces.trace_numbers == 0), None, mechanism, tz="Europe/Paris", dry_run=True)
+
+
+def test_what_is_recommended_is_named_where_it_is_not_used(raw):
+    def notes(mechanism):
+        return " ".join(raw.promesse.publish(None, mechanism, tz="Europe/Paris", dry_run=True).notes)
+
+    assert "--recommended people" in notes(pg.Promesse(200))
+    assert "--recommended people" in notes(pg.Chain([pg.PrivacyZones(seed=SECRET), pg.Promesse(200)]))
+    assert "--recommended" not in notes(pg.recommended("fleet"))
+    fresh, kept = notes(pg.recommended("people")), notes(pg.recommended("people", seed=SECRET))
+    assert "average out" in fresh
+    assert "average out" not in kept
+    assert SECRET not in kept
+
+
+def test_recommended_mechanisms():
+    people, fleet = pg.recommended("people"), pg.recommended("fleet")
+    assert [type(member).__name__ for member in people.mechanisms] == ["PrivacyZones", "Promesse"]
+    assert people.mechanisms[1].ends > 0
+    assert fleet.ends > 0
+    with pytest.raises(ValueError, match="'kind' parameter of recommended must be one of 'people', 'fleet'"):
+        pg.recommended("dogs")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "match"),
+    [
+        (pg.Chain([pg.PrivacyZones(seed="short"), pg.Promesse(200)]), "at least 32 characters"),
+        (pg.Chain([pg.PrivacyZones(seed=10**50), pg.Promesse(200)]), "at least 32 characters"),
+        (pg.Chain([pg.Promesse(200, ends=600, seed=SECRET)]), "has a seed"),
+        (pg.Promesse(200, ends=600, seed=SECRET), "has a seed"),
+        (pg.PrivacyZones(), "needs a mechanism"),
+        (pg.Chain([pg.Promesse(200), pg.PrivacyZones()]), "before all else"),
+    ],
+)
+def test_what_cannot_be_published_with_is_refused(raw, mechanism, match):
+    with pytest.raises(ValueError, match=match) as caught:
+        raw.promesse.publish(None, mechanism, dry_run=True)
+    assert SECRET not in str(caught.value)
+
+
+def test_the_accessor_removes_zones(raw, homes):
+    ours = raw.promesse.zones(600, 500, zones=homes, seed=1)
+    expected = pg.PrivacyZones(600, 500, zones=homes, seed=1).protect(raw)
+    pd.testing.assert_frame_equal(pd.DataFrame(ours), pd.DataFrame(expected))
+    for word in ("Hassan", "radius", "averages the displacements out"):
+        assert word in type(raw.promesse).zones.__doc__
+
+
+# The command line
+
+
+def test_the_command_zones(files, homes, tmp_path):
+    out, secret = tmp_path / "rest.parquet", tmp_path / "secret.txt"
+    result = run(
+        "zones", files / "raw.parquet", out, "--zones", files / "homes.geojson", "--secret-file", secret, "--keep-users"
+    )
+    assert result.exit_code == 0, result.output
+    assert "A new secret is in" in result.stderr
+    kept = secret.read_text().strip()
+    assert len(kept) == 64
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert kept not in result.output
+    assert kept.encode() not in out.read_bytes()
+    rest = pg.read_file(out, as_traces=True)
+    expected = pg.PrivacyZones(zones=homes, seed=kept).protect(pg.read_file(files / "raw.parquet", as_traces=True))
+    assert rest.records == expected.records
+    assert rest.breaks.tolist() == expected.breaks.tolist()
+    again = run(
+        "zones",
+        files / "raw.parquet",
+        tmp_path / "b.parquet",
+        "--zones",
+        files / "homes.geojson",
+        "--keep-users",
+        PROMESSE_GEO_SECRET=kept,
+    )
+    assert again.exit_code == 0
+    assert pg.read_file(tmp_path / "b.parquet", as_traces=True).points.tobytes() == rest.points.tobytes()
+    assert json.loads(json.dumps(rest.protection))["parameters"] == {"radius": 500.0, "offset": 400.0, "places": 1}
+
+
+def test_zones_without_a_secret_say_so(files, tmp_path):
+    result = run(
+        "zones", files / "raw.parquet", tmp_path / "a.parquet", "--radius", 600, "--offset", 500, "--places", 2
+    )
+    assert result.exit_code == 0, result.output
+    assert "--secret-file" in result.stderr
+    assert "Privacy zones removed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "code", "said"),
+    [
+        (["--radius", 100], {}, 2, "'offset' parameter of PrivacyZones must be below"),
+        (["--zones", "none.gpkg"], {}, 1, "--zones none.gpkg does not exist"),
+        (["--zones", "raw.parquet"], {}, 2, "cannot be read as points or polygons"),
+        ([], {VARIABLE: "swordfish"}, 2, "at least 32 characters"),
+        (["--secret-file", "short.txt"], {}, 2, "short.txt: The secret"),
+        (["--seed", "1"], {}, 2, "No such option"),
+    ],
+)
+def test_wrong_options_of_zones_are_explained(files, words, environment, code, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "short.txt").write_text("swordfish\n")
+    (tmp_path / "raw.parquet").write_text("nothing")
+    result = run("zones", files / "raw.parquet", "out.parquet", *words, **environment)
+    assert result.exit_code == code, result.output
+    assert said in " ".join(result.output.split())
+    assert "swordfish" not in result.output
+
+
+def test_smooth_cuts_ends(files, tmp_path):
+    for ends in (0, 400):
+        words = ("--epsilon", 200, "--ends", ends, "--max-interval", "20h", "--keep-users")
+        assert run("smooth", files / "raw.parquet", tmp_path / f"{ends}.parquet", *words).exit_code == 0
+    sizes = [pg.read_file(tmp_path / f"{ends}.parquet", as_traces=True) for ends in (0, 400)]
+    assert sizes[1].records < sizes[0].records
+    assert sizes[1].protection["parameters"]["ends"] == 400
+    assert run("smooth", files / "raw.parquet", tmp_path / "c.parquet", "--epsilon", 200, "--ends", 5).exit_code == 2
+
+
+def test_publish_with_zones_of_files(files, homes, tmp_path):
+    words = ("--epsilon", 200, "--ends", 400, "--zones", files / "circles.parquet", "--tz", "Europe/Paris", "--json")
+    result = run("publish", files / "raw.parquet", tmp_path / "safe.parquet", *words)
+    assert result.exit_code == 0, result.output
+    counts = json.loads(result.stdout)["counts"]
+    assert counts["zone_records"] > 0
+    file = pg.read_file(tmp_path / "safe.parquet", as_traces=True)
+    assert [member["mechanism"] for member in file.protection["parameters"]["mechanisms"]] == [
+        "PrivacyZones",
+        "Promesse",
+    ]
+    assert len(file.breaks) == 0
+
+
+def test_publish_as_recommended(files, tmp_path):
+    secret = tmp_path / "secret.txt"
+    words = ("--tz", "Europe/Paris", "--dry-run", "--secret-file", secret)
+    result = run("publish", files / "raw.parquet", "--recommended", "people", *words)
+    assert result.exit_code == 0, result.output
+    assert f"Protected with {pg.recommended('people')!r}" in result.stdout
+    assert secret.read_text().strip() not in result.output
+    result = run("publish", files / "raw.parquet", "--recommended", "fleet", "--tz", "Europe/Paris", "--dry-run")
+    assert f"Protected with {pg.recommended('fleet')!r}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--recommended", "people", "--epsilon", 200], "--recommended replaces --epsilon"),
+        (["--recommended", "fleet", "--zone-radius", 200, "--mechanism", "wait-for-me"], "--zone-radius, --mechanism"),
+        (["--epsilon", 200, "--zone-offset", 5], "need --zone-radius or --zones"),
+        (["--epsilon", 200, "--mechanism", "chain"], "'chain' is not one of"),
+        (["--epsilon", 0.01, "--ends", 5, "--mechanism", "geo-indistinguishability"], "no parameter ends"),
+    ],
+)
+def test_options_that_exclude_each_other_are_explained(files, words, said):
+    result = run("publish", files / "raw.parquet", "--dry-run", *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
+
+
+def test_a_saved_configuration_holds_no_secret(files, tmp_path):
+    secret, config = tmp_path / "secret.txt", tmp_path / "config.json"
+    words = (
+        "--tz",
+        "Europe/Paris",
+        "--dry-run",
+        "--zone-radius",
+        600,
+        "--zone-offset",
+        500,
+        "--epsilon",
+        200,
+        "--ends",
+        400,
+    )
+    result = run("publish", files / "raw.parquet", *words, "--secret-file", secret, "--save-config", config)
+    assert result.exit_code == 0, result.output
+    assert secret.read_text().strip() not in config.read_text()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = run("publish", files / "raw.parquet", "--dry-run", "--config", config)
+    assert again.exit_code == 0, again.output
+    assert again.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
