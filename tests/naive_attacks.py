@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 from naive import RADIUS, Point, between, distance, to
 
 
@@ -137,7 +138,8 @@ def densest(candidates: Sequence[Point]) -> list[Point]:
 
 def best(candidates: Sequence[Point], sums: Sequence[float]) -> list[Point]:
     """Return the candidates with the greatest sum, up to rounding."""
-    return [point for point, total in zip(candidates, sums, strict=True) if total >= max(sums) * (1 - 1e-9)]
+    least = max(sums, default=0.0) * (1 - 1e-9)
+    return [point for point, total in zip(candidates, sums, strict=True) if total >= least]
 
 
 def outward(p: Point, q: Point, *, metres: float) -> Point:
@@ -154,7 +156,12 @@ def crossing(ends: Sequence[tuple[Point, Point]]) -> list[Point]:
     """Return the points every 25 m up to 1,500 m outward from the ends p that most rays pass, up to rounding."""
     rays = [[outward(p, q, metres=25.0 * i) for i in range(61)] for p, q in ends if p != q]
     candidates = [point for ray in rays for point in ray]
-    return best(candidates, [sum(max(weight(c, point, width=40) for point in ray) for ray in rays) for c in candidates])
+    sums, points = [], np.array(rays)
+    for candidate in candidates:
+        chords = np.linalg.norm(points - candidate, axis=2)
+        metres = 2 * RADIUS * np.arcsin(np.minimum(chords / 2, 1)) if len(candidate) == 3 else chords
+        sums.append(np.exp(-0.5 * (metres / 40) ** 2).max(axis=1).sum())
+    return best(candidates, sums)
 
 
 def topsoe(protected: Sequence[tuple[int, int]], known: Sequence[tuple[int, int]]) -> float:
