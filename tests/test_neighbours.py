@@ -1,5 +1,6 @@
 """Data of other libraries are read, and theirs are made of what is returned."""
 
+import json
 import re
 from runpy import run_path
 from types import SimpleNamespace
@@ -80,8 +81,9 @@ def test_movingpandas_takes_and_gives():
     assert traces.breaks.tolist() == [3]
     assert (traces.times == pg.Traces.from_frame(frame, segment="trip").times).all()
     back = mpd.TrajectoryCollection(traces.to_frame(), traj_id_col="segment", obj_id_col="user", t="time")
-    assert (pg.Traces.from_frame(back).points == traces.points).all()
-    assert pg.Traces.from_frame(back).breaks.tolist() == [3]
+    same = pg.Traces.from_frame(back)
+    assert np.allclose(same.coordinates(), traces.coordinates(), rtol=0, atol=1e-9)  # degrees, which it rounds
+    assert same.breaks.tolist() == [3]
     parts = pg.prepare(collection)
     assert len(mpd.TrajectoryCollection(parts, traj_id_col="user", t="time").trajectories) == 2
 
@@ -166,9 +168,39 @@ def test_what_cannot_be_read_has_a_remedy(kind):
         pg.Traces.from_frame(data)
 
 
+@pytest.mark.parametrize("renamed", [{}, {"user": "Teilnehmer", "lon": "Längengrad", "lat": "Breitengrad"}])
+def test_tables_are_checked_as_frames_are(renamed):
+    parts = pg.prepare(pg.make_city(users=3, days=2, seed=1), keep_user=True, seed=1)
+    safe = pg.Promesse(200).protect(parts).assign(phone="x")
+    frames = [frame.rename(columns=renamed) for frame in (parts, safe)]
+    tables = [
+        pd.DataFrame(frame.drop(columns="geometry")).assign(lon=frame.geometry.x, lat=frame.geometry.y)
+        for frame in (parts, safe)
+    ]
+    tables = [table.rename(columns=renamed) for table in tables]
+    for each in (*frames, *tables):
+        each.attrs = {}
+    expected = pg.check_published(*frames, epsilon=200)
+    pd.testing.assert_frame_equal(pg.check_published(*tables, epsilon=200), expected)
+    pd.testing.assert_frame_equal(tables[0].promesse.check(tables[1], epsilon=200), expected)
+    assert expected.set_index("test")["verdict"]["no other columns"] == "failed"
+
+
 def test_two_columns_of_longitude_are_ambiguous():
     with pytest.raises(ValueError, match="Several columns could hold the lon"):
         pg.Traces.from_frame(pd.DataFrame({"lng": [1.0], "longitude": [1.0], "lat": [2.0]}))
+
+
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [("dask_geopandas.core", "GeoDataFrame"), ("dask_expr._collection", "DataFrame"), ("dask.dataframe", "DataFrame")],
+)
+def test_frames_that_are_not_computed_are_refused_by_name(module, kind):
+    lazy = type(kind, (), {"__module__": module, "compute": lambda self: make_frame()})()
+    name = rf"Got a {module.partition('.')[0]}\.{kind} instead\. Pass what its method \.compute\(\) returns"
+    for call in (pg.Promesse(100).protect, pg.describe, pg.Traces.from_frame):
+        with pytest.raises(TypeError, match=name):
+            call(lazy)
 
 
 def test_dask_frames_are_refused_by_name():
@@ -196,6 +228,44 @@ def check_arrow(table):
 def test_arrow_tables_are_read():
     check_arrow(arrow_table())
     check_arrow(arrow_table().to_reader(max_chunksize=2))
+
+
+@pytest.mark.parametrize("encoding", ["wkb", "point", "interleaved", "bare wkb"])
+@pytest.mark.parametrize("zoned_crs", ["EPSG:4326", "EPSG:32631"])
+def test_arrow_tables_with_a_geometry_are_read(encoding, zoned_crs):
+    frame = make_frame().drop(columns="trip").to_crs(zoned_crs)
+    points = frame.geometry
+    xy = [pa.array(axis) for axis in (points.x, points.y)]
+    pairs = pa.array(np.ravel([points.x, points.y], order="F"))
+    storage = {
+        "wkb": pa.array(points.to_wkb()),
+        "bare wkb": pa.array(points.to_wkb()),
+        "point": pa.StructArray.from_arrays(xy, ["x", "y"]),
+        "interleaved": pa.FixedSizeListArray.from_arrays(pairs, 2),
+    }[encoding]
+    known = {"ARROW:extension:name": "geoarrow.wkb" if encoding == "wkb" else "geoarrow.point"}
+    known["ARROW:extension:metadata"] = json.dumps({"crs": zoned_crs})
+    field = pa.field("geometry", storage.type, metadata=None if encoding == "bare wkb" else known)
+    columns = {"user": pa.array(frame["user"]), "time": pa.array(frame["time"].dt.tz_localize("UTC"))}
+    fields = [pa.field(name, column.type) for name, column in columns.items()]
+    table = pa.table([*columns.values(), storage], schema=pa.schema([*fields, field]))
+    if encoding == "bare wkb":
+        with pytest.raises(ValueError, match="the CRS of 'geometry' is unknown"):
+            pg.read_table(table)
+    traces = pg.read_table(table, as_traces=True, crs=zoned_crs if encoding == "bare wkb" else None)
+    expected = pg.Traces.from_frame(frame)
+    assert traces.space.crs == zoned_crs
+    assert (traces.points == expected.points).all()
+    assert (traces.times == expected.times).all()
+    assert list(traces.to_frame().columns) == ["user", "time", "geometry"]
+
+
+def test_geopandas_gives_its_points_by_arrow():
+    frame = make_frame().drop(columns="trip").assign(time=lambda table: table["time"].dt.tz_localize("UTC"))
+    for encoding in ("WKB", "geoarrow"):
+        table = pa.table(frame.to_arrow(geometry_encoding=encoding))
+        traces = pg.read_table(table, as_traces=True)
+        assert (traces.points == pg.Traces.from_frame(frame).points).all()
 
 
 def test_polars_frames_are_read():

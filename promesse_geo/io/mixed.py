@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pyproj import CRS
+from pyproj import CRS, Transformer
+from pyproj.exceptions import ProjError
 
 from promesse_geo.io import batch
 from promesse_geo.io.sources import BY_PLACE, NO_HEAD, Format
 from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
+
+_WGS84 = CRS.from_epsg(4326)
 
 Group = tuple[Format, Sequence[Path]]
 """A format and its files."""
@@ -42,7 +45,7 @@ def read_mixed(
     Raises
     ------
     ValueError
-        If a table has another CRS or times without zone, or users of two formats have the same name.
+        If a table has times without zone or a CRS that cannot be transformed, or users of two formats have one name.
     """
     chosen = check_users(users, owner="read_file")
     read = [
@@ -53,7 +56,7 @@ def read_mixed(
         _check_joinable(name, traces)
     if options.get("user") not in ("folder", "folder-2"):
         _check_users_differ(read)
-    joined = batch.join([part for _, traces in read for part in _parts(traces)])
+    joined = batch.join([part for name, traces in read for part in _parts(name, traces)])
     check_users_exist(chosen, joined.users, owner="read_file")
     if chosen is None:
         return joined
@@ -72,16 +75,15 @@ def _options_of(form: Format, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_joinable(name: str, traces: Traces) -> None:
-    if not CRS.from_user_input(traces.space.crs).equals(CRS.from_epsg(4326), ignore_axis_order=True):
-        problem = "have another CRS than EPSG:4326"
-    elif traces.time_format.zone is None:
+    if traces.time_format.zone is None:
         problem = "have times without a zone"
+        cure = "Specify it, as in tz='Europe/Paris' (--tz Europe/Paris), or read"
     elif traces.names.user is None:
-        problem = "have no users"
+        problem, cure = "have no users", "Read"
     else:
         return
     raise ValueError(
-        f"The files of the format '{name}' {problem}, so they cannot be joined with those of other formats. Read one "
+        f"The files of the format '{name}' {problem}, so they cannot be joined with those of other formats. {cure} one "
         f"format at a time, as in format='{name}' (--format {name})."
     )
 
@@ -99,11 +101,29 @@ def _check_users_differ(read: Sequence[tuple[str, Traces]]) -> None:
         )
 
 
-def _parts(traces: Traces) -> Iterable[batch.Part]:
-    """Yield the records of each trace."""
-    x, y = traces.coordinates()
+def _parts(name: str, traces: Traces) -> Iterable[batch.Part]:
+    """Yield the records of each trace, in EPSG:4326."""
+    x, y = _degrees(name, traces)
     has_breaks = len(traces.breaks) > 0
     for number, user in enumerate(traces.users):
         rows = slice(traces.offsets[number], traces.offsets[number + 1])
         segments = traces.segment_numbers[rows].astype(np.int64) if has_breaks else None
         yield batch.Part(str(user), traces.times[rows], x[rows], y[rows], segments=segments)
+
+
+def _degrees(name: str, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
+    """Return longitudes and latitudes in EPSG:4326, shape (records,) each."""
+    x, y = traces.coordinates()
+    crs = CRS.from_user_input(traces.space.crs)
+    if crs.equals(_WGS84, ignore_axis_order=True):
+        return x, y
+    try:
+        lon, lat = Transformer.from_crs(crs, _WGS84, always_xy=True).transform(x, y)
+    except ProjError:
+        lon = lat = np.full(len(x), np.nan)
+    if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
+        raise ValueError(
+            f"The files of the format '{name}' have a CRS that cannot be transformed to EPSG:4326, so they cannot be "
+            f"joined with those of other formats. Read one format at a time, as in format='{name}' (--format {name})."
+        )
+    return lon, lat

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in
 LABELS = ", ".join(format.label for format in FORMATS.values())
 """Names of the formats in help texts."""
 
+_GEOJSON = b'"Feature'
+_LONG_HEAD = 1 << 16  # bytes
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
@@ -224,9 +227,10 @@ def find_groups(path: Path) -> list[Group]:
 
 def _format_of_head(path: Path, head: Head) -> Format:
     """Return the format of a file with these first bytes."""
-    for form in FORMATS.values():
-        if form.sniff(head, path.name):
-            return form
+    if (form := _recognize(path, head, [form for form in FORMATS.values() if form != table.FORMAT])) is not None:
+        return form
+    if table.FORMAT.sniff(head, path.name):
+        return table.FORMAT
     cure = "" if name_kind(head.stored) or not head.stored else f" {_CURE}"
     raise ValueError(f"{str(path)!r} {why_no_table(head)}.{cure}")
 
@@ -234,9 +238,15 @@ def _format_of_head(path: Path, head: Head) -> Format:
 def _groups_of_folder(folder: Path) -> list[Group]:
     """Return the formats of the files in a folder; each format leaves the files that it does not claim."""
     files = sorted(files_inside(folder, lambda file: any(form.claims(file.name) for form in FORMATS.values())))
+    by_content = _recognized(files)
     groups: list[Group] = []
     for form in FORMATS.values():
-        if claimed := _claimed(form, files):
+        if form == table.FORMAT:
+            groups = [(other, [*claimed, *_unrecognized(other, files)]) for other, claimed in groups]
+            files = sorted(set(files).difference(*(claimed for _, claimed in groups)))
+        claimed = [file for file in files if by_content.get(file) == form.name] if _has_many(form) else None
+        claimed = _claimed(form, files) if claimed is None else claimed
+        if claimed:
             groups.append((form, claimed))
             files = sorted(set(files) - set(claimed))
     if not groups:
@@ -253,6 +263,42 @@ def _groups_of_folder(folder: Path) -> list[Group]:
             f"together with others. {_CURE}"
         )
     return groups
+
+
+def _has_many(form: Format) -> bool:
+    """Whether a format is one of several that share extensions, so that each file has to be recognized."""
+    return form.joins and not form.by_name
+
+
+def _recognized(files: Iterable[Path]) -> dict[Path, str]:
+    """Return the names of formats that share extensions, by the files that they recognize."""
+    found: dict[Path, str] = {}
+    for file in files:
+        forms = [form for form in FORMATS.values() if _has_many(form) and form.claims(file.name)]
+        with suppress(OSError):  # which reading it reports
+            if forms and file.is_file() and (form := _recognize(file, read_head(file), forms)) is not None:
+                found[file] = form.name
+    return found
+
+
+def _recognize(path: Path, head: Head, forms: Sequence[Format]) -> Format | None:
+    """Return the first format that accepts a file; of JSON, more is read if its first bytes do not tell."""
+    form = next((form for form in forms if form.sniff(head, path.name)), None)
+    is_json = head.content.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"[")
+    if form is not None or not is_json or _GEOJSON in head.content:
+        return form
+    longer = read_head(path, size=_LONG_HEAD)
+    return next((form for form in forms if form.sniff(longer, path.name)), None)
+
+
+def _unrecognized(form: Format, files: Sequence[Path]) -> list[Path]:
+    """Return the files that a format of the folder claims by name though none recognizes them, but for GeoJSON.
+
+    They are damaged, or parts of an export without positions: its reader knows what to say.
+    """
+    if not _has_many(form):
+        return []
+    return [file for file in form.claim(files) if not file.is_file() or _GEOJSON not in read_head(file).content]
 
 
 def _claimed(form: Format, files: Sequence[Path]) -> list[Path]:

@@ -330,17 +330,17 @@ class _TooLargeError(Exception):
     """A compressed file exceeds `size_limit` when decompressed."""
 
 
-def read_head(path: Path) -> Head:
-    """Return the first 4096 bytes of a file, decompressed too if gzip, bzip2, xz or zstd compressed it."""
+def read_head(path: Path, *, size: int = _HEAD) -> Head:
+    """Return the first bytes of a file, decompressed too if gzip, bzip2, xz or zstd compressed it."""
     with path.open("rb") as file:
-        stored = content = file.read(_HEAD)
+        stored = content = file.read(size)
         for magic, opener in OPENERS.items():
             if stored.startswith(magic):
                 content = b""
                 file.seek(0)
                 failures = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
                 with suppress(*failures), opener(file) as stream:
-                    content = getattr(stream, "read1", stream.read)(_HEAD)
+                    content = getattr(stream, "read1", stream.read)(size)
     return Head(stored, content)
 
 

@@ -1,0 +1,103 @@
+"""Folders with files of several formats that share extensions, and JSON that tells late what it is."""
+
+import json
+
+import pandas as pd
+import pytest
+from tables import written
+from test_cli import done
+
+import promesse_geo as pg
+
+TIME = pd.Timestamp("2024-03-04T08:00Z")
+SECOND = int(TIME.timestamp())
+ISO = "2024-03-04T08:00:00Z"
+POINT = {"type": "Point", "coordinates": [4.8, 45.7]}
+E7 = {"latitudeE7": 457000000, "longitudeE7": 48000000, "timestamp": ISO}
+JSON = {
+    "google": {"locations": [E7]},
+    "owntracks": [{"_type": "location", "lat": 45.7, "lon": 4.8, "tst": SECOND}],
+    "overland": {"locations": [{"type": "Feature", "geometry": POINT, "properties": {"timestamp": ISO}}]},
+    "polarsteps": {"locations": [{"lat": 45.7, "lon": 4.8, "time": SECOND}]},
+    "json": [{"latitude": 45.7, "longitude": 4.8, "fixTime": ISO}],
+    "table": {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {"user": "geojson", "time": ISO}, "geometry": POINT}],
+    },
+}
+GPX = f'<gpx version="1.1"><trk><trkseg><trkpt lat="45.7" lon="4.8"><time>{ISO}</time></trkpt></trkseg></trk></gpx>'
+
+
+def save(folder, kinds):
+    for kind in kinds:
+        written(folder, json.dumps(JSON[kind]), f"of-{kind}.json")
+
+
+def users_of(kinds):
+    return sorted("geojson" if kind == "table" else f"of-{kind}" for kind in kinds)
+
+
+def assert_points(frame, users):
+    assert sorted(frame["user"]) == users
+    assert frame["time"].eq(TIME).all()
+    assert frame.geometry.x.tolist() == pytest.approx([4.8] * len(users), abs=1e-9)
+    assert frame.geometry.y.tolist() == pytest.approx([45.7] * len(users), abs=1e-9)
+
+
+def test_each_file_of_a_folder_is_read_in_its_own_format(tmp_path):
+    save(tmp_path, JSON)
+    assert_points(pg.read_file(tmp_path), users_of(JSON))
+    assert "6 traces" in done("info", tmp_path).stderr
+
+
+@pytest.mark.parametrize("first", JSON)
+@pytest.mark.parametrize("second", ["overland", "json"])
+def test_two_formats_that_share_an_extension_are_told_apart(tmp_path, first, second):
+    kinds = {first, second}
+    save(tmp_path, kinds)
+    assert_points(pg.read_file(tmp_path), users_of(kinds))
+
+
+def test_a_file_that_no_format_recognizes_is_left_to_the_one_of_its_folder(tmp_path):
+    save(tmp_path, ["polarsteps"])
+    written(tmp_path, '{"locations": [{"lat": 45', "cut.json")
+    with pytest.raises(ValueError, match=r"cut\.json.*cut or damaged"):
+        pg.read_file(tmp_path)
+    with pytest.warns(UserWarning, match="1 file"):
+        assert len(pg.read_file(tmp_path, errors="skip")) == 1
+
+
+LATE = {
+    "google": {"locations": [{"locationMetadata": "x" * 9000, **E7}]},
+    "owntracks": [{"note": "x" * 9000, **JSON["owntracks"][0]}],
+    "overland": {"current": "x" * 9000, **JSON["overland"]},
+    "polarsteps": {"locations": [{"note": "x" * 9000, **JSON["polarsteps"]["locations"][0]}]},
+    "json": [{"note": "x" * 9000, **JSON["json"][0]}],
+}
+
+
+@pytest.mark.parametrize("kind", LATE)
+def test_json_is_recognized_by_keys_that_come_late(tmp_path, kind):
+    path = written(tmp_path, json.dumps(LATE[kind]), "late.json")
+    assert_points(pg.read_file(path), ["late"])
+    written(tmp_path, json.dumps(JSON["google"]), "of-google.json")
+    assert_points(pg.read_file(tmp_path), ["late", "of-google"])
+
+
+def test_tables_in_another_crs_are_joined_with_other_formats(tmp_path):
+    written(tmp_path, GPX, "of-gpx.gpx")
+    x, y = 639_988.0, 5_062_223.0
+    written(tmp_path, f"user,time,x,y\nof-csv,{ISO},{x},{y}\n", "table.csv")
+    frame = pg.read_file(tmp_path, crs="EPSG:32631")
+    assert frame.crs == "EPSG:4326"
+    place = frame.set_index("user").geometry["of-csv"]
+    back = pg.read_table(tmp_path / "table.csv", crs="EPSG:32631").to_crs(4326).geometry[0]
+    assert (place.x, place.y) == pytest.approx((back.x, back.y), abs=1e-9)
+
+
+def test_local_times_of_tables_are_joined_with_other_formats_in_a_zone(tmp_path):
+    written(tmp_path, GPX, "of-gpx.gpx")
+    written(tmp_path, "user,time,lon,lat\nof-csv,2024-03-04 09:00:00,4.8,45.7\n", "table.csv")
+    with pytest.raises(ValueError, match=r"times without a zone.*tz='Europe/Paris'"):
+        pg.read_file(tmp_path)
+    assert_points(pg.read_file(tmp_path, tz="Europe/Paris"), ["of-csv", "of-gpx"])
