@@ -139,3 +139,22 @@ def test_names_of_fleets_and_databases_are_found(tmp_path, names, user, time, lo
     assert read.attrs["promesse"] == {"user": user, "time": time}
     assert read.geometry.x.tolist() == [2.0, 2.1]
     assert read.geometry.y.tolist() == [48.0, 48.1]
+
+
+@pytest.mark.parametrize("names", [("Datum", "Uhrzeit"), ("Date", "Heure"), ("fecha", "hora"), ("Datum", "Zeit")])
+def test_a_date_beside_a_time_of_day_is_found(tmp_path, names):
+    lines = [";".join((*names, "user", "lon", "lat")), "13.02.2020;10:00:00;a;2;48", "13.02.2020;10:01:00;a;2;48"]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    read = pg.read_file(tmp_path / "a.csv", time_format="%d.%m.%Y %H:%M:%S")
+    assert read.iloc[:, 1].tolist() == [pd.Timestamp("2020-02-13 10:00"), pd.Timestamp("2020-02-13 10:01")]
+
+
+def test_a_column_date_may_hold_times(tmp_path):
+    (tmp_path / "a.csv").write_text("date,user,lon,lat\n2020-02-13T10:00:00Z,a,2,48\n", encoding="utf-8")
+    assert pg.read_file(tmp_path / "a.csv")["date"].tolist() == [pd.Timestamp("2020-02-13 10:00", tz="UTC")]
+
+
+def test_a_column_date_without_times_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("date,user,lon,lat\n2020-02-13,a,2,48\n", encoding="utf-8")
+    with pytest.raises(TypeError, match=r"'date'.*time of day"):
+        pg.read_file(tmp_path / "a.csv")

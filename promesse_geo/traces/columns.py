@@ -44,6 +44,8 @@ TIMES: Ranks = (
     ("recorded_at", "measured_at", "observed_at", "time_utc", "timestamp_utc", "utc", "gps_time", "gps_timestamp"),
     ("unix_time", "epoch"),
     ("created_at",),
+    ("Uhrzeit", "heure", "hora", "time_of_day"),  # beside a date
+    ("date", "Datum", "fecha"),
 )
 
 ROLES = "promesse"
