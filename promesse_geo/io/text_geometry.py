@@ -36,7 +36,7 @@ _INTERVAL = 15  # seconds between the positions of a trip in Porto
 _DEGREES = (180, 90)
 
 
-class Positions(NamedTuple):
+class ShapePositions(NamedTuple):
     """Positions, the row of each if rows hold several, and what is said of them.
 
     `rows` and `seconds`, of shape (positions,), are None if each row holds one position; `seconds` count from the time
@@ -106,7 +106,9 @@ def missing_data_column(columns: Sequence[str], shape: str) -> str | None:
     return next((name for name in columns if is_porto and fold(name) == "missingdata"), None)
 
 
-def read_shapes(table: pa.Table, name: str, columns: Sequence[str], options: ReadOptions, *, file: str) -> Positions:
+def read_shapes(
+    table: pa.Table, name: str, columns: Sequence[str], options: ReadOptions, *, file: str
+) -> ShapePositions:
     """Return the positions in a column of text.
 
     Parameters
@@ -140,7 +142,7 @@ def read_shapes(table: pa.Table, name: str, columns: Sequence[str], options: Rea
     return _read_points(text, options, name=name)
 
 
-def _read_points(text: pa.ChunkedArray, options: ReadOptions, *, name: str) -> Positions:
+def _read_points(text: pa.ChunkedArray, options: ReadOptions, *, name: str) -> ShapePositions:
     """Return the points of a column of WKT, or of WKB in hexadecimal digits; NaN where there is none."""
     is_hex = pc.fill_null(pc.match_substring_regex(text, r"^(\\x)?0[01]"), False).to_numpy()
     digits = pc.replace_substring_regex(text, r"^\\x", "")
@@ -160,7 +162,7 @@ def _read_points(text: pa.ChunkedArray, options: ReadOptions, *, name: str) -> P
     x, y = np.full((2, len(shapes)), np.nan)
     x[is_point], y[is_point] = shapely.get_x(shapes[is_point]), shapely.get_y(shapes[is_point])
     crs, notes = _crs_of(np.unique(srids[is_point]).tolist(), x, y, options, name=name)
-    return Positions(x, y, crs, has_z=bool((shapely.get_coordinate_dimension(shapes) > 2).any()), notes=notes)
+    return ShapePositions(x, y, crs, has_z=bool((shapely.get_coordinate_dimension(shapes) > 2).any()), notes=notes)
 
 
 def _crs_of(
@@ -196,7 +198,7 @@ def _crs_of(
 
 def _read_polylines(
     text: pa.ChunkedArray, missing: pa.ChunkedArray | None, options: ReadOptions, *, name: str, file: str
-) -> Positions:
+) -> ShapePositions:
     """Return the positions of lists such as [[-8.6,41.1],[-8.7,41.2]], 15 s apart."""
     is_list = pc.match_substring_regex(text, f"^(?:{_LIST})$")
     is_valid = pc.fill_null(is_list, False).to_numpy()
@@ -213,7 +215,7 @@ def _read_polylines(
     if not is_valid.all():
         first = f"row {int((~is_valid).argmax()):,} of {file}"
         dropped = (DroppedRecords("a list of positions that is cut or damaged", int((~is_valid).sum()), first),)
-    return Positions(
+    return ShapePositions(
         x,
         y,
         "EPSG:4326" if options.crs is None else options.crs,

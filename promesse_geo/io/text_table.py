@@ -20,7 +20,7 @@ from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, ReadOptions
-from promesse_geo.io.text_geometry import SHAPE, Positions, find_shape_column, missing_data_column, read_shapes
+from promesse_geo.io.text_geometry import SHAPE, ShapePositions, find_shape_column, missing_data_column, read_shapes
 from promesse_geo.io.text_layout import DELIMITERS, Layout, TextOptions, find_date_and_time, find_layout, first_rows
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names
@@ -89,7 +89,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     segments = table_columns.as_segments(table, names)
     if plan.numbers:
         x, y = (table.column(number).to_numpy() for number in plan.numbers)
-        positions = Positions(x, y, plan.crs)
+        positions = ShapePositions(x, y, plan.crs)
     else:
         positions = read_shapes(table, plan.shapes[0], text.columns, options, file=name)
     if positions.rows is not None:  # several positions a row, each row a segment
