@@ -216,6 +216,13 @@ def test_names_do_not_matter(parts, safe, tmp_path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
+def test_new_names_of_parts_are_warned_of(raw, tmp_path):
+    renamed = pg.prepare(raw, tz="Europe/Paris")
+    with pytest.warns(UserWarning, match="--keep-users"):
+        report = pg.report(renamed, renamed, tmp_path / "page.html", seed=1)
+    assert report.sizes["users"] == len(renamed)
+
+
 def test_overlapping_parts_of_an_owner_are_one_trace_in_order_of_time():
     times = np.array([0, 20, 40, 10, 30]) * 10**9
     traces = pg.Traces.from_arrays(

@@ -16,10 +16,12 @@ from promesse_geo.audit.risk_page import glance, percent, risk_page
 from promesse_geo.audit.risks import Risks, find_risks
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import invalid
+from promesse_geo.messages import invalid, warn
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_path, check_seed
+
+_NEW_NAME = "[0-9a-f]{16}"  # of split_gaps and pseudonymize
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +97,8 @@ def report(
     Parameters
     ----------
     original : geopandas.GeoDataFrame or Traces
-        What was protected: prepared data, such as `prepare(keep_user=True)` returns, or one trace per user.
+        What was protected: prepared data, such as `prepare(keep_user=True)` returns, or one trace per user. With new
+        names, without `keep_user`, each part counts as a person.
     protected : geopandas.GeoDataFrame or Traces
         The protected data under the names of the original (`--keep-users`), or of parts of its users.
     path : path of a file
@@ -120,6 +123,11 @@ def report(
         If a parameter is invalid, the data cannot be read, or protected traces have no user in the original.
     OSError
         If the file cannot be written, or exists and `force` is False.
+
+    Warns
+    -----
+    UserWarning
+        If the users of the original are new names of parts.
 
     Notes
     -----
@@ -148,6 +156,11 @@ def report(
     target = check_path(path, name="path", owner="report")
     check_target(target, force=check_flag(force, name="force", owner="report"))
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
+    if len(before) and before.users.astype(str).str.fullmatch(_NEW_NAME).all():
+        warn(
+            "The users of the original are new names of parts, so each part counts as a person, and nobody has enough "
+            "trips to locate a home. Prepare with keep_user=True (--keep-users)."
+        )
     risks = find_risks(OwnedParts.of(before, after), mechanism=mechanism, seed=key)
     words = _in_words(mechanism or noted_mechanism(after), before)
     write_text(target, risk_page(risks, mechanism=words), force=force, private=False)

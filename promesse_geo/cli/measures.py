@@ -106,8 +106,8 @@ def report(
 ) -> None:
     """Report what attackers find in PROTECTED, made from INPUT, as one HTML page for those who decide on publication.
 
-    INPUT is what was protected: prepare it first. PROTECTED must have the users of INPUT (--keep-users). The page has
-    no positions and no names.
+    INPUT is what was protected: prepare it first, with --keep-users. PROTECTED must have the users of INPUT
+    (--keep-users). The page has no positions and no names.
     """
     with options.usage_errors():
         if mechanism is None and (epsilon is not None or parameter):
