@@ -1,6 +1,7 @@
 """Original and protected data side by side: which times, locations and records are the same."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -191,15 +192,13 @@ class Comparison:
             Metres.
         """
         original, protected = self.original, self.pairs.protected
-        lengths = np.empty(len(numbers))
-        for place, number in enumerate(numbers):
-            begin, end = original.offsets[self.pairs.originals[number] + np.array([0, 1])]
+
+        def path(begin: int, end: int, number: int) -> np.ndarray:
             last = protected.offsets[number + 1] - 1
             joint = begin + np.searchsorted(original.times[begin:end], protected.times[last])
-            path = np.vstack([protected.points[last], original.points[min(joint, end - 1) : end]])
-            chords = np.linalg.norm(np.diff(path, axis=0), axis=1)
-            lengths[place] = original.space.metres(chords).sum()
-        return lengths
+            return np.vstack([protected.points[last], original.points[min(joint, end - 1) : end]])
+
+        return self._lengths(numbers, path)
 
     def paths_from_start(self, numbers: np.ndarray) -> np.ndarray:
         """Return the metres travelled from the start of the original trace to the first protected point.
@@ -217,14 +216,22 @@ class Comparison:
             Metres.
         """
         original, protected = self.original, self.pairs.protected
-        lengths = np.empty(len(numbers))
-        for place, number in enumerate(numbers):
-            begin, end = original.offsets[self.pairs.originals[number] + np.array([0, 1])]
+
+        def path(begin: int, end: int, number: int) -> np.ndarray:
             first = protected.offsets[number]
             joint = begin + np.searchsorted(original.times[begin:end], protected.times[first], side="right")
-            path = np.vstack([original.points[begin : max(joint, begin + 1)], protected.points[first]])
-            chords = np.linalg.norm(np.diff(path, axis=0), axis=1)
-            lengths[place] = original.space.metres(chords).sum()
+            return np.vstack([original.points[begin : max(joint, begin + 1)], protected.points[first]])
+
+        return self._lengths(numbers, path)
+
+    def _lengths(self, numbers: np.ndarray, path: Callable[[int, int, int], np.ndarray]) -> np.ndarray:
+        """Return the metres along the path of each pair, given its original records begin … end − 1 and its number."""
+        offsets, originals = self.original.offsets, self.pairs.originals
+        lengths = np.empty(len(numbers))
+        for place, number in enumerate(numbers):
+            points = path(offsets[originals[number]], offsets[originals[number] + 1], number)
+            chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
+            lengths[place] = self.original.space.metres(chords).sum()
         return lengths
 
     @cached_property
