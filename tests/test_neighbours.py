@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from test_cli import done
 
 import promesse_geo as pg
 from promesse_geo.io.registry import FORMATS
@@ -73,6 +74,7 @@ def test_every_function_takes_trajectories():
 
 
 @pytest.mark.filterwarnings("ignore:[\\s\\S]*:UserWarning")
+@pytest.mark.filterwarnings("ignore:[\\s\\S]*:DeprecationWarning")  # of its calls of pandas
 def test_movingpandas_takes_and_gives():
     mpd = pytest.importorskip("movingpandas")
     frame = make_frame()
@@ -110,6 +112,20 @@ def test_a_zone_is_kept_without_other_times():
     assert (pg.Promesse(200).protect(zoned).geometry == pg.Promesse(200).protect(naive).geometry).all()
     with pytest.raises(TypeError, match="'keep_zone' parameter of prepare"):
         pg.prepare(city, keep_zone=1)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_the_command_line_keeps_a_zone(tmp_path, ending):
+    pg.write(pg.make_city(users=2, days=2), tmp_path / "raw.parquet")
+    prepare = ["prepare", tmp_path / "raw.parquet", "--tz", "Europe/Paris", "--keep-users"]
+    naive, zoned = (tmp_path / f"{name}.{ending}" for name in ("naive", "zoned"))
+    done(*prepare, naive)
+    done(*prepare, zoned, "--keep-zone")
+    before, after = (pg.read_file(path, as_traces=True) for path in (naive, zoned))
+    assert (before.time_format.zone, str(after.time_format.zone)) == (None, "UTC")
+    assert (after.times == before.times).all()
+    assert (after.points == before.points).all()
+    done("smooth", zoned, tmp_path / "safe.parquet", "--epsilon", 200)
 
 
 @pytest.mark.parametrize(
