@@ -13,6 +13,7 @@ import pytest
 import promesse_geo as pg
 from promesse_geo.audit.owned_parts import OwnedParts, owner_numbers
 from promesse_geo.audit.risk_page import number
+from promesse_geo.audit.risk_report import _in_words
 from promesse_geo.cli.commands import main
 
 MECHANISM = pg.Promesse(200)
@@ -272,6 +273,16 @@ def test_content_of_the_data_is_escaped_and_names_are_left_out(parts, tmp_path):
     assert "a &lt;b&gt; &amp; &#x27;c&#x27;" in text
     pg.report(odd, odd, tmp_path / "named.html", mechanism=Nothing(remark=odd.users[0]), seed=1)
     assert "&lt;script" not in (tmp_path / "named.html").read_text(encoding="utf-8")
+
+
+def test_mechanisms_are_named_in_words(parts):
+    chain = pg.Chain([pg.PrivacyZones(600, offset=500), pg.Promesse(200)])
+    assert _in_words(pg.Promesse(200), parts) == "Promesse (epsilon 200 m, variant polyline, min_points 1)"
+    assert _in_words(chain, parts) == (
+        "Chain (mechanisms PrivacyZones (radius 600, offset 500, places 1) and Promesse (epsilon 200, variant "
+        "polyline, min_points 1))"
+    )
+    assert _in_words(None, parts) == ""
 
 
 def test_many_people_are_folded(tmp_path):

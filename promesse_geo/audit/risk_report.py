@@ -183,4 +183,15 @@ def _parameters(mechanism: Mechanism) -> Iterator[str]:
     for name, value in mechanism.description()["parameters"].items():
         if value is not None:
             unit = mechanism.units.get(name, "")
-            yield f"{name} {f'{value:g}' if isinstance(value, float) else value}{f' {unit}' if unit else ''}"
+            yield f"{name} {_as_text(value)}{f' {unit}' if unit else ''}"
+
+
+def _as_text(value: Any) -> str:
+    """Return a value of a description as text: numbers, texts, and descriptions of other mechanisms."""
+    if isinstance(value, list):
+        return " and ".join(map(_as_text, value))
+    if isinstance(value, Mapping):
+        inner = value.get("parameters", value)
+        parameters = ", ".join(f"{name} {_as_text(each)}" for name, each in inner.items() if each is not None)
+        return f"{value.get('mechanism', '')} ({parameters})".strip()
+    return f"{value:g}" if isinstance(value, float) else str(value)
