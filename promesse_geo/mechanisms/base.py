@@ -94,7 +94,8 @@ class Mechanism(ABC):
 
     def _protected(self, traces: Traces) -> Traces:
         """Protect Traces and check the result, which may come from code of the user."""
-        protected, remark = self._protect_with_remark(traces)
+        result = self._protect(traces)
+        protected, remark = result if isinstance(result, tuple) and len(result) == 2 else (result, None)
         if not isinstance(protected, Traces):
             kind = type(protected).__name__
             raise TypeError(f"{type(self).__name__}._protect must return Traces. Got a value of type {kind} instead.")
@@ -103,10 +104,6 @@ class Mechanism(ABC):
             raise ValueError(f"{type(self).__name__}._protect returned invalid Traces: {fault}. See pg.Traces.")
         self._warn(traces, self._remark(traces, protected) if remark is None else remark)
         return self._note(protected)
-
-    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str | None]:
-        """Return what `_protect` returns, and the remark if it cannot be derived from that."""
-        return self._protect(traces), None
 
     def _note(self, protected: Traces) -> Traces:
         """Note in protected Traces which mechanism protected them."""
@@ -123,8 +120,8 @@ class Mechanism(ABC):
         return ""
 
     @abstractmethod
-    def _protect(self, traces: Traces) -> Traces:
-        """Return protected Traces."""
+    def _protect(self, traces: Traces) -> Traces | tuple[Traces, str]:
+        """Return protected Traces, and the remark if `_remark` cannot derive it from them."""
 
     @property
     def is_random(self) -> bool:

@@ -91,10 +91,7 @@ class Chain(Mechanism):
         members = [member.with_seed(f"{seed}/{number}") for number, member in enumerate(self.mechanisms)]
         return replace(self, mechanisms=members)
 
-    def _protect(self, traces: Traces) -> Traces:
-        return self._protect_with_remark(traces)[0]
-
-    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str]:
+    def _protect(self, traces: Traces) -> tuple[Traces, str]:
         current, zones, remarks = traces, list[PlacedZones](), list[str]()
         for member in self.mechanisms:
             if isinstance(member, PrivacyZones):

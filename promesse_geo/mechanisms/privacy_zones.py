@@ -154,10 +154,7 @@ class PrivacyZones(Mechanism):
         rest = placed.cut(traces)
         return rest, self._remark_on(traces, rest, placed)
 
-    def _protect(self, traces: Traces) -> Traces:
-        return self._protect_with_remark(traces)[0]
-
-    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str]:
+    def _protect(self, traces: Traces) -> tuple[Traces, str]:
         rest, remark = self.cut(traces, self.place(traces))
         return replace(rest, positions=freeze(np.arange(rest.records))), remark
 

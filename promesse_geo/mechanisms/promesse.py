@@ -154,10 +154,7 @@ class Promesse(Mechanism):
         """Whether two calls cut different ends: only with `ends`, and without a seed."""
         return bool(self.ends) and self.seed is None
 
-    def _protect(self, traces: Traces) -> Traces:
-        return self._protect_with_remark(traces)[0]
-
-    def _protect_with_remark(self, traces: Traces) -> tuple[Traces, str]:
+    def _protect(self, traces: Traces) -> tuple[Traces, str]:
         points, counts, begin, end = self._sample(traces, cuts=self._cuts(traces))
         slow = self._are_slow(counts, begin, end)
         if slow.any():
