@@ -138,6 +138,7 @@ def test_invalid_parameters_are_refused(parameters):
         EndRetrieval(**parameters)
 
 
+@pytest.mark.filterwarnings("ignore:.*five digits")
 @settings(deadline=None)
 @given(crowd=crowds(), least=st.integers(1, 3))
 def test_guesses_are_those_of_the_twin(crowd, least):

@@ -62,6 +62,7 @@ def test_nothing_published_is_undefined_and_raw_data_counts():
 spans = st.tuples(st.sampled_from("ab"), st.integers(-3, 3), st.integers(-3, 3), st.integers(0, 6), st.integers(0, 2))
 
 
+@pytest.mark.filterwarnings("ignore:.*five digits")
 @given(drawn=st.lists(spans, min_size=1, max_size=10), within=st.integers(1, 5))
 def test_links_are_those_of_the_twin(drawn, within):
     parts = [(f"{o}-{i:05d}", a, b, begin, begin + length) for i, (o, a, b, begin, length) in enumerate(drawn)]

@@ -8,7 +8,7 @@ import pandas as pd
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.preprocess.pseudonyms import rename
-from promesse_geo.traces.owners import find_owners, number_owners
+from promesse_geo.traces.owners import find_owners, name_parts, number_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze, in_space_of, within_traces
 
@@ -58,7 +58,7 @@ class OwnedParts:
             raise ValueError("The original data has no records, so there is nothing to compare with.")
         owners, numbers = number_owners(original)
         protected = in_space_of(original, protected)
-        found = find_owners([str(user) for user in protected.users], owners)
+        found = find_owners([str(user) for user in protected.users], owners, name_parts(original, numbers))
         _check(original, protected, found)
         before, after = _by_owner(original, numbers), _by_owner(protected, found)
         has_parts = len(owners) < len(original) or not owners.equals(original.users)

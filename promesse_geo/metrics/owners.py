@@ -3,7 +3,7 @@
 import numpy as np
 
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.owners import find_owners, number_owners
+from promesse_geo.traces.owners import count_overlapping, find_owners, name_parts, number_owners
 from promesse_geo.traces.traces import Pairs, Traces, in_space_of
 
 
@@ -21,13 +21,26 @@ def pair_by_owner(original: Traces, protected: Traces) -> Pairs:
         `originals` is the position of each protected trace's owner in what `number_owners` returns for the original;
         protected traces of other owners are left out.
 
+    Warns
+    -----
+    UserWarning
+        If protected traces belong to nobody, or what looks like parts of an owner overlaps in time.
+
     Raises
     ------
     ValueError
         If none of the protected traces has an owner in the original.
     """
     names = [str(user) for user in protected.users]
-    numbers = find_owners(names, number_owners(original)[0])
+    owners, owned = number_owners(original)
+    numbers = find_owners(names, owners, name_parts(original, owned))
+    overlapping = count_overlapping(original) if len(owners) < len(original) else 0
+    if overlapping:
+        warn(
+            f"The names of {counted(len(original), 'trace')} end with five digits, so they are taken for parts of "
+            f"{counted(len(owners), 'owner')}, but those of {overlapping:,} overlap in time. If they are different "
+            "users, give them other names."
+        )
     if names and original.records and np.all(numbers < 0):
         raise ValueError(
             f"None of the {counted(len(names), 'protected trace')} belongs to a user of the original. Protect data "

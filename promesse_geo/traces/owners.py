@@ -1,7 +1,7 @@
 """Owners of traces: who the parts `<user>-00000`, `<user>-00001`, … belong to."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -47,11 +47,20 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
     return pd.Index(owners, dtype=object), numbers.astype(np.int64)
 
 
-def find_owners(names: Sequence[str], owners: pd.Index) -> np.ndarray:
-    """Return the position of the owner of each name in `owners`, int64, shape (names,); −1 if it is not there."""
-    known = pd.Index([str(owner) for owner in owners], dtype=object)
-    others = set(known)
-    return known.get_indexer(pd.Index([owner_of(name, others) for name in names], dtype=object)).astype(np.int64)
+def find_owners(names: Sequence[str], owners: pd.Index, parts: Mapping[str, int] | None = None) -> np.ndarray:
+    """Return the position of the owner of each name in `owners`, int64, shape (names,); −1 if it is not there.
+
+    `parts` has the names of the owners' traces, each with the position of its owner: a name among them belongs to that
+    owner, and so does a part of it.
+    """
+    known = {str(owner): position for position, owner in enumerate(owners)} | dict(parts or {})
+    found = [known.get(name, known.get(PART.sub("", name, count=1), -1)) for name in names]
+    return np.array(found, np.int64)
+
+
+def name_parts(original: Traces, numbers: np.ndarray) -> dict[str, int]:
+    """Return the name of each original trace and the position of its owner, for `find_owners`."""
+    return dict(zip(map(str, original.users), numbers.tolist(), strict=True))
 
 
 def name_owners(traces: Traces) -> list[str]:
@@ -61,14 +70,27 @@ def name_owners(traces: Traces) -> list[str]:
     each is its own owner, for other people may have such names.
     """
     names = [str(user) for user in traces.users]
+    for stem, (rows, follow) in _numbered(traces, names).items():
+        if follow:
+            for row in rows:
+                names[row] = stem
+    return names
+
+
+def count_overlapping(traces: Traces) -> int:
+    """Count the owners of several traces `<user>-00000`, `<user>-00001`, … that do not follow each other in time."""
+    return sum(not follow for _, follow in _numbered(traces, [str(user) for user in traces.users]).values())
+
+
+def _numbered(traces: Traces, names: list[str]) -> dict[str, tuple[list[int], bool]]:
+    """Positions of the traces with each name before a part's number, and whether they follow each other in time."""
     stems: dict[str, list[tuple[str, int]]] = {}
     for number, name in enumerate(names):
         if PART.search(name):
             stems.setdefault(PART.sub("", name), []).append((name, number))
     begins, ends = traces.times[traces.offsets[:-1]], traces.times[traces.offsets[1:] - 1]
+    found = {}
     for stem, parts in stems.items():
-        rows = np.array([number for _, number in sorted(parts)])
-        if (begins[rows[1:]] >= ends[rows[:-1]]).all():
-            for row in rows:
-                names[row] = stem
-    return names
+        rows = [number for _, number in sorted(parts)]
+        found[stem] = rows, bool((begins[rows[1:]] >= ends[rows[:-1]]).all())
+    return found

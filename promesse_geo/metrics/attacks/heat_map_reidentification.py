@@ -1,5 +1,6 @@
 """Re-identification of users by their footprints: the share of their records in each cell of a grid."""
 
+from copy import copy
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from promesse_geo.messages import invalid
 from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.owners import pair_by_owner
 from promesse_geo.preprocess.gaps import split_gaps
-from promesse_geo.traces.owners import find_owners, number_owners
+from promesse_geo.traces.owners import find_owners, name_parts, number_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
@@ -30,7 +31,8 @@ class HeatMapReidentification(HalvesMetric):
     cell of an equal-area grid, as in `AreaCoverage`. Each protected user is taken for the known one with the smallest
     Topsøe divergence Σ p ln(2p / (p + q)) + q ln(2q / (p + q)) between the heat maps p and q.
 
-    The detail has one row per known user (and per part, with `unit="trace"`): the `distance` to the nearest known user,
+    The detail has one row per known user (and per part, with `unit="trace"`); `evaluate` leaves out users who have no
+    records in the second half, whom nobody could identify. The columns are the `distance` to the nearest known user,
     the `rank` of the true one (tied ranks: their mean) and `identified`: 1 / ties if the true user is nearest, else 0.
     With `k` above 1, `identified` is 1 if the rank is at most k. Users that the mechanism dropped have no distance and
     are not identified. `attrs["guess"]` is the percentage that random guesses identify. The value is the percentage of
@@ -72,6 +74,7 @@ class HeatMapReidentification(HalvesMetric):
     k: int = 1
     unit: InitVar[str] = field(default="user", kw_only=True)
     level: str = field(init=False)
+    _in_both: np.ndarray | None = field(default=None, init=False, repr=False, compare=False)
     label: ClassVar[str] = "heat-map re-identification"
     undefined: ClassVar[str] = "no user is known"
 
@@ -95,9 +98,19 @@ class HeatMapReidentification(HalvesMetric):
 
     def for_mechanism(self, mechanism: Mechanism) -> "HeatMapReidentification":
         """Return the metric for a run of a mechanism: known="same" becomes it."""
-        if self.known != _SAME:
-            return self
-        return HeatMapReidentification(self.cell, mechanism, self.k, unit=self.level)
+        return self._changed("known", mechanism) if self.known == _SAME else self
+
+    def for_halves(self, known: Traces, to_protect: Traces) -> "HeatMapReidentification":
+        """Return the metric that leaves out users without records in the second half."""
+        owners, numbers = number_owners(known)
+        found = find_owners([str(user) for user in to_protect.users], owners, name_parts(known, numbers))
+        return self._changed("_in_both", np.isin(np.arange(len(owners)), found))
+
+    def _changed(self, name: str, value: Any) -> "HeatMapReidentification":
+        """Return a copy with another value of a field."""
+        changed = copy(self)
+        set_fields(changed, {name: value})
+        return changed
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match the protected parts with the known users; `originals` numbers the known users."""
@@ -132,6 +145,8 @@ class HeatMapReidentification(HalvesMetric):
         }
         columns["distance"][~np.isfinite(columns["distance"])] = np.nan
         detail = pd.DataFrame(columns, index=(protected.users if by_trace else names).rename("user"))
+        if self._in_both is not None and not by_trace:
+            detail = detail[self._in_both]
         detail.attrs["guess"] = 100 * min(self.k / users, 1.0) if users else np.nan
         return detail
 

@@ -1,0 +1,70 @@
+"""Who traces belong to, by their names."""
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+
+import promesse_geo as pg
+from promesse_geo.traces.owners import find_owners, name_parts, number_owners
+
+HOUR = pd.Timedelta("1h")
+
+
+def frame_of(begins, records=5):
+    """Traces of an hour each, by name and hour of the first record."""
+    rows = [
+        (name, pd.Timestamp("2024-03-04", tz="UTC") + (begin + step / records) * HOUR, 4.8 + number / 10 + step / 100)
+        for number, (name, begin) in enumerate(begins.items())
+        for step in range(records)
+    ]
+    table = pd.DataFrame(rows, columns=["user", "time", "x"])
+    points = gpd.points_from_xy(table.pop("x"), np.full(len(table), 45.7), crs=4326)
+    return gpd.GeoDataFrame(table, geometry=points)
+
+
+@pytest.mark.parametrize(
+    ("begins", "owners"),
+    [
+        ({"a-00000": 0, "a-00001": 2, "b-00000": 0}, ["a", "b"]),
+        ({"cab-00001": 0, "cab-00002": 0.5}, ["cab"]),
+        ({"a-00000": 0, "b": 0}, ["a-00000", "b"]),
+        ({"a": 0, "b": 0}, ["a", "b"]),
+    ],
+)
+def test_parts_belong_to_the_name_before_their_number(begins, owners):
+    found, _ = number_owners(pg.Traces.from_frame(frame_of(begins)))
+    assert found.tolist() == owners
+
+
+def test_parts_that_overlap_in_time_are_reported():
+    digits = frame_of({"cab-00001": 0, "cab-00002": 0})
+    with pytest.warns(UserWarning, match=r"2 traces end with five digits.*parts of 1 owner, but those of 1 overlap"):
+        pg.Unicity(draws=50, seed=1).measure(digits, digits)
+
+
+@pytest.mark.filterwarnings("ignore:.*five digits")
+@pytest.mark.parametrize("users", [1, 4])
+def test_halves_of_users_with_five_digits_are_recognized(users):
+    city = pg.make_city(users=users, days=4, seed=3)
+    names = {name: f"cab-{number + 1:05d}" for number, name in enumerate(city["user"].unique())}
+    city["user"] = city["user"].map(names)
+    metric = pg.HeatMapReidentification()
+    known, second = metric.split(city)
+    assert metric.measure(known, second) == 100
+
+
+def test_a_name_of_the_original_comes_before_a_part_of_it():
+    traces = pg.Traces.from_frame(frame_of({"a-00000": 0, "a-00001": 2, "b-00000": 0}))
+    owners, numbers = number_owners(traces)
+    parts = name_parts(traces, numbers)
+    names = ["a-00001", "a-00001-00003", "a-00007", "b", "c-00000", "a-00001-00003-00001"]
+    assert find_owners(names, owners, parts).tolist() == [0, 0, 0, 1, -1, -1]
+
+
+def test_users_without_a_second_half_are_left_out_by_evaluate():
+    city = pg.make_city(users=4, days=4, seed=3).iloc[::20]
+    first, middle = city["user"].min(), city["time"].min() + (city["time"].max() - city["time"].min()) / 2
+    data = city[(city["user"] != first) | (city["time"] < middle)]
+    result = pg.evaluate({"city": data}, [pg.GeoIndistinguishability(1.0, seed=1)], [pg.HeatMapReidentification()])
+    assert result["value"].tolist() == [100]
