@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from format_samples import KML, zipped
 
 import promesse_geo as pg
 from promesse_geo.io.registry import guess_format
@@ -146,3 +147,14 @@ def test_a_kmz_that_grows_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(pg.io.kml, "too_large", lambda name, size: f"{name} is too large")
     with pytest.raises(ValueError, match=r"trip\.kmz' is too large"):
         read(tmp_path, kmz(doc=kml(mark(track(A)))), "trip.kmz")
+
+
+@pytest.mark.parametrize("ending", [".kmz", ".zip"])
+def test_an_archive_whose_directory_lies_outside_is_damaged(ending, tmp_path):
+    content = bytearray(zipped({"doc.kml": KML}))
+    end = content.find(b"PK\5\6")
+    content[end + 16 : end + 20] = (10**6).to_bytes(4, "little")
+    path = tmp_path / f"a{ending}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"'.*a{ending}'.*damaged"):
+        pg.read_file(path)

@@ -4,6 +4,7 @@ import json
 
 import pandas as pd
 import pytest
+from format_samples import CSV
 from tables import written
 from test_cli import done
 
@@ -101,3 +102,14 @@ def test_local_times_of_tables_are_joined_with_other_formats_in_a_zone(tmp_path)
     with pytest.raises(ValueError, match=r"times without a zone.*tz='Europe/Paris'"):
         pg.read_file(tmp_path)
     assert_points(pg.read_file(tmp_path, tz="Europe/Paris"), ["of-csv", "of-gpx"])
+
+
+def test_a_link_to_nothing_is_skipped_with_a_warning(tmp_path):
+    (tmp_path / "a.csv").write_bytes(CSV)
+    written(tmp_path, GPX, "b.gpx")
+    (tmp_path / "d.csv").symlink_to(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError, match="a link to nothing"):
+        pg.read_file(tmp_path)
+    with pytest.warns(UserWarning, match="skipped 1 file.*a link to nothing"):
+        read = pg.read_file(tmp_path, errors="skip")
+    assert read["user"].nunique() == 2

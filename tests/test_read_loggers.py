@@ -334,3 +334,10 @@ def test_whatever_lines_hold_only_value_errors_come(lines, parse):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parse_all(parse, b"\r\n".join(lines))
+
+
+def test_names_that_are_no_text_stay_different(tmp_path):
+    record = '{{"user": "{}", "time": "2024-03-04T0{}:00:00Z", "lon": 4, "lat": 45}}'
+    text = f"[{record.format(chr(92) + 'ud800', 8)}, {record.format(chr(92) + 'ud801', 9)}]"
+    (tmp_path / "a.json").write_text(text, encoding="utf-8")
+    assert pg.read_file(tmp_path / "a.json")["user"].nunique() == 2

@@ -1,6 +1,6 @@
 """Unpack archives and compressed files into a private temporary folder, and name the originals in messages."""
 
-import gzip
+import errno
 import io
 import lzma
 import os
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.io.sources import OPENERS, ZIP, check_no_pipe, size_limit, too_large
+from promesse_geo.io.sources import OPENERS, ZIP, check_no_pipe, open_zip, size_limit, too_large
 from promesse_geo.io.unreadable import name_office
 from promesse_geo.messages import counted, warn
 
@@ -195,7 +195,8 @@ def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skip
 
 def _problem(shown: str, error: Exception) -> str:
     """Return why a packed file cannot be unpacked."""
-    if isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
+    # a directory of an archive may lead before the start of the file, which is an invalid argument
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         return f"{shown!r} cannot be unpacked: {os.strerror(error.errno)}."
     if isinstance(error, NotImplementedError):
         return f"{shown!r} is compressed by a method that Python lacks. Extract it first."
@@ -258,7 +259,7 @@ def _members(path: Path, shown: str = "") -> Iterator[Iterator[_Member]]:
     with path.open("rb") as file:
         is_zip = file.read(4) in ZIP
     if is_zip:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path) as archive:
             yield _of_zip(archive)
     elif is_archive(path):
         with _decompressed(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:

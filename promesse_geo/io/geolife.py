@@ -20,6 +20,7 @@ from promesse_geo.io.sources import (
     Head,
     check_exists,
     files_inside,
+    open_zip,
     read_head,
     read_stored,
     size_limit,
@@ -138,7 +139,7 @@ def _split_path(name: str) -> tuple[str, str] | None:
 
 def _open_zip(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
+        return open_zip(path)
     except zipfile.BadZipFile as error:
         if path.is_file() and _is_geolife(read_head(path), path.name):
             raise ValueError(

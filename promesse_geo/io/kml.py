@@ -7,7 +7,7 @@ import zlib
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.sources import ZIP, Head, size_limit, too_large
+from promesse_geo.io.sources import ZIP, Head, open_zip, size_limit, too_large
 from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
@@ -85,14 +85,15 @@ def _documents(name: str, content: bytes) -> list[bytes]:
     if not content.startswith(ZIP):
         return [content]
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with open_zip(io.BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if member.filename.lower().endswith(".kml")]
             members.sort(key=lambda member: (os.path.basename(member.filename).lower() != "doc.kml", member.filename))
-            if sum(member.file_size for member in members) > size_limit(len(content)):
-                raise ValueError(too_large(repr(name), len(content)))
-            documents = [archive.read(member) for member in members]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            is_large = sum(member.file_size for member in members) > size_limit(len(content))
+            documents = [] if is_large else [archive.read(member) for member in members]
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise ValueError(f"{name!r} is a KMZ that is cut, damaged or encrypted. Download it again.") from error
+    if is_large:
+        raise ValueError(too_large(repr(name), len(content)))
     if not documents:
         raise ValueError(f"{name!r} is a zip archive without a KML file.")
     return documents

@@ -11,7 +11,7 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo.io import batch
 from promesse_geo.io.sources import BY_PLACE, NO_HEAD, Format
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
 
@@ -48,6 +48,8 @@ def read_mixed(
         If a table has times without zone or a CRS that cannot be transformed, or users of two formats have one name.
     """
     chosen = check_users(users, owner="read_file")
+    if errors == "skip":
+        groups = _without_lost_files(groups)
     read = [
         (form.name, form.read(list(files), as_traces=True, errors=errors, **_options_of(form, options)))
         for form, files in groups
@@ -61,6 +63,15 @@ def read_mixed(
     if chosen is None:
         return joined
     return joined.select(np.repeat([key in chosen for key in joined.users], joined.counts))
+
+
+def _without_lost_files(groups: Sequence[Group]) -> list[Group]:
+    """Leave out links to nothing, and warn of them."""
+    lost = [file for _, files in groups for file in files if not file.exists()]
+    if lost:
+        warn(f"read_file skipped {counted(len(lost), 'file')}. The first: {str(lost[0])!r} is a link to nothing.")
+    kept = [(form, [file for file in files if file not in lost]) for form, files in groups]
+    return [(form, files) for form, files in kept if files]
 
 
 def _options_of(form: Format, options: Mapping[str, Any]) -> dict[str, Any]:

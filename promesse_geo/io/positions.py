@@ -314,4 +314,4 @@ def as_user(value: Any) -> str | None:
     """Return a text or an integer as the key of a user; None if it is empty or something else."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
-    return str(value).encode(errors="replace").decode().strip() or None
+    return str(value).encode(errors="backslashreplace").decode().strip() or None

@@ -1,12 +1,14 @@
 """Find the files of a source, name their users, read and decompress them, and declare their formats."""
 
 import bz2
+import errno
 import glob
 import gzip
 import io
 import lzma
 import os
 import re
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -328,6 +330,24 @@ NO_HEAD = Head(b"", b"")
 
 class _TooLargeError(Exception):
     """A compressed file exceeds `size_limit` when decompressed."""
+
+
+def open_zip(source: Path | io.BytesIO) -> zipfile.ZipFile:
+    """Open a zip archive.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        Whatever is wrong in its directory: zipfile has several errors for that.
+    """
+    try:
+        return zipfile.ZipFile(source)
+    except ValueError as error:
+        raise zipfile.BadZipFile(str(error)) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # an offset before the start of the file
+            raise
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 def read_head(path: Path, *, size: int = _HEAD) -> Head:
