@@ -29,7 +29,7 @@ USERS: Ranks = (
     ),
     ("subject_id", "subject", "animal_id", "rider_id", "rider", "driver_id", "driver", "Fahrer"),
     ("device_id", "device", "tid", "tracker_id", "imei"),
-    ("MMSI", "icao24", "taxi_id", "vehicle_id", "cab_id", "cab", "bus_id"),
+    ("MMSI", "icao24", "taxi_id", "vehicle_id", "cab_id", "bus_id"),
     TRIPS,
 )
 """Persons and animals (in English, German, French and Spanish), devices, vehicles and trips.
