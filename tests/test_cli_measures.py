@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import promesse_geo as pg
 from promesse_geo.cli.commands import main
+from promesse_geo.cli.measures import PAPERS
 
 
 def run(*words):
@@ -136,3 +137,16 @@ def _out_of_memory(**named):
     error = MemoryError()
     error.add_note("This came up with dataset 'c'.")
     raise error
+
+
+def test_the_papers_are_those_of_reproduce():
+    assert list(PAPERS) == list(pg.paper.report.PAPERS)
+
+
+def test_the_command_line_imports_neither_scikit_learn_nor_matplotlib():
+    code = (
+        "import sys; from promesse_geo.cli.commands import main; "
+        "print({'sklearn', 'matplotlib', 'promesse_geo.paper'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"

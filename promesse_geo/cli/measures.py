@@ -14,8 +14,6 @@ from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.atomic import check_target
 from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted
-from promesse_geo.paper import reproduce as reproduce_paper
-from promesse_geo.paper.report import PAPERS, check_report_folder
 from promesse_geo.plot.tables import measures
 from promesse_geo.stays.stays import checked_stay
 
@@ -148,10 +146,14 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
         )
 
 
+PAPERS = ("trustcom2015", "most2014")
+"""The papers to reproduce: known here, since `promesse_geo.paper` takes seconds to import."""
+
+
 @click.command(short_help="Reproduce the paper's Tables I to VI.")
 @click.option(
     "--paper",
-    type=click.Choice(list(PAPERS)),
+    type=click.Choice(PAPERS),
     default="trustcom2015",
     show_default=True,
     help="The paper on Promesse, or that on noise against points of interest.",
@@ -193,8 +195,8 @@ def reproduce(
         folder = Path(out)
         paths = {"cabspotting": cabspotting, "geolife": geolife, "mdc": mdc}
         options.check_not_input(out, {f"--{name}": path for name, path in paths.items()}, name="--out")
-        check_report_folder(folder, force=force)
-        done = reproduce_paper(paper=paper, **paths, min_days=min_days, seeds=seeds, n_jobs=jobs, attacks=attacks)
+        pg.paper.report.check_report_folder(folder, force=force)
+        done = pg.reproduce(paper=paper, **paths, min_days=min_days, seeds=seeds, n_jobs=jobs, attacks=attacks)
         for path in done.save(folder, force=force):
             click.echo(click.format_filename(path))
 
