@@ -91,7 +91,7 @@ def test_a_wrong_parameter_is_refused_before_the_input_is_read(files, tmp_path):
 
 @pytest.mark.parametrize("name", ["table_1.csv", "table_10.csv", "report.md", "report.html", "results.csv"])
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("promesse_geo.cli.measures.reproduce_paper", _no_work)
+    monkeypatch.setattr("promesse_geo.paper.reproduce", _no_work)
     (tmp_path / name).touch()
     called = run("reproduce", "--out", tmp_path, "--seeds", 1)
     assert called.exit_code == 1
@@ -104,7 +104,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(name, tmp_pa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a folder that nobody can write to, not even root")
 def test_a_folder_that_takes_nothing_is_refused_before_the_work(monkeypatch):
-    monkeypatch.setattr("promesse_geo.cli.measures.reproduce_paper", _no_work)
+    monkeypatch.setattr("promesse_geo.paper.reproduce", _no_work)
     called = run("reproduce", "--out", "/proc/tables", "--seeds", 1)
     assert called.exit_code == 1
     assert "'/proc' is not writable" in called.stderr
@@ -128,7 +128,7 @@ def test_the_experiment_checks_all_it_is_given_before_it_reads(wrong, tmp_path, 
 
 
 def test_memory_that_is_short_is_said_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr("promesse_geo.cli.measures.reproduce_paper", _out_of_memory)
+    monkeypatch.setattr("promesse_geo.paper.reproduce", _out_of_memory)
     called = run("reproduce", "--out", tmp_path / "tables")
     assert called.stderr == "Error: There is not enough memory. This came up with dataset 'c'.\n"
 
