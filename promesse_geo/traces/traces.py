@@ -496,7 +496,8 @@ def align(original: Traces, protected: Traces) -> Pairs:
         with_zone, without = ("original", "protected") if zoned[0] else ("protected", "original")
         raise ValueError(
             f"The {with_zone} times have a time zone and the {without} ones have none, so they cannot be compared. "
-            "Compare with the prepared data, or convert one of them with dt.tz_localize."
+            "Compare the protected data with what was protected: the output of prepare() (promesse-geo prepare). Else "
+            "give both a zone, or none, with dt.tz_localize."
         )
     numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
     kept = numbers >= 0

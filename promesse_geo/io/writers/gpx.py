@@ -61,8 +61,8 @@ def write_gpx(table: PointTable, path: Path) -> None:
             file.write(piece)
     if naive:
         warn(
-            "The times have no zone, so GPX has them without one. Other programs take them for UTC; set the zone "
-            "(tz_localize) to write true times."
+            "The times have no zone, so GPX has them without one, which suits the common calendar. Other programs take "
+            "them for UTC: if they are true local times, set their zone (tz_localize) first."
         )
 
 
