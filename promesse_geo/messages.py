@@ -5,7 +5,7 @@ import os
 import reprlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta, tzinfo
 
 import numpy as np
@@ -53,10 +53,26 @@ def listed(names: Sequence[object]) -> str:
     return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
 
 
-def warn(message: str) -> None:
+class DroppedWarning(UserWarning):
+    """A warning of what a reader dropped.
+
+    Parameters
+    ----------
+    message : str
+        What was dropped, and where the first of each reason was.
+    counts : mapping of str to int
+        Numbers by reason, as in {"records (no time)": 3}; without names, paths and places.
+    """
+
+    def __init__(self, message: str, counts: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.counts = dict(counts)
+
+
+def warn(message: str | UserWarning) -> None:
     """Issue a UserWarning that points at the first line outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(message, UserWarning, stacklevel=level)  # a warning keeps its class

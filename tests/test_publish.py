@@ -353,3 +353,23 @@ def test_a_report_shows_no_markup_of_the_data(raw, tmp_path):
     with pytest.warns(UserWarning, match="dropped"):
         page = hostile.promesse.publish(None, pg.Promesse(200), dry_run=True).to_html()
     assert "<script" not in page
+
+
+def test_what_is_dropped_while_reading_is_in_the_report(tmp_path):
+    city = pg.make_city(users=3, days=2)
+    rows = pd.DataFrame({"user": city["user"], "time": city["time"].astype(str)})
+    rows["lon"], rows["lat"] = city.geometry.x, city.geometry.y
+    rows.loc[[3, 5, 8], "time"] = ""
+    rows.loc[[20, 21], "lat"] = None
+    rows.to_csv(tmp_path / "raw.csv", index=False)
+    words = [str(tmp_path / "raw.csv"), "--skip", "--epsilon", "200", "--dry-run", "--json"]
+    done = CliRunner().invoke(main, ["publish", *words, "--report", str(tmp_path / "report.html")])
+    assert done.exit_code == 0, done.output
+    counts = json.loads(done.stdout)["counts"]
+    assert counts["dropped_reading"] == 5
+    assert counts["skipped_files"] == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "dropped while reading" in page
+    assert "raw.csv" not in page
+    assert "dropped 2 records" in done.stderr
+    assert "3 records (no time" in done.stderr

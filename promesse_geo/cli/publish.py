@@ -3,6 +3,8 @@
 import json
 import shutil
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -17,9 +19,11 @@ from promesse_geo.cli import options
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
+from promesse_geo.messages import DroppedWarning
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.choices import CALENDARS
 from promesse_geo.publication.recommended import KINDS
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_zone
 
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
@@ -216,8 +220,9 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
         _check_targets(context, output, force=force)
         if choices["save_config"]:
             _save_config(context, choices["save_config"], force=force)
+        traces, dropped = _read(context)
         result = pg.publish(
-            options.read(context),
+            traces,
             output,
             mechanism,
             tz=zone,
@@ -228,13 +233,26 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
             keep_zero=choices["keep_zero"],
             dry_run=choices["dry_run"],
             force=force,
-        )
+        ).after_reading(dropped)
         if choices["report"]:
             write_text(Path(choices["report"]), result.to_html(), force=force, private=False)
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo(result.to_json() if choices["json"] else result.to_text(width=width))
     if not result.passed:
         sys.exit(3)
+
+
+def _read(context: click.Context) -> tuple[Traces, dict[str, int]]:
+    """Read INPUT with all warnings shown; return what was dropped, by reason, too."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        traces = options.read(context)
+    dropped = Counter[str]()
+    for warning in caught:
+        if isinstance(warning.message, DroppedWarning):
+            dropped.update(warning.message.counts)
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return traces, dropped
 
 
 def _check_targets(context: click.Context, output: str | None, *, force: bool) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from promesse_geo.io import sources
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users_exist
@@ -238,11 +238,14 @@ def join_segments(parts: Sequence[tuple[int, np.ndarray | None]]) -> np.ndarray 
 
 def warn_dropped(dropped: Sequence[DroppedRecords], skipped: Sequence[Skipped], *, owner: str) -> None:
     """Warn once of dropped records (counts by reason, and the place of the first) and of skipped files."""
-    details = [f"{counted(some.count, 'record')} ({some.reason}; first at {some.first})" for some in sum_up(dropped)]
+    sums = sum_up(dropped)
+    details = [f"{counted(some.count, 'record')} ({some.reason}; first at {some.first})" for some in sums]
+    counts = {f"records ({some.reason})": some.count for some in sums}
     if skipped:
         details.append(f"{counted(len(skipped), 'file')} (first: {skipped[0].reason.rstrip('.')})")
+        counts["files"] = len(skipped)
     if details:
-        warn(f"{owner} dropped {', '.join(details)}.")
+        warn(DroppedWarning(f"{owner} dropped {', '.join(details)}.", counts))
 
 
 def sum_up(dropped: Sequence[DroppedRecords]) -> list[DroppedRecords]:

@@ -3,7 +3,8 @@
 import json
 import os
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,22 @@ class Publication:
     def passed(self) -> bool:
         """Whether no test failed."""
         return not (self.audit["verdict"] == FAILED).any()
+
+    def after_reading(self, dropped: Mapping[str, int]) -> "Publication":
+        """Return the result with what was dropped while the data were read.
+
+        Parameters
+        ----------
+        dropped : mapping of str to int
+            Numbers of records or files by reason.
+        """
+        if not dropped:
+            return self
+        counts = self.counts.copy()
+        records = sum(count for reason, count in dropped.items() if reason.startswith("records"))
+        counts["dropped_reading"], counts["skipped_files"] = records, dropped.get("files", 0)
+        lines = [f"{count:,} {reason} dropped while reading" for reason, count in dropped.items()]
+        return replace(self, counts=counts, summary=(self.summary[0], *lines, *self.summary[1:]))
 
     def __repr__(self) -> str:
         """Return counts, measures, audit and notes as lines of text."""
