@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import stat
 import tarfile
 import tempfile
 import warnings
@@ -190,3 +191,13 @@ def test_the_temporary_folder_is_private(tmp_path, private, monkeypatch):
     with pytest.raises(ValueError, match="no file in a known format"):
         pg.read_file(store(tmp_path / "a.zip", zipped({"t.csv": CSV})), as_traces=True)
     assert modes == [0o700]
+
+
+def test_a_link_in_a_zip_is_named(tmp_path):
+    with zipfile.ZipFile(tmp_path / "links.zip", "w") as archive:
+        archive.writestr("a.csv", CSV)
+        link = zipfile.ZipInfo("b.csv")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "a.csv")
+    with pytest.warns(UserWarning, match=r"1 link or special file in .*links\.zip"):
+        assert len(pg.read_file(tmp_path / "links.zip")) == 2

@@ -373,3 +373,19 @@ def test_what_is_dropped_while_reading_is_in_the_report(tmp_path):
     assert "raw.csv" not in page
     assert "dropped 2 records" in done.stderr
     assert "3 records (no time" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("zone", "tz", "expected"),
+    [
+        (None, None, "days of the local times"),
+        ("UTC", None, "days of UTC, the zone of the times"),
+        ("Asia/Tokyo", None, "days of Asia/Tokyo, the zone of the times"),
+        ("UTC", "Asia/Tokyo", "days of Asia/Tokyo"),
+    ],
+)
+def test_the_first_line_says_where_days_begin(zone, tz, expected):
+    city = pg.make_city(users=2, days=2)
+    city["time"] = city["time"].dt.tz_convert(zone)
+    result = pg.publish(city, None, pg.Promesse(200), tz=tz, dry_run=True)
+    assert expected in result.summary[0]

@@ -260,7 +260,7 @@ def _members(path: Path, shown: str = "") -> Iterator[Iterator[_Member]]:
         is_zip = file.read(4) in ZIP
     if is_zip:
         with open_zip(path) as archive:
-            yield _of_zip(archive)
+            yield _of_zip(archive, shown)
     elif is_archive(path):
         with _decompressed(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             yield _of_tar(archive, shown)
@@ -287,11 +287,15 @@ class _Unclosed(io.RawIOBase):
         return len(piece)
 
 
-def _of_zip(archive: zipfile.ZipFile) -> Iterator[_Member]:
+def _of_zip(archive: zipfile.ZipFile, shown: str) -> Iterator[_Member]:
+    others = 0
     for info in archive.infolist():
         mode = info.external_attr >> 16
-        if not info.is_dir() and (not stat.S_IFMT(mode) or stat.S_ISREG(mode)):
+        is_plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
+        if is_plain and not info.is_dir():
             yield _Member(info.filename, partial(archive.open, info))
+        others += not is_plain and not stat.S_ISDIR(mode)
+    _warn_others(others, shown)
 
 
 def _of_tar(archive: tarfile.TarFile, shown: str) -> Iterator[_Member]:
@@ -300,8 +304,13 @@ def _of_tar(archive: tarfile.TarFile, shown: str) -> Iterator[_Member]:
         if info.isreg():
             yield _Member(info.name, partial(archive.extractfile, info))
         others += not info.isreg() and not info.isdir()
+    _warn_others(others, shown)
+
+
+def _warn_others(others: int, shown: str) -> None:
+    """Warn of members that are neither files nor folders."""
     if others and shown:
-        warn(f"{counted(others, 'link or special file', 'links or special files')} in {shown!r} were not read.")
+        warn(f"{counted(others, 'link or special file', 'links or special files')} in {shown!r} {'was' if others == 1 else 'were'} not read.")
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The counts of a publication, in words and as findings of the audit."""
 
 from collections.abc import Mapping
+from datetime import tzinfo
 
 import pandas as pd
 
@@ -37,7 +38,9 @@ def dropped_in_words(counts: Mapping[str, int]) -> list[str]:
     return [counted(counts[name], *nouns) for name, nouns in words.items() if counts[name]]
 
 
-def counts_in_words(counts: Mapping[str, int], choices: Choices, mechanism: Mechanism) -> list[str]:
+def counts_in_words(
+    counts: Mapping[str, int], choices: Choices, mechanism: Mechanism, *, zone: tzinfo | None
+) -> list[str]:
     """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
     zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
     slower_too = speed is not None and speed < FASTEST and counts["dropped_jumps"] > counts["jumps"]
@@ -73,8 +76,14 @@ def counts_in_words(counts: Mapping[str, int], choices: Choices, mechanism: Mech
         for name, noun, rest, done in rows
         if counts[name] and not (name == "dropped_jumps" and not done)
     ]
-    zone = f", days of {choices.zone}" if choices.zone is not None else ""
-    return [f"Protected with {mechanism!r}, calendar {choices.calendar!r}{zone}", *lines]
+    return [f"Protected with {mechanism!r}, calendar {choices.calendar!r}, {_days_of(choices, zone)}", *lines]
+
+
+def _days_of(choices: Choices, zone: tzinfo | None) -> str:
+    """Return where days begin: in the zone of the choices, else in that of the times."""
+    if choices.zone is not None:
+        return f"days of {choices.zone}"
+    return "days of the local times" if zone is None else f"days of {zone}, the zone of the times (tz, --tz: another)"
 
 
 def _noun(singular: str, count: int) -> str:

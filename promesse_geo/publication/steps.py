@@ -153,7 +153,8 @@ def publish(
     notes = (*((_DATES,) if calendar == "keep-dates" else ()), *notes_on(mechanism), _ONCE, _NO_PROOF)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)
-    return Publication(result, audit, series, table, written, notes, tuple(counts_in_words(counts, choices, mechanism)))
+    summary = counts_in_words(counts, choices, mechanism, zone=raw.time_format.zone)
+    return Publication(result, audit, series, table, written, notes, tuple(summary))
 
 
 def _warn(dropped: Sequence[str], remarks: Sequence[str], *, failed: bool) -> None:
