@@ -310,7 +310,8 @@ def _of_tar(archive: tarfile.TarFile, shown: str) -> Iterator[_Member]:
 def _warn_others(others: int, shown: str) -> None:
     """Warn of members that are neither files nor folders."""
     if others and shown:
-        warn(f"{counted(others, 'link or special file', 'links or special files')} in {shown!r} {'was' if others == 1 else 'were'} not read.")
+        verb = "was" if others == 1 else "were"
+        warn(f"{counted(others, 'link or special file', 'links or special files')} in {shown!r} {verb} not read.")
 
 
 @contextmanager
