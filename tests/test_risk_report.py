@@ -367,3 +367,14 @@ def test_the_command_takes_the_mechanism_from_the_file_or_from_its_options(parts
     assert page.read_bytes() == by_file
     assert run(tmp_path / "b.html", "--epsilon", "200").exit_code == 2
     assert run(original, "--force").exit_code == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_people_without_a_second_half_are_left_out_of_footprints(tmp_path):
+    city = pg.make_city(users=4, days=4, seed=3).iloc[::10]
+    first, middle = city["user"].min(), city["time"].min() + (city["time"].max() - city["time"].min()) / 2
+    some = city[(city["user"] != first) | (city["time"] < middle)]
+    parts = pg.split_gaps(some, keep_user=True)
+    result = pg.report(parts, parts, tmp_path / "report.html")
+    row = result.measures.set_index("key").loc["footprints"]
+    assert row["value"] == row["raw"] == 100

@@ -173,12 +173,12 @@ class _Run:
             100 / with_pois if with_pois else math.nan,
             _reason(value, stays),
         )
-        areas = HeatMapReidentification()
+        areas = HeatMapReidentification().for_halves(known, raw)
         index = areas.index(known)
         found_in_raw = self._measured(areas, known, raw, index)[0]
         yield self._footprints(areas, "footprints", found_in_raw, index)
         if self.mechanism is not None:
-            alike = HeatMapReidentification(known=self.mechanism)
+            alike = HeatMapReidentification(known=self.mechanism).for_halves(known, raw)
             yield self._footprints(alike, "footprints_alike", found_in_raw, alike.index(known))
         else:
             title, sentence = _FOOTPRINTS["footprints_alike"]
