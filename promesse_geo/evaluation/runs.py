@@ -19,7 +19,6 @@ from promesse_geo.evaluation.results import Measures, provenance
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
-from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.base import Index
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
@@ -259,7 +258,7 @@ def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: Sequence[
         with _noting({"dataset": dataset, "metric": metric}):
             for seed in _seeds_of(metric, seeds):
                 with_seed = seeded(metric, seed)
-                if isinstance(with_seed, HalvesMetric):
+                if _splits(with_seed):
                     with_seed = with_seed.for_halves(original, to_protect)
                 indexed.append(_Indexed(metric, seed, with_seed, with_seed.index(original)))
     return Group(dataset, original, to_protect, indexed)

@@ -174,6 +174,10 @@ class Metric(ABC):
             return as_rows_of(protected, detail, after.positions)
         return detail
 
+    def for_halves(self, known: Traces, to_protect: Traces) -> "Metric":
+        """Return the metric with which `evaluate` measures the halves that its `split` made; itself by default."""
+        return self
+
     def for_mechanism(self, mechanism: Any) -> "Metric":
         """Return the metric with which `evaluate` measures what a mechanism protected; itself by default.
 

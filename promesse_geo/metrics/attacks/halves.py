@@ -1,7 +1,7 @@
 """Metrics of attackers who know the first half of a data set and receive the second, protected."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 from promesse_geo.metrics.base import Metric
 from promesse_geo.preprocess.gaps import split_gaps
@@ -43,10 +43,6 @@ class HalvesMetric(Metric):
         )
         known, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
         return known, second
-
-    def for_halves(self, known: Traces, to_protect: Traces) -> Self:
-        """Return the metric for the halves that `split` made, with which `evaluate` measures; itself by default."""
-        return self
 
 
 def _half(traces: Traces, *, first: bool) -> Traces:
