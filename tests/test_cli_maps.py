@@ -50,10 +50,16 @@ def test_a_file_of_protected_data_is_recognized(folder, tmp_path):
     assert "do not publish" not in output
 
 
-def test_other_data_are_original_unless_specified(folder, tmp_path):
+def test_of_other_data_nothing_is_known_unless_specified(folder, tmp_path):
     page = tmp_path / "map.html"
-    assert run(folder / "safe.csv", page)[0] == 0
-    assert "do not publish" in page.read_text(encoding="utf-8")
+    code, output = run(folder / "safe.csv", page)
+    assert code == 0
+    assert "--kind protected" in output
+    assert "true locations" not in output
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    html = page.read_text(encoding="utf-8")
+    assert "do not publish" in html
+    assert "true locations" not in html
     code, output = run(folder / "safe.csv", page)
     assert code == 1
     assert "--force" in output

@@ -158,7 +158,11 @@ def test_a_stronger_attack_is_drawn_with_what_it_finds(city):
 
 
 def test_the_original_can_be_drawn_alone(city):
-    assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Original", "POIs found in the original"]
+    assert [name.partition(":")[0] for name in names(city.promesse.map(kind="original"))] == [
+        "Original",
+        "POIs found in the original",
+    ]
+    assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Data", "POIs found"]
 
 
 def page_of_protected(drawn) -> list[str]:
@@ -180,9 +184,23 @@ def test_protected_data_alone_are_a_map_to_publish(city, safe, tmp_path):
     pg.write(safe, tmp_path / "safe.csv")
     unknown = pg.read_file(tmp_path / "safe.csv", as_traces=True)
     assert "Protected data." in page_of_protected(pg.draw_map(unknown, kind="protected"))
-    for drawn in (pg.draw_map(unknown), safe.promesse.map(kind="original")):
-        assert names(drawn)[0].startswith("Original")
-        assert "Shows true locations: do not publish." in call_in(drawn, "addControls").data["remarks"]
+    drawn = safe.promesse.map(kind="original")
+    assert names(drawn)[0].startswith("Original")
+    assert "Shows true locations: do not publish." in call_in(drawn, "addControls").data["remarks"]
+
+
+def test_a_map_of_data_of_unknown_kind_claims_nothing(safe, tmp_path):
+    pg.write(safe, tmp_path / "safe.csv")
+    without_metadata = safe.copy()
+    without_metadata.attrs.clear()
+    for unknown in (pg.read_file(tmp_path / "safe.csv"), without_metadata):
+        drawn = pg.draw_map(unknown)
+        (remark,) = (each for each in call_in(drawn, "addControls").data["remarks"] if "publish" in each)
+        assert "not known whether" in remark
+        assert "do not publish" in remark
+        shown = str([call.data for call in calls_in(drawn, "records") + calls_in(drawn, "pois")]) + str(names(drawn))
+        assert "riginal" not in shown
+        assert "rotected" not in shown
 
 
 def test_a_map_to_publish_names_no_user(safe):
@@ -219,12 +237,12 @@ def test_users_and_period_select_records(city, safe):
         == names(city.promesse.map(period=("2024-03-04T09:00", np.datetime64("2024-03-04T09:59:59.999999999"))))[0]
     )
     inside = city[(city.user == "user-001") & city.time.between(first, last)]
-    assert names(later)[0] == f"Original: {len(inside):,} records"
+    assert names(later)[0] == f"Data: {len(inside):,} records"
 
 
 def test_a_day_includes_its_last_nanosecond():
     frame = walk([0, 0.001], [0, 0], start="2024-03-04 23:59:59.999999999", freq="1ns")
-    assert names(frame.promesse.map(period="2024-03-04"))[0] == "Original: 1 record"
+    assert names(frame.promesse.map(period="2024-03-04"))[0] == "Data: 1 record"
 
 
 @pytest.mark.parametrize(
@@ -249,7 +267,7 @@ def test_a_local_hour_that_occurs_twice_is_drawn_twice(period, minutes):
 
 def test_user_keys_that_are_numbers_can_be_named():
     frame = stroll(user=7)
-    assert names(frame.promesse.map(users=7))[0] == names(frame.promesse.map(users=["7"]))[0] == "Original: 90 records"
+    assert names(frame.promesse.map(users=7))[0] == names(frame.promesse.map(users=["7"]))[0] == "Data: 90 records"
 
 
 def test_an_unknown_user_or_invalid_period_is_an_error_without_names(city, safe):
@@ -434,7 +452,7 @@ def test_data_without_records_gives_an_empty_map():
     assert names(drawn)[:2] == ["Original: 0 records", "Protected: 0 records"]
     assert call_in(drawn, "addControls").data["corners"] is None
     nothing.promesse.map_pair(nothing)
-    empty = stroll().promesse.map(period="1999-01-01", slider=True)
+    empty = stroll().promesse.map(period="1999-01-01", slider=True, kind="original")
     assert names(empty)[0] == "Original: 0 records"
     period = "Only records of this period are drawn: 1999-01-01."
     assert call_in(empty, "addControls").data["remarks"] == [period, "Shows true locations: do not publish."]
@@ -640,15 +658,15 @@ def test_columns_can_be_named_and_there_may_be_no_user():
 )
 def test_times_are_in_the_zone_of_the_data(zone, name):
     frame = stroll(tz=zone)
-    drawn = frame.promesse.map()
+    secret = "Shows true locations: do not publish."
+    drawn = frame.promesse.map(kind="original")
     assert calls_in(drawn, "records")[0].data["zone"] == name
     remarks = [f"Times are in {name}."] if name else []
-    secret = "Shows true locations: do not publish."
     assert call_in(drawn, "addControls").data["remarks"] == [*remarks, secret]
     left, right = (each for each in frame.promesse.map_pair(frame)._children.values() if isinstance(each, folium.Map))
     assert call_in(left, "addControls").data["remarks"] == [*remarks, secret]
     assert call_in(right, "addControls").data["remarks"] == []
-    moving = frame.promesse.map(slider=True)
+    moving = frame.promesse.map(slider=True, kind="original")
     assert call_in(moving, "slider").data == name
     dots = f"Large dots: users at this time ({name})." if name else "Large dots: users at this time."
     assert call_in(moving, "addControls").data["remarks"] == [dots, secret]

@@ -194,7 +194,7 @@ def test_the_original_stays_below_when_it_comes_back(look):
 @pytest.mark.parametrize("click", [False, True], ids=["hover", "click"])
 def test_a_record_shows_its_user_and_time(look, click):
     frame = walk([4.84], [45.76], user="Zoë", tz="Asia/Tokyo")
-    browser = look(frame.promesse.map())
+    browser = look(frame.promesse.map(kind="original"))
     x, y = browser.run(
         f"(() => {{ const map = {MAP}; const p = map.latLngToContainerPoint([45.76, 4.84]); return [p.x, p.y]; }})()"
     )

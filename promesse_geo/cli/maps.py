@@ -8,6 +8,13 @@ import click
 import promesse_geo as pg
 from promesse_geo.cli import options
 from promesse_geo.io.atomic import check_target, write_text
+from promesse_geo.plot.layers import KINDS, kind_of_map
+
+_SUMMARIES = {
+    "original": "a map with true locations, do not publish it",
+    "protected": "a map with protected data only",
+    "unknown": "a map of data that may not be protected, do not publish it; if they are, pass --kind protected",
+}
 
 
 @click.command("map", short_help="Draw a map of original data, protected data, or both.")
@@ -24,8 +31,8 @@ from promesse_geo.io.atomic import check_target, write_text
 @click.option("--tiles", metavar="NAME", help="Background such as OpenStreetMap, whose server learns what is viewed.")
 @click.option(
     "--kind",
-    type=click.Choice(["original", "protected"]),
-    help="What INPUT is if it is drawn alone; by default as its metadata say, else original.",
+    type=click.Choice(KINDS),
+    help="What INPUT is if it is drawn alone; by default protected if its metadata say so, else unknown.",
 )
 @options.force_option
 def draw_map(
@@ -44,8 +51,8 @@ def draw_map(
     """Draw INPUT, and PROTECTED if given, on a map: OUTPUT is an .html page that needs no other files.
 
     Do not publish a map with original data. A map of protected data alone has no user names and no points of interest:
-    publish it if you publish the data. GeoParquet and GeoPackage files say whether they are protected; of other files
-    pass --kind protected.
+    publish it if you publish the data. GeoParquet, GeoPackage and FlatGeobuf files of protected data say so. Of other
+    files, such as CSV, it is not known, and the map says that: pass --kind protected if they are.
     """
     *before, output = paths
     if len(before) > 1:
@@ -71,11 +78,9 @@ def draw_map(
             page: Any = pg.draw_map_pair(data, after, **chosen)
         else:
             page = pg.draw_map(data, after, slider=slider, kind=kind, **chosen).get_root()
-        kind = kind or ("original" if after is not None or data.protection is None else "protected")
-        private = kind == "original"
-        write_text(Path(output), page.render(), force=force, private=private)
-        secret = "true locations, do not publish it" if private else "protected data only"
-        click.echo(f"{click.format_filename(output)}: a map with {secret}")
+        shown = kind_of_map(data, after, kind=kind)
+        write_text(Path(output), page.render(), force=force, private=shown != "protected")
+        click.echo(f"{click.format_filename(output)}: {_SUMMARIES[shown]}")
 
 
 COMMANDS = (draw_map,)

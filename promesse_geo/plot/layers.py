@@ -19,9 +19,13 @@ from promesse_geo.plot.tables import shortened, zone_name
 from promesse_geo.stays import Pois
 from promesse_geo.traces.space import Plane, Space
 from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.validation import check_choice
 
 MOST_POIS = 1000
 """Largest number of points of interest drawn in a layer."""
+
+KINDS = ("original", "protected")
+"""What a data set drawn alone can be."""
 
 _MANY_POIS = 200  # layers with more of them draw them smaller
 _SAMPLE = 10_000  # points from which the extent of most points is estimated
@@ -219,16 +223,52 @@ class Layer:
     data: dict[str, Any]
 
 
+def kind_of_map(before: Traces, after: Traces | None, *, kind: Any = None) -> str:
+    """Return what a map shows: "original" data, "protected" data only, or "unknown", data of which neither is known.
+
+    Parameters
+    ----------
+    before, after : Traces or None
+        The data sets to draw.
+    kind : {"original", "protected"}, optional
+        What a data set drawn alone is, if it is specified.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the kind is invalid, or two data sets are drawn.
+    """
+    if kind is None:
+        return "original" if after is not None else "unknown" if before.protection is None else "protected"
+    if after is not None:
+        raise ValueError("The 'kind' parameter of map is for a data set drawn alone. Omit it, or omit 'protected'.")
+    return check_choice(kind, name="kind", owner="map", options=KINDS)
+
+
+class _Nouns(NamedTuple):
+    """How the legend and the tooltips call data of a kind."""
+
+    data: str
+    record: str
+
+
+_NOUNS = {
+    "original": _Nouns("Original", "Original record"),
+    "protected": _Nouns("Protected", "Protected record"),
+    "unknown": _Nouns("Data", "Record"),
+}
+
+
 def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str, named: bool = True) -> Layer:
-    """Pack the records of one data set; `kind` is "Original" or "Protected", `named` whether to name users."""
+    """Pack the records of one data set; `kind` is original, protected or unknown, `named` whether to name users."""
     chosen = representative(traces.points, most)
     numbers = numbers_of(chosen, traces.offsets)
     places = projection.coordinates(traces.points[chosen], traces, numbers)
-    original = kind == "Original"
+    original = kind != "protected"
     colour = colours.ORIGINAL if original else colours.PROTECTED
     data = _pack(traces, projection, numbers, places, traces.times[chosen], _NO_TIMES[1], named=named)
     data |= {
-        "title": f"{kind} record",
+        "title": _NOUNS[kind].record,
         "colour": colour,
         "radius": (2 if len(chosen) > 5000 else 3) + original,
         "width": 6 if original else 1.5,  # a broad line, visible on both sides of the protected path
@@ -238,7 +278,7 @@ def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str
         "breaks": (np.flatnonzero(np.diff(np.searchsorted(traces.breaks, chosen, side="right"))) + 1).tolist(),
         "period": 0 if projection.flat else 360,
     }
-    name = f"{kind}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"
+    name = f"{_NOUNS[kind].data}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"
     return Layer("records", name, _glyph(f'<circle cx="8" cy="8" r="5" fill="{colour}"/>'), places, data)
 
 
@@ -256,16 +296,16 @@ def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) ->
         return _poi_layer(kind, pairs.protected, projection, located, total=len(chosen))
 
     return [
-        original_poi_layer(pairs.original, before, projection),
+        found_poi_layer("original", pairs.original, before, projection),
         protected("hit", hits),
         _stay_layer("missed", pairs.original, before, missed, projection, total=len(before) - len(matched)),
         protected("false", false),
     ]
 
 
-def original_poi_layer(traces: Traces, pois: Pois, projection: Projection) -> Layer:
-    """Pack the points of interest of a data set."""
-    return _stay_layer("before", traces, pois, representative(pois.points, MOST_POIS), projection, total=len(pois))
+def found_poi_layer(kind: str, traces: Traces, pois: Pois, projection: Projection) -> Layer:
+    """Pack the points of interest of a data set; `kind` is original or unknown."""
+    return _stay_layer(kind, traces, pois, representative(pois.points, MOST_POIS), projection, total=len(pois))
 
 
 def _glyph(drawing: str) -> str:
@@ -301,8 +341,10 @@ class _Symbol(NamedTuple):
     rank: int
 
 
+_CIRCLE = _stroke("M8 1a7 7 0 1 0 .01 0z", colours.ORIGINAL)
 _SYMBOLS = {
-    "before": _Symbol("POIs found in the original", _stroke("M8 1a7 7 0 1 0 .01 0z", colours.ORIGINAL), 16, 0),
+    "original": _Symbol("POIs found in the original", _CIRCLE, 16, 0),
+    "unknown": _Symbol("POIs found", _CIRCLE, 16, 0),
     "hit": _Symbol("Hit, still found", _fill("M8 0 16 8 8 16 0 8z", colours.HIT), 16, 20_000),
     "missed": _Symbol("Missed, no longer found", _stroke("M4 4 12 12M12 4 4 12", colours.MISSED), 16, 10_000),
     "false": _Symbol("False, not in the original", _fill("M8 1 15.5 14 .5 14z", colours.FALSE), 11, -10_000),

@@ -18,14 +18,15 @@ from promesse_geo.plot.layers import (
     Layer,
     Projection,
     bounds_of,
+    found_poi_layer,
+    kind_of_map,
     map_zone,
-    original_poi_layer,
     poi_layers,
     record_layer,
 )
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, align, as_traces
-from promesse_geo.validation import check_choice, check_flag, check_integer, check_users, check_users_exist
+from promesse_geo.validation import check_flag, check_integer, check_users, check_users_exist
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
 
@@ -35,6 +36,7 @@ MOST_TRACES = 20
 _ATTACK = PoiRetrieval()
 _EDGE = 85.05113  # degrees of latitude at which web maps end
 _WARNING = "Shows true locations: do not publish."
+_UNKNOWN = "It is not known whether these data are protected: do not publish this map unless they are."
 _TIME = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?)?)?)?")
 _ZONED = re.compile(rf"{_TIME.pattern}( ?(Z|[+-][0-9]{{2}}:?[0-9]{{2}}))?")
 
@@ -93,7 +95,8 @@ def draw_map(
         legend shows the full counts.
     kind : {"original", "protected"}, optional
         What a data set drawn alone is. By default it is protected if it names the mechanism that protected it, as data
-        from a mechanism and its GeoParquet and GeoPackage files do, else original.
+        from a mechanism and its GeoParquet and GeoPackage files do. Of other data, such as any CSV, the map says that
+        it is not known.
     user, time : column name, None or ...
         Columns of both frames; see `Traces.from_frame`.
 
@@ -116,8 +119,8 @@ def draw_map(
     """
     slider = check_flag(slider, name="slider", owner="map")
     data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map")
-    alone = _is_protected_alone(*data[:2], kind=kind)
-    content = _content(*data, period=period, attack=attack, points=points, alone=alone, owner="map")
+    shown = kind_of_map(*data[:2], kind=kind)
+    content = _content(*data, period=period, attack=attack, points=points, kind=shown, owner="map")
     if slider and content.traces > MOST_TRACES:
         raise ValueError(
             f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {content.traces:,}. "
@@ -125,7 +128,7 @@ def draw_map(
         )
     base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map")
     times = _slider_remarks(content) if slider else _time_remarks(content)
-    remarks = [*content.remarks, *times, _protected_remark(data[0]) if alone else _WARNING]
+    remarks = [*content.remarks, *times, _remark_on(data[0], shown)]
     groups = _add_layers(base, content.records + content.pois, content.corners, remarks)
     if slider:
         Call("slider", [base, groups[: len(content.records)]], content.zone).add_to(base)
@@ -196,16 +199,10 @@ class _Content(NamedTuple):
     traces: int
 
 
-def _is_protected_alone(before: Traces, after: Traces | None, *, kind: Any) -> bool:
-    """Whether a map shows protected data only."""
-    if kind is None:
-        return after is None and before.protection is not None
-    if after is not None:
-        raise ValueError("The 'kind' parameter of map is for a data set drawn alone. Omit it, or omit 'protected'.")
-    return check_choice(kind, name="kind", owner="map", options=["original", "protected"]) == "protected"
-
-
-def _protected_remark(traces: Traces) -> str:
+def _remark_on(traces: Traces, kind: str) -> str:
+    """Return whether a map of this kind can be published."""
+    if kind != "protected":
+        return _UNKNOWN if kind == "unknown" else _WARNING
     return f"Protected data ({traces.protection['mechanism']})." if traces.protection else "Protected data."
 
 
@@ -218,21 +215,22 @@ def _content(
     attack: Any,
     points: Any,
     owner: str,
-    alone: bool = False,
+    kind: str = "original",
 ) -> _Content:
-    """Return the layers and the remarks of a map; `alone` if the first data set is protected data without original."""
+    """Return the layers and the remarks of a map; `kind` is that of the first data set."""
     if attack is not None and not isinstance(attack, PoiRetrieval):
         raise TypeError(invalid("attack", owner, "None or an attack such as pg.PoiRetrieval()", attack))
     most = check_integer(points, name="points", owner=owner, low=2)
     projection = Projection.of(before, after, numbers, most=most)
-    versions = {"Protected" if alone else "Original": before, **({} if after is None else {"Protected": after})}
+    versions = {kind: before, **({} if after is None else {"protected": after})}
     records = [
-        record_layer(traces, projection, most=most, kind=kind, named=not alone) for kind, traces in versions.items()
+        record_layer(traces, projection, most=most, kind=each, named=kind != "protected")
+        for each, traces in versions.items()
     ]
-    if attack is None or alone:
+    if attack is None or kind == "protected":
         pois = []
     elif after is None:
-        pois = [original_poi_layer(before, attack.index(before).content, projection)]
+        pois = [found_poi_layer(kind, before, attack.index(before).content, projection)]
     else:
         pois = poi_layers(align(before, after), projection, attack=attack)
     corners, far = bounds_of(records + pois)
@@ -360,6 +358,6 @@ def _add_layers(base: Map, layers: list[Layer], corners: np.ndarray | None, rema
     view = None if corners is None else corners[:, ::-1].tolist()
     closest = 1 if base.crs == "Simple" else 17
     Call("addControls", [base, legend], {"corners": view, "closest": closest, "remarks": remarks}).add_to(base)
-    if layers[0].name.startswith("Original"):
+    if [layer.function for layer in layers].count("records") == 2:
         Call("keepBelow", [base, groups[0]]).add_to(base)
     return groups
