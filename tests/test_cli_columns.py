@@ -1,5 +1,6 @@
 """Names of columns on the command line: what they apply to, and what is said if there is no such column."""
 
+import pandas as pd
 import pytest
 from tables import written
 from test_cli import done, failed, run
@@ -102,3 +103,116 @@ def test_the_name_of_a_folder_is_no_user_of_protected(tmp_path):
     found = pg.read_file(tmp_path / "safe.csv")
     assert sorted(set(found["user"])) == ["ann", "ben"]
     assert "Compression" in done("measure", tmp_path / "raw", tmp_path / "safe.csv", "--user", "folder").stdout
+
+
+def metres(path, name):
+    """The same positions as x and y in metres, without a CRS."""
+    frame = pg.read_file(path).to_crs(32631)
+    table = frame.drop(columns="geometry").assign(x=frame.geometry.x, y=frame.geometry.y)
+    table.to_csv(path.parent / name, index=False)
+    return path.parent / name
+
+
+@pytest.fixture
+def planar(tmp_path):
+    return metres(table(tmp_path, "user,time,lon,lat"), "planar.csv")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "csv", "geojson", "fgb", "gpx"])
+def test_a_crs_counts_for_the_file_that_needs_it(planar, tmp_path, ending):
+    degrees, safe = tmp_path / "in.csv", tmp_path / f"safe.{ending}"
+    done("smooth", degrees, safe, "--epsilon", 100, "--keep-users")
+    words = ("--seed", 1, "--crs", "EPSG:32631")
+    for raw, pair in (((degrees, safe), (planar, safe)), ((safe, degrees), (safe, planar))):
+        assert done("measure", *pair, *words).stdout == done("measure", *raw, "--seed", 1).stdout
+
+
+def test_a_crs_counts_for_both_files_that_need_it(planar, tmp_path):
+    done("smooth", planar, tmp_path / "safe.csv", "--epsilon", 100, "--keep-users", "--crs", "EPSG:32631")
+    assert '"x","y"' in (tmp_path / "safe.csv").read_text().splitlines()[0]
+    assert "Compression" in done("measure", planar, tmp_path / "safe.csv", "--crs", "EPSG:32631").stdout
+
+
+def test_x_and_y_are_no_degrees_however_small(planar, tmp_path):
+    near = pd.read_csv(planar)
+    near["x"], near["y"] = (near["x"] - near["x"].min()) / 1000, (near["y"] - near["y"].min()) / 100
+    near.to_csv(tmp_path / "near.csv", index=False)
+    assert near[["x", "y"]].max().max() < 90
+    pg.write(pg.read_file(tmp_path / "near.csv", crs=32631), tmp_path / "own.parquet")
+    found = done("measure", tmp_path / "near.csv", tmp_path / "own.parquet", "--crs", "EPSG:32631").stdout
+    assert "0.00 m  SpatialError()" in found
+
+
+def test_a_crs_counts_for_columns_named_as_degrees_that_hold_none(planar, tmp_path):
+    named = table(tmp_path, "", "named.csv")
+    named.write_text(planar.read_text().replace("x,y", "lon,lat", 1))
+    assert "Compression" in done("measure", named, named, "--crs", "EPSG:32631").stdout
+    pg.write(pg.read_file(planar, crs=32631), tmp_path / "own.parquet")
+    found = done("measure", named, tmp_path / "own.parquet", "--crs", "EPSG:32631").stdout
+    assert "Compression" in found
+
+
+def test_a_crs_that_neither_file_needs_is_an_error(tmp_path):
+    frame = pg.read_file(table(tmp_path, "user,time,lon,lat"))
+    for name in ("a.parquet", "b.gpkg"):
+        pg.write(frame, tmp_path / name)
+    said = failed("measure", tmp_path / "a.parquet", tmp_path / "b.gpkg", "--crs", "EPSG:32631")
+    assert "--crs is the CRS of neither INPUT nor PROTECTED, which need none" in said
+    done("measure", tmp_path / "a.parquet", tmp_path / "b.gpkg", "--crs", "EPSG:4326")
+    assert "must be a coordinate reference system" in failed(
+        "measure", tmp_path / "a.parquet", tmp_path / "b.gpkg", "--crs", "EPSG:0"
+    )
+
+
+def test_in_a_folder_a_name_counts_for_each_file_that_has_the_column(tmp_path):
+    folder = tmp_path / "raw"
+    table(folder, "Fahrzeug,time,lon,lat,user", "a.csv")
+    rows = (folder / "a.csv").read_text().splitlines()[1:]
+    header = "Fahrzeug,time,lon,lat,user"
+    (folder / "a.csv").write_text("\n".join([header, *(f"{row},nobody" for row in rows), ""]))
+    (folder / "b.csv").write_text("\n".join(["user,time,lon,lat", *(f"c{row}" for row in rows), ""]))
+    together = table(tmp_path, "user,time,lon,lat", "safe.csv")
+    together.write_text("\n".join(["user,time,lon,lat", *rows, *(f"c{row}" for row in rows), ""]))
+    said = failed("info", folder, "--user", "Fahrzeug")
+    assert "b.csv" in said
+    assert "user column 'Fahrzeug' does not exist" in said
+    result = run("check", folder, together, "--user", "Fahrzeug")
+    assert result.exit_code == 3  # nothing is protected
+    assert "read 200 records of 4 traces" in result.stderr
+    assert "4 of 4 lie within" in result.stdout
+    assert "does not exist" in failed("check", folder, together, "--user", "Wagen")
+
+
+def test_a_name_counts_for_tables_beside_tracks(own, tmp_path):
+    tracks, safe = tmp_path / "raw.gpx", tmp_path / "safe.csv"
+    pg.write(pg.read_file(own, user="Teilnehmer", time="Uhr", lon="Ost", lat="Nord"), tracks)
+    done("smooth", tracks, safe, "--epsilon", 100, "--keep-users")
+    safe.write_text(safe.read_text().replace("user", "Teilnehmer", 1))
+    assert "Compression" in done("measure", tracks, safe, "--user", "Teilnehmer").stdout
+    assert "Compression" in done("measure", safe, tracks, "--user", "Teilnehmer").stdout
+    assert "'Kunde' does not exist" in failed("measure", tracks, safe, "--user", "Kunde")
+    assert "must be one of" in failed("measure", tracks, tracks, "--user", "Kunde")
+
+
+def test_each_track_is_a_user_of_tracks_only(tmp_path):
+    tracks = tmp_path / "raw.gpx"
+    pg.write(pg.read_file(table(tmp_path, "user,time,lon,lat")), tracks)
+    tracks.write_text(tracks.read_text().replace('creator="promesse_geo"', 'creator="another"'))
+    for ending in ("parquet", "gpx", "csv"):
+        safe = tmp_path / f"safe.{ending}"
+        done("smooth", tracks, safe, "--epsilon", 100, "--keep-users", "--user", "track")
+        assert "Compression" in done("measure", tracks, safe, "--user", "track").stdout
+
+
+def test_options_of_text_count_for_protected_if_input_is_no_text(own, tmp_path):
+    frame = pg.read_file(own, user="Teilnehmer", time="Uhr", lon="Ost", lat="Nord")
+    pg.write(frame, tmp_path / "raw.gpx")
+    german = tmp_path / "safe.csv"
+    lines = [
+        f"{user};{time:%d.%m.%Y %H:%M};{point.x:.9f};{point.y:.9f}".replace(".", ",").replace(",", ".", 2)
+        for user, time, point in zip(frame["Teilnehmer"], frame["Uhr"], frame.geometry, strict=True)
+    ]
+    german.write_text("\n".join(["Benutzer;Zeit;Längengrad;Breitengrad", *lines, ""]), encoding="cp1252")
+    words = ["--encoding", "cp1252", "--time-format", "%d.%m.%Y %H:%M", "--tz", "UTC"]
+    assert "Compression" in done("measure", tmp_path / "raw.gpx", german, *words).stdout
+    assert "Compression" in done("measure", german, tmp_path / "raw.gpx", *words).stdout

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,19 @@ import pandas as pd
 import promesse_geo as pg
 from promesse_geo.io.registry import FORMATS, READING, guess_format, used_options
 from promesse_geo.io.sources import BY_PLACE
+from promesse_geo.io.table_columns import IfFits
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import missing_columns
+from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_zone
 
 _TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--[^)]+)\)")
-_OF_TEXT = ("columns", "separator", "decimal", "encoding", "time_format", "tz")  # options of INPUT, not of PROTECTED
+_OF_FILE = ("columns", "separator", "decimal", "encoding", "time_format", "tz", "layer")
+_OF_TRACKS = ("track", "device")  # values of --user for tracks and phones, which have no columns
+_NO_NAMES: dict[str, Any] = {"time": ..., "segment": ..., "lon": None, "lat": None}
 _USING_DAYS = ("prepare", "publish")  # commands that use --tz whatever INPUT is
 _OWNED = re.compile(r"The '(\w+)' parameter of read_\w+")
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
@@ -157,104 +160,132 @@ def check_not_input(output: str, inputs: Mapping[str, str | None], *, name: str 
 
 def read(context: click.Context) -> Traces:
     """Read INPUT with the shared options."""
-    _check_options_apply(context)
-    return _read_input(context, reading_options(context))
+    _used_options(context)
+    return _read_reported(_input_options(context) | _column_options(context))
 
 
 def read_both(context: click.Context, protected: str) -> tuple[Traces, Traces]:
-    """Read INPUT and PROTECTED; each name of a column counts for what has such a column.
+    """Read INPUT and PROTECTED; names of columns and the CRS count for the files that have or need them.
 
     Raises
     ------
     KeyError
         If neither has a column; the message lists the columns of both.
+    ValueError
+        If neither needs the CRS.
     """
-    _check_options_apply(context)
-    columns = reading_options(context)
-    readers = partial(_read_input, context), partial(_read_protected, protected)
-    tried = [_read_or_find_missing(reader, columns) for reader in readers]
-    errors = [result for result in tried if isinstance(result, Exception)]
-    in_neither = set.intersection(*(set(missing_columns(error) or ()) for error in errors)) if errors else set()
-    if len(errors) == len(readers) and in_neither:
-        raise KeyError(" ".join(str(error.args[0]) for error in errors))
-    before, after = (
-        _read_without_missing(reader, columns, result) if isinstance(result, KeyError) else result
-        for reader, result in zip(readers, tried, strict=True)
-    )
+    both = _options_of_both(context, protected)
+    if (crs := both[0]["crs"]) is None:
+        return _read_each(both)
+    read_crs(crs)  # raises if it is none
+    fitting = IfFits(crs)
+    traces = _read_each([{**options, "crs": fitting} for options in both])
+    if not fitting.is_used:
+        raise ValueError("'crs' (--crs) is the CRS of neither INPUT nor PROTECTED, which need none. Omit it.")
+    return traces
+
+
+def _options_of_both(context: click.Context, protected: str) -> list[dict[str, Any]]:
+    """Return the options by which INPUT and PROTECTED are read.
+
+    Options of text, of layers and of the zone count for PROTECTED if they do not apply to INPUT.
+    """
+    used = _used_options(context)
+    columns, of_input = _column_options(context), _input_options(context)
+    of_protected = {name: of_input[name] for name in _OF_FILE if name in used[1] and name not in used[0]}
+    both = [of_input | columns, {"source": protected, **of_protected, **columns}]
+    has_columns = ["time" in options for options in used]
+    is_column = columns["user"] not in (*BY_PLACE, *_OF_TRACKS)
+    if not (is_column or columns["user"] in BY_PLACE or has_columns[0]):
+        both[1]["user"] = ...
+    if any(has_columns):  # which the names are for
+        without = _NO_NAMES | ({"user": ...} if is_column else {})
+        for options, has_any in zip(both, has_columns, strict=True):
+            options.update({} if has_any else without)
+    return both
+
+
+def _read_each(both: Sequence[Mapping[str, Any]]) -> tuple[Traces, Traces]:
+    """Read two inputs; a name of a column counts for the files that have such a column."""
+    readers = (_read_reported, _read_protected)
+    tried = [_read_or_find_missing(reader, options) for reader, options in zip(readers, both, strict=True)]
+    errors = [result for result in tried if isinstance(result, KeyError)]
+    names = {role: IfFits(name) for error in errors for role, name in (missing_columns(error) or {}).items()}
+    results = [
+        _read_fitting(reader, {**options, **names}, result) if isinstance(result, KeyError) else result
+        for reader, options, result in zip(readers, both, tried, strict=True)
+    ]
+    for role, name in names.items():
+        asked = [result for options, result in zip(both, tried, strict=True) if options[role] == name]
+        if not name.is_used and all(isinstance(result, KeyError) for result in asked):
+            raise KeyError(" ".join(str(error.args[0]) for error in errors))
+    before, after = map(_raised, results)
     return before, after
 
 
-def _read_or_find_missing(reader: Callable[..., Traces], columns: Mapping[str, Any]) -> Traces | KeyError:
+def _raised(result: Traces | KeyError) -> Traces:
+    if isinstance(result, KeyError):
+        raise result
+    return result
+
+
+def _read_or_find_missing(reader: Callable[..., Traces], options: Mapping[str, Any]) -> Traces | KeyError:
     """Read, or return the error about names of columns that do not exist."""
     try:
-        return reader(columns)
+        return reader(options)
     except KeyError as error:
         if not missing_columns(error):
             raise
         return error
 
 
-def _read_without_missing(reader: Callable[..., Traces], columns: Mapping[str, Any], error: KeyError) -> Traces:
-    """Read without the names that do not exist; if there are no other columns, raise the error about these names."""
-    detected = {"user": ..., "time": ..., "segment": ...}
-    missing = missing_columns(error) or {}
+def _read_fitting(reader: Callable[..., Traces], options: Mapping[str, Any], error: KeyError) -> Traces | KeyError:
+    """Read with names that count where they fit; if there are no other columns, return the error about the names."""
     try:
-        return reader({**columns, **{role: detected.get(role) for role in missing}})
+        return reader(options)
     except (KeyError, ValueError) as other:
         if missing_columns(other) is None:
             raise
-        raise error from None
+        return error
 
 
-def _read_input(context: click.Context, columns: Mapping[str, Any]) -> Traces:
-    options = context.ensure_object(dict)
-    chosen = {
-        "format": options["format"],
-        "layer": options["layer"],
-        "segment": ... if options["segment"] is None else options["segment"],
-        "errors": "skip" if options["skip"] else "raise",
-        **{name: options[name] for name in _OF_TEXT},
-    }
-    return _read_reported(options["source"], {**chosen, **columns})
+def _read_protected(options: Mapping[str, Any]) -> Traces:
+    """Read PROTECTED; names of files and folders are its users only if it has no users itself."""
+    if options["user"] in BY_PLACE:
+        try:
+            return _read_reported({**options, "user": ...})
+        except ValueError as error:
+            if missing_columns(error) is None:
+                raise
+    return _read_reported(options)
 
 
-def _read_protected(source: str, columns: Mapping[str, Any]) -> Traces:
-    """Read PROTECTED; names of files and folders are its users only if it has no column of users."""
-    if columns["user"] not in BY_PLACE:
-        return _read_reported(source, columns)
-    try:
-        return _read_reported(source, {**columns, "user": ...})
-    except ValueError as error:
-        if missing_columns(error) is None:
-            raise
-        return _read_reported(source, columns)
-
-
-def _read_reported(source: str, options: Mapping[str, Any]) -> Traces:
+def _read_reported(options: Mapping[str, Any]) -> Traces:
     """Read a file or folder, and report its size."""
     click.echo("reading …", err=True)
-    traces = pg.read_file(source, as_traces=True, **options)
+    traces = pg.read_file(**options, as_traces=True)
     click.echo(f"read {size(traces)}", err=True)
     return traces
 
 
-def _check_options_apply(context: click.Context) -> None:
-    """Raise if an option of reading applies neither to INPUT nor to PROTECTED."""
+def _used_options(context: click.Context) -> list[set[str]]:
+    """Return the options of reading that apply to INPUT and to PROTECTED; raise if one that is passed never applies."""
     options = context.ensure_object(dict)
     passed = [name for name in READING if options[name]]
     if context.command.name in _USING_DAYS and "tz" in passed:
         passed.remove("tz")
     places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
     if not passed or not all(place.is_file() or place.is_dir() for place in places):
-        return
+        return [set(READING) for _ in places]
     named = options["format"] or (options["columns"] and "table")
     formats = [named or guess_format(places[0]), *map(guess_format, places[1:])]
-    used = set[str]().union(*map(used_options, places, formats))
-    names = " and ".join(f"--{name.replace('_', '-')}" for name in passed if name not in used)
+    used = [used_options(place, format) for place, format in zip(places, formats, strict=True)]
+    names = " and ".join(f"--{name.replace('_', '-')}" for name in passed if name not in set().union(*used))
     if names:
         raise ValueError(
             f"INPUT (format '{formats[0]}') is read without {names}, because it contains this itself. Omit it."
         )
+    return used
 
 
 def has_columns(context: click.Context) -> bool:
@@ -265,18 +296,22 @@ def has_columns(context: click.Context) -> bool:
     return "time" in used_options(source, named)
 
 
-def reading_options(context: click.Context) -> dict[str, Any]:
+def _input_options(context: click.Context) -> dict[str, Any]:
+    """Return INPUT and the options for it alone."""
+    options = context.ensure_object(dict)
+    errors = "skip" if options["skip"] else "raise"
+    return {name: options[name] for name in ("source", "format", *_OF_FILE)} | {"errors": errors}
+
+
+def _column_options(context: click.Context) -> dict[str, Any]:
     """Return the columns and the CRS that the shared options specify."""
     options = context.ensure_object(dict)
     if options["one_trace"] and options["user"]:
         raise click.UsageError(
             "--one-trace means that there is no user column, and --user names one. Specify one of them."
         )
-    return {
-        "user": None if options["one_trace"] else ... if options["user"] is None else options["user"],
-        "time": ... if options["time"] is None else options["time"],
-        **{name: options[name] for name in ("lon", "lat", "crs")},
-    }
+    names = {name: options[name] or default for name, default in {"user": ..., **_NO_NAMES, "crs": None}.items()}
+    return {**names, "user": None} if options["one_trace"] else names
 
 
 def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:

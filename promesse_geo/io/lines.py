@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
+from promesse_geo.io.parquet_table import resolve_crs
 from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_names, parse_times
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import TRIPS, Names, fold
@@ -142,6 +143,7 @@ def _as_array(values: Sequence[Any]) -> pa.Array:
 
 def find_line_user(columns: Sequence[str], options: ReadOptions) -> str | None:
     """Return the column of the user of lines, else that of their trips; None if there is none to be read."""
+    options = options.fitting(columns)
     try:
         others = [column for column in columns if column != _TIME]
         found = find_names([*others, _TIME], options._replace(time=_TIME, segment=None), geometry=_GEOMETRY)
@@ -230,5 +232,4 @@ def _checked(positions: Any, number: int) -> list[Any]:
 
 def _crs_of(collection: dict[str, Any], options: ReadOptions) -> Any:
     """Return the CRS of old GeoJSON and of Moving Features JSON, by default that of GeoJSON."""
-    from_file = _as_object(_as_object(collection.get("crs")).get("properties")).get("name", _CRS84)
-    return from_file if options.crs is None else options.crs
+    return resolve_crs(_as_object(_as_object(collection.get("crs")).get("properties")).get("name", _CRS84), options)

@@ -15,7 +15,15 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from promesse_geo.io import table_columns
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection, parse_roles
+from promesse_geo.io.table_columns import (
+    METADATA_KEY,
+    Columns,
+    ReadOptions,
+    agrees,
+    needed_crs,
+    parse_protection,
+    parse_roles,
+)
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, Names, candidates_for
 from promesse_geo.traces.points import no_points
@@ -82,7 +90,7 @@ def _native_crs(crs: str, schema: pa.Schema, options: ReadOptions) -> Any:
         declared = CRS.from_user_input(f"EPSG:{key}" if kind == "srid" else crs or "OGC:CRS84")
     except CRSError:
         if options.crs is not None:
-            return options.crs
+            return needed_crs(options)
         raise ValueError(
             "the file's CRS cannot be read. Specify it, as in crs='EPSG:4326' (--crs EPSG:4326)."
         ) from None
@@ -93,7 +101,7 @@ def _find_columns(
     schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
-    metadata = schema.metadata or {}
+    metadata, options = schema.metadata or {}, options.fitting(schema.names)
     roles = parse_roles(metadata.get(METADATA_KEY.encode()))
     located = None if options.lon or options.lat else _geometry_column(schema, options, native)
     if located is not None:
@@ -148,7 +156,7 @@ def _bare_geometry(schema: pa.Schema, options: ReadOptions) -> tuple[str, Any] |
             "Specify it, as in crs='EPSG:4326' (--crs EPSG:4326), or name columns of coordinates with 'lon' (--lon) "
             "and 'lat' (--lat)."
         )
-    return bare[0], options.crs
+    return bare[0], needed_crs(options)
 
 
 def _extension_of(field: pa.Field) -> dict[str, Any] | None:
@@ -177,8 +185,8 @@ def resolve_crs(crs: Any, options: ReadOptions) -> Any:
             "the file declares that its CRS is unknown. Specify it, as in crs='EPSG:4326' (--crs EPSG:4326)."
         )
     if crs is None:
-        return options.crs
-    if options.crs is not None and not CRS.from_user_input(options.crs).equals(crs, ignore_axis_order=True):
+        return needed_crs(options)
+    if options.crs is not None and not agrees(options.crs, crs):
         raise ValueError("the file specifies its CRS, and 'crs' (--crs) is another one. Omit it.")
     return crs
 

@@ -44,10 +44,10 @@ from promesse_geo.io.sources import (
     warn_unread,
 )
 from promesse_geo.io.table import kind_of, why_no_table
+from promesse_geo.io.table_columns import agrees
 from promesse_geo.io.unreadable import name_kind
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_errors, check_flag
 
@@ -174,7 +174,7 @@ def _read(groups: Sequence[Group], *, users: Iterable[Any] | None, errors: str, 
         return read_mixed(groups, users=users, errors=errors, options=options)
     (form, (path,)), crs = groups[0], options["crs"]
     allowed = form.options(NO_HEAD)
-    if crs is not None and "crs" not in allowed and read_crs(crs) != CRS.from_epsg(4326):
+    if crs is not None and "crs" not in allowed and not agrees(crs, CRS.from_epsg(4326)):
         raise ValueError(f"Format '{form.name}' is in EPSG:4326, but 'crs' (--crs) specifies another CRS. Omit it.")
     chosen = {name: value for name, value in options.items() if name in allowed}
     return form.read(path, users=users, as_traces=True, errors=errors, **chosen)

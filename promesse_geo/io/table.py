@@ -22,7 +22,7 @@ from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source, by_endings
-from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone
+from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone, settled_crs
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
@@ -32,7 +32,6 @@ from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names, renamed_error
-from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone
 
@@ -290,7 +289,7 @@ def _read_arrow(source: Any, options: ReadOptions) -> Columns:
     name = _kind_name(source)
     try:
         columns = read_arrow_table(source, options)
-        return columns._replace(crs=read_crs(columns.crs), name=name)
+        return columns._replace(crs=settled_crs(columns.crs, columns.x, columns.y), name=name)
     except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
         raise renamed_error(error, f"{name!r}: {error.args[0]}") from error
 
@@ -306,7 +305,7 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
             columns = read(path, file, options)
             if columns.times.dt.tz != options.tz:
                 columns = columns._replace(times=in_zone(columns.times, options.tz))
-            return columns._replace(crs=read_crs(columns.crs), name=name, file_user=user)
+            return columns._replace(crs=settled_crs(columns.crs, columns.x, columns.y), name=name, file_user=user)
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
             raise ValueError(f"{name!r} cannot be read: {os.strerror(error.errno)}.") from error

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import tzinfo
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyproj import CRS
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import BY_PLACE
@@ -27,6 +28,7 @@ from promesse_geo.traces.columns import (
     read_protection,
     renamed_error,
 )
+from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.values import read_segments
 
 _KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
@@ -48,12 +50,28 @@ _DAY_IN_FRONT = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})([T ,]+\
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
+_DEGREES = (360, 90)
 _UNITS = {
     "s": ("seconds", 1),
     "ms": ("milliseconds", 10**3),
     "us": ("microseconds", 10**6),
     "ns": ("nanoseconds", 10**9),
 }
+
+
+class IfFits(str):
+    """The name of a column, or a CRS, that counts only for the files that have the column or need the CRS.
+
+    Of two inputs, or the files of a folder, one may have it and another not.
+    """
+
+    is_used = False
+    """Whether it counted for a file."""
+
+    def used(self) -> str:
+        """Return it as plain text, which pyproj needs, and note that it counted."""
+        self.is_used = True
+        return str(self)
 
 
 class ReadOptions(NamedTuple):
@@ -73,6 +91,15 @@ class ReadOptions(NamedTuple):
     text: TextOptions = TextOptions()
     empty: tuple[str, ...] = ()
     """Columns of users that are empty in all rows."""
+
+    def fitting(self, columns: Collection[str]) -> "ReadOptions":
+        """Return the options for a file with these columns, without names that count only for others."""
+        defaults: dict[str, Any] = {"user": ..., "time": ..., "lon": None, "lat": None, "segment": ...}
+        names = {role: getattr(self, role) for role in defaults}
+        names = {role: name for role, name in names.items() if isinstance(name, IfFits)}
+        for name in names.values():
+            name.is_used = name.is_used or name in columns
+        return self._replace(**{role: defaults[role] for role, name in names.items() if name not in columns})
 
 
 class Columns(NamedTuple):
@@ -152,6 +179,7 @@ def find_names(
     KeyError, ValueError
         As `find_columns`, with words for files.
     """
+    options = options.fitting(columns)
     if options.user in BY_NAME and options.user in columns:
         raise ValueError(
             f"user={options.user!r} takes the user from the name of the {options.user}, but there is a column of that "
@@ -222,9 +250,35 @@ def _warn_unused_segment(columns: Sequence[str], segment: Hashable | None) -> No
 
 def crs_of(names: Names, options: ReadOptions) -> Any:
     """Return the CRS of columns of coordinates; raise ValueError if they are x and y, and it is not specified."""
-    if options.crs is None and (fold(names.lon) == "x" or fold(names.lat) == "y"):
-        raise ValueError("the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631).")
+    if fold(names.lon) == "x" or fold(names.lat) == "y":
+        if options.crs is None:
+            raise ValueError(
+                "the coordinates are x and y: specify their CRS, as in crs='EPSG:32631' (--crs EPSG:32631)."
+            )
+        return needed_crs(options)
     return "EPSG:4326" if options.crs is None else options.crs
+
+
+def needed_crs(options: ReadOptions) -> Any:
+    """Return the CRS that is specified, for a file that needs one."""
+    return options.crs.used() if isinstance(options.crs, IfFits) else options.crs
+
+
+def settled_crs(crs: Any, x: np.ndarray, y: np.ndarray) -> CRS:
+    """Return the CRS of positions; a projected one that counts only where it fits is not that of degrees."""
+    if not isinstance(crs, IfFits):
+        return read_crs(crs)
+    are_degrees = not (np.any(np.abs(x) > _DEGREES[0]) or np.any(np.abs(y) > _DEGREES[1]))
+    return read_crs("EPSG:4326" if are_degrees and read_crs(str(crs)).is_projected else crs.used())
+
+
+def agrees(crs: Any, of_file: Any) -> bool:
+    """Return whether a CRS that is specified is that of a file, or does not count for the file."""
+    if not isinstance(crs, IfFits):
+        return bool(read_crs(crs).equals(of_file, ignore_axis_order=True))
+    if agrees(str(crs), of_file):
+        crs.used()
+    return True
 
 
 def as_segments(table: pa.Table, names: Names) -> np.ndarray | None:

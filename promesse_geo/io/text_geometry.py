@@ -13,7 +13,7 @@ from pyproj.exceptions import CRSError
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.parquet_table import resolve_crs
-from promesse_geo.io.table_columns import MISSING, ReadOptions
+from promesse_geo.io.table_columns import MISSING, ReadOptions, needed_crs
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, candidates_for, fold
 from promesse_geo.traces.points import no_points
@@ -179,7 +179,7 @@ def _crs_of(
             return resolve_crs(CRS.from_epsg(srids[0]), options), ()
         except CRSError:
             if options.crs is not None:
-                return options.crs, ()
+                return needed_crs(options), ()
             raise ValueError(
                 f"the geometries in {name!r} have the SRID {srids[0]}, which is no code of EPSG. Specify the CRS, as "
                 "in crs='EPSG:4326' (--crs EPSG:4326)."
@@ -218,7 +218,7 @@ def _read_polylines(
     return ShapePositions(
         x,
         y,
-        "EPSG:4326" if options.crs is None else options.crs,
+        resolve_crs("EPSG:4326", options),
         notes=(f"{about} ({details})" if details else about,),
         dropped=dropped,
         rows=np.repeat(np.arange(len(counts)), counts),

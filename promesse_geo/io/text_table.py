@@ -19,7 +19,7 @@ from pyproj import CRS
 from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import decompressed
-from promesse_geo.io.table_columns import MISSING, Columns, ReadOptions
+from promesse_geo.io.table_columns import MISSING, Columns, IfFits, ReadOptions
 from promesse_geo.io.text_geometry import SHAPE, ShapePositions, find_shape_column, missing_data_column, read_shapes
 from promesse_geo.io.text_layout import DELIMITERS, Layout, TextOptions, find_date_and_time, find_layout, first_rows
 from promesse_geo.messages import counted
@@ -114,7 +114,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
 
 def _choose_columns(text: TextFile, options: ReadOptions) -> _Plan:
     """Return the columns to read; raise ValueError or KeyError if they cannot be found."""
-    options = options._replace(may_lack_header=True)
+    options = options._replace(may_lack_header=True).fitting(text.columns)
     shape = find_shape_column(text.columns, first_rows(text.head, text.layout), options)
     if shape is None:
         names = table_columns.find_names(text.columns, options)
@@ -242,7 +242,7 @@ def _fit(
 
 def _check_decimal_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
     """Raise ValueError for a column such as 652,123 metres, where all numbers are below 1000: it may be 652123."""
-    if not CRS.from_user_input(crs).is_projected:
+    if isinstance(crs, IfFits) or not CRS.from_user_input(crs).is_projected:
         return
     for name in numbers:
         largest_number = pc.max(pc.abs(table.column(name))).as_py()

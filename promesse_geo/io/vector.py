@@ -16,7 +16,7 @@ import pyarrow as pa
 from promesse_geo.io.gdal import sqlite_uri
 from promesse_geo.io.layer import read_geopackage, read_layer
 from promesse_geo.io.sources import COMPANIONS
-from promesse_geo.io.table_columns import Columns, ReadOptions
+from promesse_geo.io.table_columns import Columns, IfFits, ReadOptions
 from promesse_geo.messages import counted
 
 
@@ -73,7 +73,7 @@ def vector_kind(start: bytes) -> str:
 def read_vector(path: Path, file: pa.NativeFile, options: ReadOptions, *, kind: str) -> Columns:
     """Read a layer of a file in one of the `DRIVERS`; raise ValueError if GDAL reads only a part of it."""
     driver = DRIVERS[kind]
-    if kind == "topojson" and options.crs is None:  # by its specification
+    if kind == "topojson" and (options.crs is None or isinstance(options.crs, IfFits)):  # by its specification
         options = options._replace(crs="OGC:CRS84")
     if driver.is_xml:
         _check_ended(path)
