@@ -23,6 +23,7 @@ LARGEST_SCALE_ERROR = 0.01
 FARTHEST = 1e8
 """Projected coordinates beyond this many metres are errors: no place on Earth has them."""
 
+_BLOCK = 1 << 15  # points whose cells are computed at a time
 _REMEDY = "Bring the data to EPSG:4326 first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 for a file."
 Base = tuple[np.ndarray, np.ndarray]
 
@@ -229,10 +230,18 @@ class Sphere:
         side : float
             Metres.
         """
-        x, y, z = points.T
-        rows = np.floor(np.arctan2(z, np.hypot(x, y)) * EARTH_RADIUS / side).astype(np.int64)
-        number = _cells_around((rows + 0.5) * (side / EARTH_RADIUS), side)
-        columns = np.floor(np.arctan2(y, x) / (2 * math.pi) * number).astype(np.int64) % number.astype(np.int64)
+        columns, rows = np.empty((2, len(points)), np.int64)
+
+        def fill(first: int, last: int) -> None:
+            for block in range(first, last):
+                part = slice(block * _BLOCK, (block + 1) * _BLOCK)
+                x, y, z = points[part].T
+                rows[part] = np.floor(np.arctan2(z, np.hypot(x, y)) * EARTH_RADIUS / side)
+                number = _cells_around((rows[part] + 0.5) * (side / EARTH_RADIUS), side)
+                columns[part] = np.floor(np.arctan2(y, x) / (2 * math.pi) * number)
+                columns[part] %= number.astype(np.int64)
+
+        threads.run(fill, threads.fair(np.full(-(-len(points) // _BLOCK), _BLOCK)))
         return columns, rows
 
     def snap(self, points: np.ndarray, side: float) -> np.ndarray:

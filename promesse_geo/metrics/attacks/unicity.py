@@ -14,6 +14,7 @@ from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_duration, check_integer, check_number, check_seed, key_of, set_fields
 
 _MOST_DRAWS = 1_000_000
+_BLOCK = 1 << 20  # records whose cells are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -88,27 +89,22 @@ class Unicity(Metric):
 
     def _index(self, original: Traces) -> "_Draws":
         owners, numbers = number_owners(original)
-        cells, windows, kept = self._visits(original)
-        visitors = np.repeat(numbers, original.counts)[kept]
-        visits = _distinct(visitors, cells, windows)
-        counts = np.bincount(visits.owner, minlength=len(owners))
+        visitors, cells, windows = self._visits(original, numbers)
+        counts = np.bincount(visitors, minlength=len(owners))
         begins = np.cumsum(counts) - counts
         eligible = np.flatnonzero(counts >= self.points)
         generator = np.random.Generator(np.random.Philox(int.from_bytes(key_of(self.seed, "unicity")[:16])))
         drawn = eligible[generator.integers(len(eligible), size=self.draws)] if len(eligible) else eligible
-        rows = [begins[owner] + generator.choice(counts[owner], self.points, replace=False) for owner in drawn]
-        known = visits.iloc[np.concatenate(rows) if rows else []].drop(columns="owner")
-        known = known.assign(draw=np.repeat(np.arange(len(drawn)), self.points))
-        fits, right = _count_fits(known, visits, drawn, self.points)
+        picks = [begins[owner] + generator.choice(counts[owner], self.points, replace=False) for owner in drawn]
+        rows = np.concatenate(picks) if picks else np.empty(0, np.int64)
+        known = _Known.of(cells[rows], windows[rows])
+        fits, right = _count_fits(known, *known.find(visitors, cells, windows), drawn, self.points)
         raw = 100 * float(np.mean(right & (fits == 1))) if len(drawn) else np.nan
         return _Draws(owners, drawn, known, raw)
 
     def _detail(self, pairs: Pairs, index: "_Draws") -> pd.DataFrame:
-        cells, windows, kept = self._visits(pairs.protected)
-        visitors = np.repeat(pairs.originals, pairs.protected.counts)[kept]
-        known = np.isin(cells, index.known.cell) & np.isin(windows, index.known.window)
-        visits = _distinct(visitors[known], cells[known], windows[known])
-        fits, right = _count_fits(index.known, visits, index.drawn, self.points)
+        visitors, visited = self._visits(pairs.protected, pairs.originals, index.known)
+        fits, right = _count_fits(index.known, visitors, visited, index.drawn, self.points)
         columns = {"fits": fits, "unique": right & (fits == 1)}
         detail = pd.DataFrame(columns, index=index.owners[index.drawn].rename("user"))
         detail.attrs["raw"] = index.raw
@@ -118,46 +114,86 @@ class Unicity(Metric):
         """Return the percentage of draws that the right user alone fits; NaN without draws."""
         return 100 * float(detail["unique"].mean())
 
-    def _visits(self, traces: Traces) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the cell and the window of records, and their rows: the first of consecutive ones in the same pair."""
-        columns, rows = traces.space.cells(traces.points, self.cell)
-        cells = (rows << 32) + columns  # row and column in 32 bits each
-        windows = traces.times // check_duration(self.window, name="window", owner="Unicity")
-        changed = np.ones(traces.records, bool)
-        changed[1:] = (cells[1:] != cells[:-1]) | (windows[1:] != windows[:-1])
-        changed[traces.offsets[:-1]] = True
-        kept = np.flatnonzero(changed)
-        return cells[kept], windows[kept], kept
+    def _visits(self, traces: Traces, numbers: np.ndarray, known: "_Known | None" = None) -> tuple[np.ndarray, ...]:
+        """Return the distinct (owner, cell, window) of records, in this order, given the number of each trace's owner.
+
+        With `known`, return the distinct (owner, known pair) instead.
+        """
+        window = check_duration(self.window, name="window", owner="Unicity")
+        found = []
+        for first in range(0, traces.records, _BLOCK):
+            part = slice(first, first + _BLOCK)
+            columns, rows = traces.space.cells(traces.points[part], self.cell)
+            cells, windows = (rows << 32) + columns, traces.times[part] // window  # row and column in 32 bits each
+            last = first + len(cells)
+            owners = numbers[np.searchsorted(traces.offsets, np.arange(first, last), side="right") - 1]
+            changed = np.flatnonzero(np.diff(cells) | np.diff(windows) | np.diff(owners)) + 1
+            kept = np.concatenate(([0], changed))
+            visits = owners[kept], cells[kept], windows[kept]
+            found.append(visits if known is None else known.find(*visits))
+        together = tuple(np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        if not together:
+            return (np.empty(0, np.int64),) * (3 if known is None else 2)
+        return _distinct(*together) if known is None else together
 
 
-def _distinct(owners: np.ndarray, cells: np.ndarray, windows: np.ndarray) -> pd.DataFrame:
-    """Return the distinct (owner, cell, window) of records, in this order."""
+def _distinct(owners: np.ndarray, cells: np.ndarray, windows: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the distinct (owner, cell, window), in this order."""
     cell_codes, distinct_cells = pd.factorize(cells, sort=True)
     window_codes, distinct_windows = pd.factorize(windows, sort=True)
-    pair_codes, pairs = pd.factorize(cell_codes * max(len(distinct_windows), 1) + window_codes, sort=True)
-    visits = np.sort(pd.unique(owners * max(len(pairs), 1) + pair_codes))  # np.unique is slow for such integers
-    owner, pair = np.divmod(visits, max(len(pairs), 1))
-    cell, window = np.divmod(pairs[pair], max(len(distinct_windows), 1))
-    return pd.DataFrame({"owner": owner, "cell": distinct_cells[cell], "window": distinct_windows[window]})
+    pair_codes, pairs = pd.factorize(cell_codes * len(distinct_windows) + window_codes, sort=True)
+    visits = np.sort(pd.unique(owners * len(pairs) + pair_codes))  # np.unique is slow for such integers
+    owner, pair = np.divmod(visits, len(pairs))
+    cell, window = np.divmod(pairs[pair], len(distinct_windows))
+    return owner, distinct_cells[cell], distinct_windows[window]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Known pairs of cell and window: distinct ones as numbers, and the number of each row, draw by draw."""
+
+    cells: pd.Index
+    windows: pd.Index
+    codes: pd.Index
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, cells: np.ndarray, windows: np.ndarray) -> "_Known":
+        """Number the distinct pairs."""
+        cell_codes, distinct_cells = pd.factorize(cells)
+        window_codes, distinct_windows = pd.factorize(windows)
+        rows, codes = pd.factorize(cell_codes * len(distinct_windows) + window_codes)
+        return cls(pd.Index(distinct_cells), pd.Index(distinct_windows), pd.Index(codes), rows)
+
+    def find(self, owners: np.ndarray, cells: np.ndarray, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return owner and number of visits to known pairs."""
+        cell = self.cells.get_indexer(pd.Index(cells))
+        rows = np.flatnonzero(cell >= 0)
+        window = self.windows.get_indexer(pd.Index(windows[rows]))
+        rows, window = rows[window >= 0], window[window >= 0]
+        pairs = self.codes.get_indexer(pd.Index(cell[rows] * len(self.windows) + window))
+        return owners[rows[pairs >= 0]], pairs[pairs >= 0]
 
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """Owners, the owner of each draw, the known cells and windows by draw, and the value of the raw data."""
+    """Owners, the owner of each draw, the known pairs, and the value of the raw data."""
 
     owners: pd.Index
     drawn: np.ndarray
-    known: pd.DataFrame
+    known: _Known
     raw: float
 
 
 def _count_fits(
-    known: pd.DataFrame, visits: pd.DataFrame, drawn: np.ndarray, points: int
+    known: _Known, owners: np.ndarray, pairs: np.ndarray, drawn: np.ndarray, points: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of owners that visited all known pairs of each draw, and whether the right one did."""
-    hits = known.merge(visits, on=["cell", "window"]).groupby(["draw", "owner"]).size()
+    wanted = pd.DataFrame({"draw": np.repeat(np.arange(len(drawn)), points), "pair": known.rows})
+    visits = pd.DataFrame({"owner": owners, "pair": pairs}).drop_duplicates()
+    hits = wanted.merge(visits, on="pair").groupby(["draw", "owner"]).size()
     full = hits[hits == points].index
-    draws, owners = (full.get_level_values(level).to_numpy(np.int64) for level in ("draw", "owner"))
+    draws, fitting = (full.get_level_values(level).to_numpy(np.int64) for level in ("draw", "owner"))
     right = np.zeros(len(drawn), bool)
-    right[draws[owners == drawn[draws]]] = True
+    right[draws[fitting == drawn[draws]]] = True
     return np.bincount(draws, minlength=len(drawn)), right
