@@ -1,5 +1,6 @@
 """Data of other libraries are read, and theirs are made of what is returned."""
 
+import io
 import json
 import re
 from runpy import run_path
@@ -226,6 +227,70 @@ def test_dask_frames_are_refused_by_name():
         pg.Promesse(100).protect(frame)
     with pytest.raises(TypeError, match=r"Got a dask\.DataFrame instead\..*\.compute\(\)"):
         pg.describe(frame.to_dask_dataframe())
+    for data in (frame, frame.to_dask_dataframe()):
+        for read in READERS:
+            with pytest.raises(TypeError, match=r"Got a dask\w*\.\w*DataFrame instead\..*\.compute\(\)"):
+                read(data)
+
+
+READERS = (pg.read_file, pg.read_table, pg.read_gpx, pg.read_cabspotting, pg.read_geolife, pg.read_mdc)
+
+
+def refused(data, words):
+    """Readers of files name what they got, and what takes it."""
+    for read in READERS:
+        if read is not pg.read_table or "read_table" not in words:
+            for source in (data, [data]) if read not in (pg.read_file, pg.read_geolife) else (data,):
+                with pytest.raises(TypeError, match=rf"{read.__name__} reads files. Got a {words}"):
+                    read(source)
+
+
+def lazy(module, kind, method):
+    """Data of another package that a method converts; its columns are what it iterates over."""
+    members = {"__module__": module, method: lambda self: make_frame(), "__iter__": lambda self: iter(["user", "time"])}
+    return type(kind, (), members)()
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "method", "remedy"),
+    [
+        ("dask_geopandas.core", "GeoDataFrame", "compute", r"Functions take what its method \.compute\(\) returns"),
+        ("dask.dataframe.dask_expr", "DataFrame", "compute", r"Functions take what its method \.compute\(\) returns"),
+        ("pyspark.sql", "DataFrame", "toPandas", r"Functions take what its method \.toPandas\(\) returns"),
+        ("xarray.core", "Dataset", "to_dataframe", r"Functions take what its method \.to_dataframe\(\) returns"),
+        ("polars.lazyframe", "LazyFrame", "collect", r"Read it with pg\.read_table\(data\.collect\(\)\)"),
+        ("pyarrow._dataset", "Dataset", "to_table", r"Read it with pg\.read_table\(data\.to_table\(\)\)"),
+    ],
+)
+def test_readers_refuse_lazy_data_by_name(module, kind, method, remedy):
+    words = rf"{module.partition('.')[0]}\.{kind} instead\. {remedy}"
+    for read in READERS:
+        with pytest.raises(TypeError, match=words):
+            read(lazy(module, kind, method))
+    with pytest.raises(TypeError, match=remedy.partition("with ")[2] or remedy.partition("what ")[2]):
+        pg.describe(lazy(module, kind, method))
+
+
+def test_readers_refuse_data_in_memory_by_name():
+    takes = r"\.\w+ instead\. Functions take it as it is, as in pg\.describe\(data\)"
+    refused(make_frame(), f"geopandas{takes}")
+    refused(pd.DataFrame({"user": []}), f"pandas{takes}")
+    refused(pg.Traces.from_frame(make_frame(), segment="trip"), f"promesse_geo{takes}")
+    refused(as_collection(make_frame(), by_object=True), f"types{takes}")
+    refused(arrow_table(), r"pyarrow\.Table instead\. Read it with pg\.read_table\(data\)")
+    assert len(pg.read_table(arrow_table())) == 6
+
+
+def test_what_is_no_data_must_be_a_path():
+    for source in (7, None, b"a.csv", io.BytesIO(), pd.Timestamp(0)):
+        for read in READERS:
+            with pytest.raises(TypeError, match="must be a path"):
+                read(source)
+
+
+def test_a_path_is_no_frame():
+    with pytest.raises(TypeError, match=r"Got a str instead\. Read a file with pg\.read_file"):
+        pg.describe("tracks.csv")
 
 
 def arrow_table():
@@ -300,8 +365,6 @@ def test_relations_of_duckdb_are_read():
 def test_errors_of_arrow_tables_name_their_kind():
     with pytest.raises(ValueError, match=r"'pyarrow\.Table'.*No lat column"):
         pg.read_table(arrow_table().drop_columns("lat"))
-    with pytest.raises(TypeError, match=r"Pass a DataFrame to pg\.Traces\.from_frame"):
-        pg.read_table(make_frame())
     with pytest.raises(ValueError, match="a table has none"):
         pg.read_table(arrow_table(), user="file")
 

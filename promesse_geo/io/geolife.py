@@ -18,6 +18,7 @@ from promesse_geo.io import batch
 from promesse_geo.io.sources import (
     Format,
     Head,
+    as_path,
     check_exists,
     files_inside,
     open_zip,
@@ -28,7 +29,7 @@ from promesse_geo.io.sources import (
     unchanged,
 )
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_flag, check_path, check_users, check_users_exist
+from promesse_geo.validation import check_flag, check_users, check_users_exist
 
 _NAME = r"[/\\][^./\\][^/\\]*\.plt"
 _PATHS = (  # the path above a user's folder, and its name: a folder with Trajectory in it, or one of digits
@@ -105,7 +106,7 @@ def read_geolife(
     chosen = check_users(users, owner="read_geolife")
     check_flag(as_traces, name="as_traces", owner="read_geolife")
     path = Path(
-        os.path.abspath(check_path(source, name="source", owner="read_geolife"))
+        os.path.abspath(as_path(source, owner="read_geolife"))
     )  # the name of the working directory may be the user
     check_exists(path)
     is_zip = path.is_file() and path.suffix.lower() != _ENDING

@@ -19,9 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.messages import counted, warn
+from promesse_geo.traces.frames import conversion_of, type_name
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_path
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -133,7 +136,8 @@ def _belongs(name: str, names: Collection[str]) -> bool:
 
 
 def as_paths(source: Source, *, owner: str) -> list[Path]:
-    """Return the paths of a source; raise ValueError if there is none."""
+    """Return the paths of a source; raise ValueError if there is none, TypeError for data that are no file."""
+    check_is_no_data(source, owner=owner)
     if isinstance(source, (str, bytes, os.PathLike)) or not isinstance(source, Iterable) or hasattr(source, "read"):
         return [as_path(source, owner=owner)]
     paths = list(source)
@@ -145,13 +149,27 @@ def as_paths(source: Source, *, owner: str) -> list[Path]:
 def as_path(path: Any, *, owner: str) -> Path:
     """Return a path; raise NotADirectoryError for a file with a slash after its name, which `Path` would drop.
 
-    An open file is no path: TypeError.
+    An open file and data in memory are no path: TypeError.
     """
+    check_is_no_data(path, owner=owner)
     cure = "Save the content to a file, and pass its path."
     place = check_path(path, name="source", owner=owner, cure=cure)
     if os.path.basename(os.fspath(path)) in ("", ".") and place.is_file():
         raise NotADirectoryError(f"{os.fspath(path)!r} is a file, not a folder. Omit what follows its name.")
     return place
+
+
+def check_is_no_data(source: Any, *, owner: str) -> None:
+    """Raise TypeError for a frame, a table or other data in memory, with what takes it."""
+    if isinstance(source, (pd.DataFrame, Traces)) or hasattr(source, "trajectories"):
+        remedy = "Functions take it as it is, as in pg.describe(data)."
+    elif not (conversion := conversion_of(source)):
+        return
+    elif conversion.startswith("pg."):
+        remedy = f"Read it with {conversion}."
+    else:
+        remedy = f"Functions take what {conversion} returns, as in pg.describe(…)."
+    raise TypeError(f"{owner} reads files. Got a {type_name(source)} instead. {remedy}")
 
 
 def check_distinct(files: Sequence[Path]) -> None:

@@ -32,6 +32,7 @@ from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names, renamed_error
+from promesse_geo.traces.frames import type_name
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone
 
@@ -197,7 +198,7 @@ def read_table(
     options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=layer, lenient=errors == "drop", segment=segment)
     options = options._replace(tz=zone, text=text)
     endings = ENDINGS if columns is None else (*ENDINGS, ".txt", ".txt.gz")
-    is_table = hasattr(source, "__arrow_c_stream__")
+    is_table = hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pd.DataFrame, pd.Series))
     if is_table:
         _check_arrow(source, user)
     paths = [] if is_table else sources.find_files(source, endings=endings, owner="read_table")
@@ -209,7 +210,7 @@ def read_table(
 
     def contents(options: ReadOptions) -> list[batch.Content]:
         if is_table:
-            return [(_kind_name(source), partial(_read_arrow, source, options))]
+            return [(type_name(source), partial(_read_arrow, source, options))]
         return [(str(path), partial(_read, path, options, user=by_name.get(path))) for path in paths]
 
     files, skipped = _read_all(contents, options, errors=errors)
@@ -273,20 +274,14 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
 
 
 def _check_arrow(source: Any, user: Name) -> None:
-    """Raise for frames of pandas, which need no reader, and for names of files, which a table has not."""
-    if isinstance(source, pd.DataFrame):
-        raise TypeError("read_table reads files and Arrow tables. Pass a DataFrame to pg.Traces.from_frame(df).")
+    """Raise for names of files, which a table has not."""
     if isinstance(user, str) and user in BY_NAME:
         raise ValueError(f"user={user!r} takes the user from the name of a file; a table has none. Name its column.")
 
 
-def _kind_name(source: Any) -> str:
-    return f"{type(source).__module__.partition('.')[0].removeprefix('_')}.{type(source).__name__}"
-
-
 def _read_arrow(source: Any, options: ReadOptions) -> Columns:
     """Read an Arrow table; errors name its type."""
-    name = _kind_name(source)
+    name = type_name(source)
     try:
         columns = read_arrow_table(source, options)
         return columns._replace(crs=settled_crs(columns.crs, columns.x, columns.y), name=name)

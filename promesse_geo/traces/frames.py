@@ -1,5 +1,6 @@
 """Data of other libraries as GeoDataFrames of points: tables with coordinates, and trajectories of MovingPandas."""
 
+import os
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -20,7 +21,8 @@ from promesse_geo.traces.columns import (
 )
 from promesse_geo.traces.values import make_points
 
-_COMPUTE = "Pass what its method .compute() returns."
+_TO_FRAME = ("to_dataframe", "toPandas", "compute")  # of xarray, Spark and Dask
+_TO_TABLE = ("collect", "to_table")  # of Polars and pyarrow
 _MAKE = "Make one with geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.{}, df.{}), crs={})."
 _IN_DEGREES = (LONGITUDES[:-1], LATITUDES[:-1])  # without x and y
 
@@ -64,17 +66,40 @@ def as_points(data: Any) -> gpd.GeoDataFrame:
 
 def _why_not(data: Any) -> str:
     """Return the error for data of a type that is not read."""
-    module = type(data).__module__.partition(".")[0]
-    kind = type(data).__name__ if module == "builtins" else f"{module}.{type(data).__name__}"
-    if hasattr(data, "compute"):
-        remedy = _COMPUTE
-    elif hasattr(data, "__arrow_c_stream__") and not isinstance(data, pd.Series):
-        remedy = "Pass what pg.read_table(table) returns."
+    if conversion := conversion_of(data):
+        remedy = f"Pass what {conversion} returns."
     elif isinstance(getattr(data, "trajectories", None), list):
         remedy = "It holds no trajectories."
+    elif isinstance(data, (str, os.PathLike)):
+        remedy = "Read a file with pg.read_file(path)."
     else:
         remedy = _MAKE.format("lon", "lat", 4326)
-    return f"Traces are read from a GeoDataFrame of points. Got a {kind} instead. {remedy}"
+    return f"Traces are read from a GeoDataFrame of points. Got a {type_name(data)} instead. {remedy}"
+
+
+def type_name(data: Any) -> str:
+    """Return the name of the type of data, with that of its package."""
+    module = type(data).__module__.partition(".")[0].removeprefix("_")
+    return type(data).__name__ if module == "builtins" else f"{module}.{type(data).__name__}"
+
+
+def conversion_of(data: Any) -> str:
+    """Return what makes a frame of data that is no frame yet, for messages; empty if that is not known.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> conversion_of(pyarrow.table({"user": [1]}))
+    'pg.read_table(data)'
+    """
+    if isinstance(data, (type, pd.Series, pd.Index)):
+        return ""
+    if hasattr(data, "__arrow_c_stream__"):
+        return "pg.read_table(data)"
+    for method in _TO_FRAME:
+        if hasattr(data, method):
+            return f"its method .{method}()"
+    return next((f"pg.read_table(data.{method}())" for method in _TO_TABLE if hasattr(data, method)), "")
 
 
 def _from_coordinates(frame: pd.DataFrame) -> gpd.GeoDataFrame:
