@@ -69,6 +69,22 @@ class DroppedWarning(UserWarning):
         self.counts = dict(counts)
 
 
+class UnpreparedWarning(UserWarning):
+    """A warning of a mechanism about data that are not prepared.
+
+    Parameters
+    ----------
+    message : str
+        All that the mechanism warns of.
+    remark : str
+        What it warns of besides, "" if nothing.
+    """
+
+    def __init__(self, message: str, remark: str) -> None:
+        super().__init__(message)
+        self.remark = remark
+
+
 def warn(message: str | UserWarning) -> None:
     """Issue a UserWarning that points at the first line outside this package."""
     level, frame = 1, sys._getframe()

@@ -24,7 +24,12 @@ def prepared(tmp_path):
 
 def passed(said):
     """The names of the passed tests, which stand in one line."""
-    return re.search(r"^\d+ tests? passed: (.*)$", said, re.MULTILINE)[1].split(", ")
+    return re.search(r"^\d+(?: of \d+)? tests? passed: (.*)$", said, re.MULTILINE)[1].split(", ")
+
+
+def left_out(said):
+    """The line of the tests that were left out."""
+    return re.search(r"^\d+ tests? left out: (.*)$", said, re.MULTILINE)[1]
 
 
 def smoothed(prepared, *words):
@@ -112,7 +117,19 @@ def test_the_recommended_workflow_ends_with_0(tmp_path):
     done("check", parts, safe)
     done("pseudonymize", safe, published)
     said = done("check", parts, published).stdout
-    assert len(said.splitlines()) == 1, said  # all passed
+    assert len(said.splitlines()) == 2, said  # nothing failed, nothing to review
+    assert len(passed(said)) + 3 == int(re.match(r"\d+ of (\d+) tests", said)[1])
+    for test in ("no impossible jumps in the original", "first points are hidden", "last points are hidden"):
+        assert test in left_out(said)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_tests_that_need_the_users_are_said_to_be_left_out_of_renamed_files(prepared, tmp_path, ending):
+    path = tmp_path / f"safe.{ending}"
+    done("smooth", prepared, path, "--epsilon", 200)
+    line = left_out(done("check", prepared, path).stdout)
+    assert "first points are hidden, last points are hidden (no user is in both data sets" in line
+    assert "--keep-users" in line
 
 
 @pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from dataclasses import dataclass, replace
 
 import geopandas as gpd
@@ -115,6 +116,56 @@ def test_calendars(raw, calendar):
     year = result.data.time.dt.year.unique().tolist()
     assert year == ([2025] if calendar == "keep-dates" else [2000])
     assert any("true dates" in note for note in result.notes) == (calendar == "keep-dates")
+
+
+def test_the_audit_runs_the_same_tests_whatever_the_data():
+    tests, kept = set(), volunteers()
+    for choices in ({}, {"keep_zero": True, "max_speed": None, "calendar": "keep-dates"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            audit = kept.promesse.publish(None, pg.Promesse(200), dry_run=True, **choices).audit.set_index("test")
+        tests.add(frozenset(audit.index))
+        verdicts = {"passed"} if not choices else {"review"}
+        assert set(audit.verdict[["no zero fixes in the original", "no impossible jumps in the original"]]) == verdicts
+        assert not (audit.verdict == "left out").any()
+    assert "calendar='common'" in audit.reason["data are prepared"]
+    assert len(tests) == 1
+
+
+def test_speeds_on_the_common_calendar_are_said_to_be_unknown():
+    moved = pg.collapse_empty_days(pg.make_city(users=3, days=2), tz="Europe/Paris")
+    audit = moved.promesse.publish(None, pg.Promesse(200), dry_run=True).audit.set_index("test")
+    assert (audit.verdict[["no impossible jumps in the original", "no fast steps in the raw data"]] == "left out").all()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "count"), [(pg.GeoIndistinguishability(0.01, grid=1), 3), (pg.WaitForMe(k=2, max_trash=0.5), 4)]
+)
+def test_tests_that_a_mechanism_leaves_out_are_named_everywhere(mechanism, count):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = pg.make_city(users=6, days=2).promesse.publish(None, mechanism, tz="Europe/Paris", dry_run=True)
+    left_out = result.audit[result.audit["verdict"] == "left out"]
+    line = f"{count} tests left out: {', '.join(left_out['test'])} ({left_out['reason'].iloc[0]})"
+    assert len(left_out) == count
+    assert line in result.to_text(width=None)
+    assert line.split(" (", maxsplit=1)[0] in " ".join(result.to_html().split())
+    rows = json.loads(result.to_json())["audit"]
+    assert [row["test"] for row in rows if row["verdict"] == "left out"] == left_out["test"].tolist()
+
+
+@pytest.mark.filterwarnings("error")
+def test_publish_warns_of_no_step_that_it_does_itself():
+    times = pd.date_range("2025-10-20", periods=100, freq="1h", tz="UTC")  # a trace of four days without a long gap
+    places = gpd.points_from_xy(7.6 + np.arange(100) / 100, np.full(100, 52))
+    frame = gpd.GeoDataFrame({"user": "a", "time": times}, geometry=places, crs=4326)
+    audit = frame.promesse.publish(None, pg.Promesse(200), calendar="keep-dates", dry_run=True).audit
+    assert audit.set_index("test").verdict["data are prepared"] == "review"
+    gaps = frame[(times.hour < 6) | (times.hour > 10)]
+    audit = gaps.promesse.publish(None, pg.Promesse(200), gap="12h", dry_run=True).audit.set_index("test")
+    assert "--gap" in audit.reason["data are prepared"]
+    with pytest.warns(UserWarning, match="not prepared"):
+        frame.promesse.smooth(200)
 
 
 def test_the_paper_keeps_twenty_days():

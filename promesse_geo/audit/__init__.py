@@ -1,11 +1,20 @@
 """Checks before publication, what protected data and files reveal that they should not, and the risk report."""
 
-from promesse_geo.audit.checks import check_epsilon, check_published
+from promesse_geo.audit.checks import JUMPS, check_epsilon, check_published
 from promesse_geo.audit.files import check_files, file_mechanism
-from promesse_geo.audit.findings import CLOSING, FAILED, PASSED, REVIEW, Finding, worst_first
+from promesse_geo.audit.findings import (
+    CLOSING,
+    FAILED,
+    LEFT_OUT,
+    PASSED,
+    REVIEW,
+    Finding,
+    replace_findings,
+    worst_first,
+)
 from promesse_geo.audit.frames import check_row_order
 from promesse_geo.audit.risk_report import RiskReport, report
 
-__all__ = ["CLOSING", "FAILED", "PASSED", "REVIEW", "Finding", "worst_first"]
-__all__ += ["check_epsilon", "check_files", "check_published", "check_row_order", "file_mechanism"]
+__all__ = ["CLOSING", "FAILED", "LEFT_OUT", "PASSED", "REVIEW", "Finding", "replace_findings", "worst_first"]
+__all__ += ["JUMPS", "check_epsilon", "check_files", "check_published", "check_row_order", "file_mechanism"]
 __all__ += ["RiskReport", "report"]

@@ -9,23 +9,27 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.audit.comparison import CLOSE, FINE, Comparison
-from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding, find_other_columns, worst_first
+from promesse_geo.audit.findings import FAILED, LEFT_OUT, PASSED, REVIEW, Finding, find_other_columns, worst_first
 from promesse_geo.audit.frames import check_frame
 from promesse_geo.audit.names import check_user_names
-from promesse_geo.audit.originals import check_locations, check_records, check_times
+from promesse_geo.audit.originals import RECORDS, TIMES, check_locations, check_records, check_times
 from promesse_geo.audit.recognition import identify, main_mechanism, noted_mechanism, raise_if_swapped
 from promesse_geo.audit.seeds import has_guessable_noise
 from promesse_geo.audit.stays import retrieve_stays
 from promesse_geo.mechanisms import Chain, GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import counted, invalid
 from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
-from promesse_geo.preprocess.problems import FASTEST, find_problems
+from promesse_geo.preprocess.problems import FASTEST, Problems, find_problems
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number
 
+JUMPS = "no impossible jumps in the original"
+"""The test that only true times allow."""
+
+_FIRST, _LAST = "first points are hidden", "last points are hidden"
 _GAP = DAY // 6  # at which prepare splits
 _LONGEST = 1_000 * DAY  # prepared data is shorter
 _SAMPLE = 100_000  # records that show quickly that there is no grid
@@ -72,9 +76,9 @@ def check_published(
     Returns
     -------
     pandas.DataFrame
-        One row per test: test, verdict ("passed", "review", "failed") and reason, failed tests first, passed ones
-        last. "review" marks what only you can decide. Empty data fails. Passing all tests does not prove anonymity.
-        Reasons print in full.
+        One row per test: test, verdict ("passed", "review", "failed", "left out") and reason, failed tests first,
+        passed ones last. "review" marks what only you can decide, "left out" a test that cannot judge these data.
+        Empty data fails. Passing all tests does not prove anonymity. Reasons print in full.
 
     Raises
     ------
@@ -122,33 +126,36 @@ def _check_prepared(before: Traces) -> Finding:
     at_gap = (np.diff(before.times) >= _GAP) & (np.diff(before.trace_numbers) == 0)
     traces = len(np.unique(before.trace_numbers[:-1][at_gap]))
     if traces:
-        reasons.append(f"{counted(traces, 'trace')} with gaps of 4 h or more, across which smoothing interpolates")
+        gaps = f"{counted(traces, 'trace')} with gaps of 4 h or more, across which smoothing interpolates"
+        reasons.append(f"{gaps} (prepare() and split_gaps() split there, publish at its gap=, --gap)")
     if before.times.min() < FIRST_DAY - DAY or before.times.max() >= FIRST_DAY + _LONGEST:  # a zone may shift a day
-        reasons.append("days as they were recorded, not those of the common calendar")
+        dates = "true dates, to which holidays, events and other data of the same days can be linked"
+        reasons.append(f"{dates} (prepare() moves days to a common calendar, publish with calendar='common')")
     if reasons:
-        reason = f"the original has {', and '.join(reasons)}; prepare() splits at gaps and moves days"
-        return Finding(test, REVIEW, reason)
+        return Finding(test, REVIEW, f"the original has {', and '.join(reasons)}")
     return Finding(test, PASSED, "no gap of 4 h or more within a trace, and days of the common calendar")
 
 
-def _check_jumps(before: Traces) -> Finding:
-    """Check that the original has no jumps and no fixes at (0, 0), which mechanisms take for true."""
-    test, problems = "no impossible jumps in the original", find_problems(before)
-    found = [
-        words
-        for count, words in (
-            (problems.zero_fixes, f"{counted(problems.zero_fixes, 'fix', 'fixes')} at exactly (0, 0)"),
-            (problems.jumps, f"{counted(problems.jumps or 0, 'record')} that would need over {FASTEST:g} m/s"),
-        )
-        if count
-    ]
-    if found:
-        reason = f"the original has {' and '.join(found)}, to and from which paths are published"
-        remedy = f"apply drop_zero() and drop_jumps(max_speed={FASTEST:g}) before all other steps, or publish()"
-        return Finding(test, REVIEW, f"{reason}; {remedy}")
-    if problems.jumps is None:  # speeds are unknown on the common calendar
-        return Finding("no fix at (0, 0) in the original", PASSED, "no fix lies at exactly (0, 0)")
-    return Finding(test, PASSED, f"no record needs over {FASTEST:g} m/s, and none lies at exactly (0, 0)")
+def _check_zero_fixes(found: Problems) -> Finding:
+    """Check that the original has no fixes at (0, 0), which mechanisms take for true."""
+    test, fixes = "no zero fixes in the original", counted(found.zero_fixes, "fix", "fixes")
+    if found.zero_fixes:
+        reason = f"the original has {fixes} at exactly (0, 0), to and from which paths are published"
+        return Finding(test, REVIEW, f"{reason}; apply drop_zero() before all other steps, or publish()")
+    return Finding(test, PASSED, "no fix lies at exactly (0, 0)")
+
+
+def _check_jumps(found: Problems) -> Finding:
+    """Check that the original has no jumps, which mechanisms take for true; only true times show speeds."""
+    if found.jumps is None:
+        reason = "days were moved to the common calendar, which hides speeds; info and publish count jumps of raw data"
+        return Finding(JUMPS, LEFT_OUT, reason)
+    if found.jumps:
+        fast = f"{counted(found.jumps, 'record')} that would need over {FASTEST:g} m/s"
+        reason = f"the original has {fast}, to and from which paths are published"
+        remedy = f"apply drop_jumps(max_speed={FASTEST:g}) before all other steps, or publish()"
+        return Finding(JUMPS, REVIEW, f"{reason}; {remedy}")
+    return Finding(JUMPS, PASSED, f"no record needs over {FASTEST:g} m/s")
 
 
 def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | None) -> list[Finding]:
@@ -165,25 +172,39 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
         comparison = replace(comparison, beside=math.inf)
     if isinstance(mechanism, GeoIndistinguishability):
         comparison = replace(comparison, beside=max(comparison.beside, 4 / mechanism.epsilon))  # twice the mean
-    by_design = isinstance(mechanism, GeoIndistinguishability | WaitForMe)  # keep times, do not hide ends
-    ends: list[Callable[[], Finding]] = [
-        lambda: _check_first_points(comparison, epsilon, by_path=_may_turn_back(noted if named is None else named)),
-        lambda: _check_last_points(comparison, epsilon),
-    ]
+    left_out, problems = _left_out(comparison, mechanism), find_problems(before)
+    may_turn = _may_turn_back(noted if named is None else named)
     tests: list[Callable[[], Finding]] = [
         lambda: check_user_names(before, after),
         lambda: _check_prepared(before),
-        lambda: _check_jumps(before),
+        lambda: _check_zero_fixes(problems),
+        lambda: _check_jumps(problems),
         lambda: _check_users(comparison, mechanism),
-        *(ends if comparison.by_user and not by_design else []),
-        *([] if by_design else [lambda: check_times(comparison, mechanism)]),
+        lambda: left_out.get(_FIRST) or _check_first_points(comparison, epsilon, by_path=may_turn),
+        lambda: left_out.get(_LAST) or _check_last_points(comparison, epsilon),
+        lambda: left_out.get(TIMES) or check_times(comparison, mechanism),
         lambda: check_locations(comparison, mechanism),
         lambda: _check_stays(comparison, mechanism),
-        *([] if isinstance(mechanism, WaitForMe) else [lambda: check_records(comparison)]),
+        lambda: left_out.get(RECORDS) or check_records(comparison),
         lambda: _check_noise(comparison, mechanism, named=mechanism in map(main_mechanism, (named, noted))),
         lambda: check_digits(comparison, mechanism),
     ]
     return [identified, *(test() for test in progress_bar(tests, label="checking", unit="tests"))]
+
+
+def _left_out(comparison: Comparison, mechanism: Mechanism | None) -> dict[str, Finding]:
+    """Return the findings of tests that cannot judge these data, by test: by design, or without common users."""
+    reasons = {}
+    if isinstance(mechanism, GeoIndistinguishability):
+        reasons = dict.fromkeys((_FIRST, _LAST, TIMES), "geo-indistinguishability keeps times and does not hide ends")
+    elif isinstance(mechanism, WaitForMe):
+        kept = "Wait for Me keeps times and ends, and publishes one trace of each group unchanged"
+        reasons = dict.fromkeys((_FIRST, _LAST, TIMES, RECORDS), kept)
+    elif not comparison.by_user:
+        none = not len(comparison.pairs.originals)
+        why = "no user is in both data sets" if none else "user keys do not mean the same people"
+        reasons = dict.fromkeys((_FIRST, _LAST), f"{why}: compare before you rename users (--keep-users)")
+    return {test: Finding(test, LEFT_OUT, reason) for test, reason in reasons.items()}
 
 
 def _check_users(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
@@ -191,9 +212,9 @@ def _check_users(comparison: Comparison, mechanism: Mechanism | None) -> Finding
     test = "users are matched or renamed"
     before, after, compared = len(comparison.original), len(comparison.protected), len(comparison.pairs.originals)
     if not compared:
-        reason = "no user is in both data sets, so first and last points are not checked"
+        reason = "no user is in both data sets"
         if mechanism is not None:
-            return Finding(test, PASSED, f"{reason}; compare before you rename users (--keep-users)")
+            return Finding(test, PASSED, f"{reason}, so they were renamed")
         return Finding(test, REVIEW, f"{reason}: compare with the users kept (--keep-users), before you rename them")
     reason = f"{compared:,} of {counted(after, 'trace')} compared"
     apart = int(comparison.apart.sum())
@@ -232,7 +253,7 @@ def _may_turn_back(known: Mechanism | None) -> bool:
 
 def _check_first_points(comparison: Comparison, epsilon: float | None, *, by_path: bool) -> Finding:
     """Check that first points are ε away from the original ones, or with `by_path` after at least ε of path."""
-    test, distances = "first points are hidden", comparison.end_distances(first=True)
+    test, distances = _FIRST, comparison.end_distances(first=True)
     nearest = _distances_reason(distances)
     if epsilon is None:
         return _judge_ends(test, distances)
@@ -258,7 +279,7 @@ def _check_last_points(comparison: Comparison, epsilon: float | None) -> Finding
     Promesse publishes a point only if the trace gets ε away from it later. This point may be near the end if the trace
     turns back, but the path to the end is never shorter than ε.
     """
-    test, distances = "last points are hidden", comparison.end_distances(first=False)
+    test, distances = _LAST, comparison.end_distances(first=False)
     nearest = _distances_reason(distances)
     if epsilon is None:
         return _judge_ends(test, distances)
@@ -301,13 +322,12 @@ def _check_noise(comparison: Comparison, mechanism: Mechanism | None, *, named: 
 
 
 def check_digits(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
-    """Check that points published at original times are no finer than a centimetre.
+    """Check that the digits of coordinates reveal no noise.
 
     The last digits of noise that was drawn as floating-point numbers narrow down the original location (Mironov, CCS
-    2012), so each noisy record should lie on a grid. Points that were computed for new times, as Promesse's, belong to
-    no single original record: their digits reveal no more than the path.
+    2012), so each noisy record should lie on a grid, of a centimetre at least. Promesse and Wait for Me draw no noise.
     """
-    test, fine, protected = "no needless digits", np.flatnonzero(comparison.fine), comparison.protected
+    test, fine, protected = "digits reveal no noise", np.flatnonzero(comparison.fine), comparison.protected
     if isinstance(mechanism, Promesse | WaitForMe):
         return Finding(test, PASSED, f"{type(mechanism).__name__} draws no noise")
     if not len(fine):
@@ -315,12 +335,11 @@ def check_digits(comparison: Comparison, mechanism: Mechanism | None) -> Finding
     some = fine[:: len(fine) // _SAMPLE + 1]
     if _is_grid(protected, some, least=0) and _is_grid(protected, fine, least=_PAIRS):
         return Finding(test, PASSED, "the points lie on a grid no finer than a centimetre")
-    same_times = comparison.same_times[0]
-    if 2 * np.count_nonzero(same_times) <= len(same_times):
-        return Finding(test, PASSED, "points are finer than a centimetre, but not those of original times")
+    points = f"{len(fine):,} of {counted(protected.records, 'point')} {'is' if len(fine) == 1 else 'are'}"
+    condition = "" if isinstance(mechanism, GeoIndistinguishability) else "if noise moved them, "
     reason = (
-        f"{counted(len(fine), 'point')} of {protected.records:,} are finer than a centimetre and most have original "
-        "times: the last digits may reveal how the noise was drawn; protect with grid= (--grid)"
+        f"{points} finer than a centimetre: {condition}the last digits may reveal how it was drawn; protect with grid= "
+        "(--grid), or round the coordinates to a centimetre"
     )
     return Finding(test, REVIEW, reason)
 

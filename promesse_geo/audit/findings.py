@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from promesse_geo.messages import listed
-from promesse_geo.plot.tables import findings, passed_tests
+from promesse_geo.plot.tables import findings, summaries
 
 PASSED, REVIEW, FAILED = "passed", "review", "failed"
+LEFT_OUT = "left out"
+"""The verdict of a test that cannot judge these data."""
+
+_WORST_FIRST = (FAILED, REVIEW, LEFT_OUT, PASSED)
 
 CLOSING = (
     "Passing all tests does not prove anonymity. Publish each person once: traces of the same people, published again "
@@ -31,14 +35,14 @@ _COLUMNS = list(Finding._fields)
 
 
 class Findings(pd.DataFrame):
-    """A table of findings, worst first, that prints complete reasons and the passed tests in one line."""
+    """A table of findings, worst first, that prints complete reasons, and other tests in a line for each verdict."""
 
     @property
     def _constructor(self) -> type["Findings"]:
         return Findings
 
     def __repr__(self) -> str:
-        """Return the tests that did not pass with their complete reasons, the names of the others, and the closing."""
+        """Return what failed or is to be reviewed with its reasons, the names of other tests, and the closing."""
         if not len(self) or list(self.columns) != _COLUMNS:
             return super().__repr__()
         return findings(self, closing=CLOSING, width=shutil.get_terminal_size((120, 24)).columns)
@@ -46,17 +50,23 @@ class Findings(pd.DataFrame):
     def _repr_html_(self) -> str:
         if not len(self) or list(self.columns) != _COLUMNS:
             return str(super()._repr_html_())  # type: ignore[misc]
-        open_tests = self[self["verdict"] != PASSED]
+        open_tests = self[self["verdict"].isin([FAILED, REVIEW])]
         with pd.option_context("display.max_colwidth", None, "display.max_rows", None):
             table = open_tests.to_html(index=False, border=0) if len(open_tests) else ""
-        texts = [text for text in (passed_tests(self), CLOSING) if text]
-        return table + "".join(f"<p>{html.escape(text)}</p>" for text in texts)
+        return table + "".join(f"<p>{html.escape(text)}</p>" for text in (*summaries(self), CLOSING))
 
 
 def worst_first(findings: Iterable[Finding]) -> Findings:
-    """Return a table of findings: failed, then to review, then passed ones, each in the given order."""
-    rows = sorted(findings, key=lambda finding: (FAILED, REVIEW, PASSED).index(finding.verdict))
+    """Return a table of findings: failed, to review, left out, passed ones, each in the given order."""
+    rows = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
     return Findings(rows, columns=_COLUMNS)
+
+
+def replace_findings(table: pd.DataFrame, others: Sequence[Finding]) -> Findings:
+    """Return a table, worst first, in which other findings take the place of those of the same tests."""
+    replaced = {finding.test for finding in others}
+    rows = (Finding(*row) for row in table[_COLUMNS].itertuples(index=False))
+    return worst_first([*(row for row in rows if row.test not in replaced), *others])
 
 
 def find_other_columns(others: Sequence[Any]) -> Finding:

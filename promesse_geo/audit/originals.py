@@ -10,9 +10,11 @@ from promesse_geo.audit.matching import by_chance, sample
 from promesse_geo.mechanisms import Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import counted
 
+TIMES, RECORDS = "no original timestamps", "no record equals an original one"
+"""Tests that are left out where a mechanism keeps times or publishes records."""
+
 _FEW = 5  # times close to original ones: one chance in a hundred, where half of all are and one in ten by chance
-_TIMES, _LOCATIONS = "no original timestamps", "no original locations"
-_RECORDS = "no record equals an original one"
+_LOCATIONS = "no original locations"
 
 
 def check_times(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
@@ -29,14 +31,14 @@ def check_times(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
         if comparison.by_user:
             distances = comparison.distances(comparison.time_matches[0][same], np.flatnonzero(same))
             counts += f", who was, in the median, {np.median(distances):,.2f} m from the published location"
-        return Finding(_TIMES, REVIEW, counts)
+        return Finding(TIMES, REVIEW, counts)
     close = np.count_nonzero(comparison.time_matches[1] >= 2) if comparison.by_user else 0
     if 2 * close > len(same) and close > _FEW:
         reason = f"{close:,} of {len(same):,} published timestamps are next to original ones{whose}"
-        return Finding(_TIMES, REVIEW, reason)
+        return Finding(TIMES, REVIEW, reason)
     if count:
-        return Finding(_TIMES, PASSED, f"{counts}, no more than by chance")
-    return Finding(_TIMES, PASSED, f"no published timestamp is an original one{whose}")
+        return Finding(TIMES, PASSED, f"{counts}, no more than by chance")
+    return Finding(TIMES, PASSED, f"no published timestamp is an original one{whose}")
 
 
 def _beyond_chance(same: int, expected: float) -> bool:
@@ -142,19 +144,19 @@ def check_records(comparison: Comparison) -> Finding:
     counts = f"{same:,} of {protected.records:,} published records have the location and time of an original one"
     if disclosed:
         reason = f"{counts}; {counted(disclosed, 'trace')} for the most part, under whatever name"
-        return Finding(_RECORDS, FAILED, reason)
+        return Finding(RECORDS, FAILED, reason)
     if _beyond_chance(same, expected):
-        return Finding(_RECORDS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
+        return Finding(RECORDS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
     records, offsets = sample(protected.counts)
     around = comparison.nearby_records(records)
     close, beside = (int((around >= least).sum()) for least in (2, 1))
     disclosed = _count_disclosed(offsets, around == 2, same=close, near=beside)
     if disclosed:
         reason = f"most records of {counted(disclosed, 'trace')} lie within {CLOSE:g} m of original ones"
-        return Finding(_RECORDS, REVIEW, f"{reason} of about the same time")
+        return Finding(RECORDS, REVIEW, f"{reason} of about the same time")
     if same:
-        return Finding(_RECORDS, PASSED, f"{counts}, no more than by chance")
-    return Finding(_RECORDS, PASSED, "no published record has the location and time of an original one")
+        return Finding(RECORDS, PASSED, f"{counts}, no more than by chance")
+    return Finding(RECORDS, PASSED, "no published record has the location and time of an original one")
 
 
 def _count_disclosed(offsets: np.ndarray, disclosed: np.ndarray, *, same: int, near: int) -> int:

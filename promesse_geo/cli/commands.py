@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pandas as pd
 
 import promesse_geo as pg
 from promesse_geo.audit import (
@@ -26,7 +25,7 @@ from promesse_geo.audit import (
     check_published,
     check_row_order,
     file_mechanism,
-    worst_first,
+    replace_findings,
 )
 from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
@@ -114,17 +113,17 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
 
     Check twice: first with the users of INPUT (--keep-users), which compares trace by trace, then after pseudonymize.
 
-    Each test passes, fails, or is to be reviewed: only you can decide that. What did not pass stands first. The exit
-    status is 3 if any test failed, else 0. INPUT and PROTECTED that are swapped are an error.
+    Each test passes, fails, is to be reviewed (only you can decide that), or is left out, as first and last points are
+    after pseudonymize. What failed or is to be reviewed stands first. The exit status is 3 if any test failed, else 0.
+    INPUT and PROTECTED that are swapped are an error.
     """
     with options.usage_errors():
         check_epsilon(epsilon)
     with options.expected_errors():
         before, after = options.read_both(context, protected)
         table = check_published(before, after, epsilon=epsilon, mechanism=file_mechanism(protected))
-        of_files = check_files(protected, after)
-        rows = pd.concat((table[~table["test"].isin(of_files["test"])], of_files)).itertuples(index=False)
-        table = worst_first([check_row_order(after), *(Finding(*row) for row in rows)])
+        of_files = (Finding(*row) for row in check_files(protected, after).itertuples(index=False))
+        table = replace_findings(table, [check_row_order(after), *of_files])
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo(_COLOURED.sub(_coloured, findings(table, width=width)))
         reviews = int((table["verdict"] == REVIEW).sum())
@@ -135,7 +134,7 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
         sys.exit(3)
 
 
-_COLOURED = re.compile(rf"^(?:{FAILED}|{REVIEW}|[\d,]+ tests? passed)", re.MULTILINE)
+_COLOURED = re.compile(rf"^(?:{FAILED}|{REVIEW}|[\d,]+ (?:of [\d,]+ )?tests? passed)", re.MULTILINE)
 
 
 def _coloured(match: re.Match[str]) -> str:

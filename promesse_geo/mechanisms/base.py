@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo import threads
-from promesse_geo.messages import SHORT, counted, shown, warn
+from promesse_geo.messages import SHORT, UnpreparedWarning, counted, shown, warn
 from promesse_geo.preprocess.problems import path_warning
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import Sphere
@@ -112,8 +112,10 @@ class Mechanism(ABC):
     def _warn(self, traces: Traces, remark: str) -> None:
         """Warn once of the mechanism's remark, and of data that are not prepared."""
         unprepared = path_warning(traces, breaks=not self.keeps_breaks) if self.needs_prepared_data else ""
-        if remark or unprepared:
-            warn(f"{remark} {unprepared}".strip())
+        if unprepared:
+            warn(UnpreparedWarning(f"{remark} {unprepared}".strip(), remark))
+        elif remark:
+            warn(remark)
 
     def _remark(self, traces: Traces, protected: Traces) -> str:
         """Return what to warn of, such as the number of dropped traces, "" if nothing."""

@@ -23,6 +23,7 @@ _ODD = {
     "equal_times": ("equal times", "records with the time of the record before"),
     "single_record_users": ("one-record users", ""),
 }
+_PASSED, _LEFT_OUT = "passed", "left out"  # verdicts without a row of their own in texts
 _NARROWEST = 40  # characters for a reason, even in a narrower terminal
 
 
@@ -112,23 +113,28 @@ def comparison(original: Traces, protected: Traces) -> str:
 
 
 def findings(table: pd.DataFrame, *, closing: str = "", width: int | None = None) -> str:
-    """Return findings of the checks before publication as lines of text, wrapped to a width: passed tests as one."""
-    rows = [row for row in table[["verdict", "test", "reason"]].itertuples(index=False) if row.verdict != "passed"]
+    """Return findings of the checks before publication as lines of text, wrapped to a width, with their summaries."""
+    named = table["verdict"].isin([_PASSED, _LEFT_OUT])
+    rows = list(table.loc[~named, ["verdict", "test", "reason"]].itertuples(index=False))
     first, second = (max((len(row[column]) for row in rows), default=0) for column in range(2))
     lines = []
     for verdict, test, reason in rows:
         start = f"{verdict:<{first}}  {test:<{second}}  "
         line_width = None if width is None else max(width, len(start) + _NARROWEST)
         lines += _wrapped(start + reason, width=line_width, indent=len(start))
-    for text in (passed_tests(table), closing):
+    for text in (*summaries(table), closing):
         lines += _wrapped(text, width=width, indent=2) if text else []
     return "\n".join(lines)
 
 
-def passed_tests(table: pd.DataFrame) -> str:
-    """Return the number and the names of the passed tests; "" without any."""
-    passed = table.loc[table["verdict"] == "passed", "test"].tolist()
-    return f"{counted(len(passed), 'test')} passed: {', '.join(passed)}" if passed else ""
+def summaries(table: pd.DataFrame) -> list[str]:
+    """Return how many of all tests passed and which, and which were left out and why: a text each, if there are any."""
+    passed = table.loc[table["verdict"] == _PASSED, "test"].tolist()
+    left_out = table[table["verdict"] == _LEFT_OUT]
+    of_all = "" if len(passed) == len(table) else f" of {len(table):,}"
+    texts = [f"{len(passed):,}{of_all} {'test' if len(table) == 1 else 'tests'} passed: {', '.join(passed)}"]
+    groups = [f"{', '.join(rows['test'])} ({reason})" for reason, rows in left_out.groupby("reason", sort=False)]
+    return texts * bool(passed) + [f"{counted(len(left_out), 'test')} left out: {'; '.join(groups)}"] * bool(groups)
 
 
 def _wrapped(text: str, *, width: int | None, indent: int) -> list[str]:

@@ -36,6 +36,7 @@ def clean(raw: Traces, choices: Choices) -> tuple[Traces, dict[str, int]]:
         "dropped_zero_fixes": 0 if choices.keep_zero else int(zero.sum()),
         "jumps": found.jumps or 0,
         "dropped_jumps": int((~keep).sum()),
+        "kept_jumps": rest.jumps or 0,
         "fast_steps": rest.fast_steps or 0,
         "equal_times": odd.equal_times,
         "breaks": rest.breaks,

@@ -5,28 +5,41 @@ from datetime import tzinfo
 
 import pandas as pd
 
-from promesse_geo.audit import REVIEW, Finding
+from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
 from promesse_geo.plot.tables import span
 from promesse_geo.preprocess.problems import FAST, FASTEST
 from promesse_geo.publication.choices import Choices
 
-_SWAPPED = "the data lie far from their CRS or time zone, and near it with x and y swapped"
+
+def findings_of(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:
+    """Return the findings on the raw data; speeds are known only if the data `are_dated`, with true times."""
+    return [*_of_speeds(counts, are_dated=are_dated), _of_axes(counts)]
 
 
-def findings_of(counts: Mapping[str, int]) -> list[Finding]:
-    """Return what of the raw data somebody has to decide."""
-    findings = []
-    if fast := counts["fast_steps"]:
-        steps = (
-            f"{counted(fast, 'step')} over {FAST:g} m/s {'is' if fast == 1 else 'are'} kept, with the path along them"
-        )
-        reason = f"{steps}: if nobody took a plane or a fast train, pass max_speed={FAST:g} (--max-speed {FAST:g})"
-        findings.append(Finding("no fast steps in the raw data", REVIEW, reason))
-    if counts["swapped_axes"]:
-        findings.append(Finding("x and y are not swapped", REVIEW, _SWAPPED))
+def _of_speeds(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:
+    test, jumps, fast = "no fast steps in the raw data", counts["kept_jumps"], counts["fast_steps"]
+    if not are_dated:
+        reason = "the raw data lie on the common calendar, which hides speeds"
+        return [Finding(name, LEFT_OUT, reason) for name in (JUMPS, test)]
+    findings = [Finding(name, PASSED, "none is kept") for name in (JUMPS, test)]
+    if jumps:
+        reason = f"{counted(jumps, 'record')} that would need over {FASTEST:g} m/s {'is' if jumps == 1 else 'are'} kept"
+        remedy = f"with paths to and from there: max_speed={FASTEST:g} (--max-speed {FASTEST:g}) drops them"
+        findings[0] = Finding(JUMPS, REVIEW, f"{reason}, {remedy}")
+    if fast:
+        steps = f"{counted(fast, 'step')} over {FAST:g} m/s {'is' if fast == 1 else 'are'} kept, with the path along"
+        remedy = f"if nobody took a plane or a fast train, pass max_speed={FAST:g} (--max-speed {FAST:g})"
+        findings[1] = Finding(test, REVIEW, f"{steps} them: {remedy}")
     return findings
+
+
+def _of_axes(counts: Mapping[str, int]) -> Finding:
+    test = "x and y are not swapped"
+    if counts["swapped_axes"]:
+        return Finding(test, REVIEW, "the data lie far from their CRS or time zone, and near it with x and y swapped")
+    return Finding(test, PASSED, "with x and y swapped, the data would lie no nearer to their CRS and time zone")
 
 
 def dropped_in_words(counts: Mapping[str, int]) -> list[str]:

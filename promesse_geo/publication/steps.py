@@ -10,11 +10,12 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo.audit import FAILED, Finding, check_published, worst_first
+from promesse_geo.audit import FAILED, check_published, replace_findings
 from promesse_geo.evaluation import measure
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import warn
+from promesse_geo.messages import UnpreparedWarning, warn
+from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
@@ -135,8 +136,7 @@ def publish(
     _check_rest(protected, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     protected = replace(protected, protection=mechanism.description())
     checked = check_published(parts, protected, mechanism=mechanism)
-    rows = [Finding(*row) for row in checked.itertuples(index=False, name=None)]
-    audit = worst_first([*findings_of(counts), *rows])
+    audit = replace_findings(checked, findings_of(counts, are_dated=not uses_common_calendar(raw)))
     table = measure(parts, protected, METRICS)
     published = pseudonymize(protected)
     counts |= of_parts | {
@@ -148,7 +148,7 @@ def publish(
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
         write(published, written, mechanism=mechanism, force=force)
-    remarks = [*applied.remarks, *(str(warning.message) for warning in caught)]
+    remarks = [*applied.remarks, *(_remark(warning.message) for warning in caught)]
     _warn(dropped, remarks, failed=written is not target)
     notes = (*((_DATES,) if calendar == "keep-dates" else ()), *notes_on(mechanism), _ONCE, _NO_PROOF)
     result = published if isinstance(data, Traces) else published.to_frame()
@@ -160,11 +160,16 @@ def publish(
 def _warn(dropped: Sequence[str], remarks: Sequence[str], *, failed: bool) -> None:
     """Warn once of what was dropped, of what the mechanism warned of, and that nothing was written."""
     messages = [f"publish dropped {', '.join(dropped)}."] if dropped else []
-    messages += remarks
+    messages += filter(None, remarks)
     if failed:
         messages.append("Nothing was written, because a test failed: see the audit.")
     if messages:
         warn(" ".join(messages))
+
+
+def _remark(message: Warning | str) -> str:
+    """Return the text of a warning without the remedies for data that are not prepared: the audit has those here."""
+    return message.remark if isinstance(message, UnpreparedWarning) else str(message)
 
 
 def _check_rest(rest: Traces, dropped: Sequence[str], reason: str) -> None:
