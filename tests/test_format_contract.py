@@ -34,6 +34,7 @@ from hypothesis import strategies as st
 
 import promesse_geo as pg
 from promesse_geo.io.registry import FORMATS, guess_format
+from promesse_geo.io.sources import NO_HEAD
 
 
 def stored(driver) -> bytes:
@@ -151,6 +152,25 @@ def test_an_archive_holds_the_same(kind, pack, tmp_path):
     assert packed.users.tolist() == alone.users.tolist()
     assert packed.times.tolist() == alone.times.tolist()
     assert packed.coordinates()[0].tolist() == alone.coordinates()[0].tolist()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SAMPLES if "user" in FORMATS[format_of(kind)].options(NO_HEAD)])
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_folder_of_a_folder_may_name_the_user(kind, packed, tmp_path):
+    name, content = SAMPLES[kind]
+    name = f"Semantic Location History/2024/{name}" if kind == "google: visits" else name  # the history is the file
+    members = {f"people/{user}/gps/{name}": content for user in ("p7", "p8")}
+    for place, text in members.items():
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_bytes(text)
+    source = tmp_path / "people"
+    if packed:
+        source = tmp_path / "data.zip"
+        source.write_bytes(zipped(members))
+    assert read(source, user="folder-2").users.tolist() == ["p7", "p8"]
+    assert read(source, user="folder-2", users=["p8"]).users.tolist() == ["p8"]
+    with pytest.raises(ValueError, match="user='folder-2'"):
+        read(source, user="folder")
 
 
 BAD = {

@@ -29,7 +29,12 @@ _PICTURE = (
 )
 _KINDS = (
     _kind(
-        rb"(?:\xef\xbb\xbf)?\s*\[\s*[{\]]",
+        rb"\s*\[\s*\"<class 'skmob",
+        "a JSON file of scikit-mobility",
+        "Write it as CSV, as in: skmob.read('FILE').to_csv('table.csv', index=False)",
+    ),
+    _kind(
+        rb"(?:\xef\xbb\xbf)?\s*\[\s*(?:[{\]\[]|\"[^\"]*\"\s*,)",
         "a JSON array of an unknown kind",
         "Write it as CSV, as in: pandas.read_json(…).to_csv(…)",
     ),
