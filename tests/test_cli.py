@@ -84,6 +84,23 @@ def test_every_option_of_a_command_is_explained(command):
         assert re.search(r"\S  +\S", option) or option.rstrip().endswith("]"), f"{option!r} has no explanation"
 
 
+@pytest.mark.parametrize("command", ["", *sorted(main.commands)])
+def test_help_fits_80_columns_and_breaks_no_word(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = done(*[command] * bool(command), "--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any(re.search(r"\w-$", line) for line in lines)
+    assert not re.search(r"\b(FLOAT|INTEGER|TEXT|RANGE)\b", " ".join(lines)), "say what the value is"
+
+
+def test_help_lists_options_of_the_command_before_those_of_reading():
+    own, reading = done("publish", "--help").stdout.split("Options of reading INPUT:")
+    assert "--recommended" in own
+    assert "--help" in own
+    assert "--separator" not in own
+    assert "--separator" in reading
+
+
 def test_the_first_help_shows_commands_exit_codes_and_how_to_compare():
     said = done("--help").stdout
     for words in ("smooth", "prepare", "info", "demo", "Exit status: 0 success; 1 error", "--keep-users"):

@@ -27,9 +27,9 @@ from promesse_geo.audit import (
     file_mechanism,
     replace_findings,
 )
+from promesse_geo.cli import layout, options
 from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
-from promesse_geo.cli import options
 from promesse_geo.cli import protect as cli_protect
 from promesse_geo.cli import publish as cli_publish
 from promesse_geo.cli import zones as cli_zones
@@ -47,7 +47,8 @@ OUTPUT is a file, whose extension sets the format: {", ".join(WRITERS)}.
 _EPILOG = """
 \b
 To publish:
-  promesse-geo publish raw.csv public.parquet --epsilon 200 --tz Europe/Paris
+  promesse-geo publish raw.csv public.parquet --tz Europe/Paris \\
+    --recommended people
 
 \b
 The same step by step: compare with the users kept, then rename them:
@@ -61,18 +62,6 @@ The same step by step: compare with the users kept, then rename them:
 Exit status: 0 success; 1 error, the reason is on stderr; 2 wrong usage;
 3 a test of `publish` or `check` failed.
 """
-
-
-class _Sections(click.Group):
-    """A group of commands that lists them by section."""
-
-    sections: dict[str, list[str]]
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of each section with their short help."""
-        for title, names in self.sections.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names], col_max=26)
 
 
 @contextmanager
@@ -92,7 +81,7 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 @click.group(
-    cls=_Sections,
+    cls=layout.Sections,
     help=_HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_EPILOG,
@@ -104,10 +93,15 @@ def main(context: click.Context) -> None:
     context.with_resource(_exit_on_signals())
 
 
-@click.command(short_help="Run the checks before publication.")
+@layout.command(short_help="Run the checks before publication.")
 @options.input_options
 @click.argument("protected", metavar="PROTECTED")
-@click.option("--epsilon", type=float, help="Metres hidden at both ends of a trace; by default as PROTECTED says.")
+@click.option(
+    "--epsilon",
+    type=float,
+    metavar="METRES",
+    help="Length that is hidden at both ends of a trace; by default as the metadata of PROTECTED state.",
+)
 def check(context: click.Context, protected: str, epsilon: float | None) -> None:
     """Run the checks before publication on PROTECTED, made from INPUT.
 
@@ -143,16 +137,22 @@ def _coloured(match: re.Match[str]) -> str:
     return click.style(match[0], fg=colour, bold=True)
 
 
-@click.command(short_help="Preprocess: common calendar, first days, split at gaps.")
+@layout.command(short_help="Preprocess: common calendar, first days, split at gaps.")
 @options.input_options
 @options.output_argument
 @click.option(
-    "--days", type=click.IntRange(min=1), default=20, show_default=True, help="Days of data to keep per user."
+    "--days",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    default=20,
+    show_default=True,
+    help="Days of data to keep per user.",
 )
-@click.option("--min-days", type=click.IntRange(min=1), help="Drop users with fewer days of data.")
+@click.option("--min-days", type=click.IntRange(min=1), metavar="NUMBER", help="Drop users with fewer days of data.")
 @click.option(
     "--max-speed",
     type=float,
+    metavar="SPEED",
     help="First drop jumps, which need more than this speed in m/s: 350 drops errors, 50 flights and fast trains too.",
 )
 @click.option("--keep-zero", is_flag=True, help="Keep fixes at exactly longitude 0 and latitude 0.")
@@ -160,6 +160,7 @@ def _coloured(match: re.Match[str]) -> str:
     "--gap",
     default="4h",
     show_default=True,
+    metavar="DURATION",
     callback=options.as_duration,
     help="Shortest gap at which a trace is split, such as 90min; a number alone is seconds.",
 )
@@ -180,7 +181,7 @@ def prepare(
 ) -> None:
     """Preprocess INPUT as in the paper: common calendar, first days, traces split at gaps.
 
-    First, fixes at exactly longitude 0 and latitude 0 are dropped (see --keep-zero), and jumps (see --max-speed).
+    First drop fixes at exactly (0, 0), unless you pass --keep-zero, and jumps, if you pass --max-speed.
 
     Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """
@@ -202,7 +203,7 @@ def prepare(
         options.write(parts, output, mechanism=None, force=force)
 
 
-@click.command(short_help="Rename all users.")
+@layout.command(short_help="Rename all users.")
 @options.input_options
 @options.output_argument
 @options.force_option
@@ -217,7 +218,7 @@ def pseudonymize(context: click.Context, output: str, force: bool) -> None:
         options.write(renamed, output, mechanism=file_mechanism(context.obj["source"]), force=force)
 
 
-@click.command(short_help="Describe: size, period, bounds, durations, and what is odd.")
+@layout.command(short_help="Describe: size, period, bounds, durations, and what is odd.")
 @options.input_options
 def info(context: click.Context) -> None:
     """Describe INPUT: records and traces, period and bounds, durations and intervals, and what is odd.
@@ -230,9 +231,16 @@ def info(context: click.Context) -> None:
         click.echo(description(options.read(context), names_columns=options.has_columns(context)))
 
 
-@click.command(short_help="Protect a synthetic city and show the result.")
-@click.option("--out", default="promesse-demo", show_default=True, help="Folder to write to.")
-@click.option("--epsilon", type=float, default=200.0, show_default=True, help="Metres between published points.")
+@layout.command(short_help="Protect a synthetic city and show the result.")
+@click.option("--out", metavar="FOLDER", default="promesse-demo", show_default=True, help="Folder to write to.")
+@click.option(
+    "--epsilon",
+    type=float,
+    metavar="METRES",
+    default=200.0,
+    show_default=True,
+    help="Distance between published points.",
+)
 @options.force_option
 def demo(out: str, epsilon: float, force: bool) -> None:
     """Protect a synthetic city with Promesse, and write the result and a figure to a folder."""

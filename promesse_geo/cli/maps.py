@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli import options
+from promesse_geo.cli import layout, options
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.plot.layers import KINDS, kind_of_map
 
@@ -17,7 +17,7 @@ _SUMMARIES = {
 }
 
 
-@click.command("map", short_help="Draw a map of original data, protected data, or both.")
+@layout.command("map", short_help="Draw a map of original data, protected data, or both.")
 @options.input_options
 @click.argument("paths", metavar="[PROTECTED] OUTPUT", nargs=-1, required=True)
 @click.option("--users", metavar="NAME", multiple=True, help="User to draw; repeat it for several. All by default.")
@@ -26,7 +26,12 @@ _SUMMARIES = {
 @click.option("--slider", is_flag=True, help="Add a time slider, for at most 20 traces.")
 @click.option("--no-pois", is_flag=True, help="Draw no points of interest.")
 @click.option(
-    "--points", type=click.IntRange(min=2), default=20_000, show_default=True, help="Maximum records per layer."
+    "--points",
+    type=click.IntRange(min=2),
+    metavar="NUMBER",
+    default=20_000,
+    show_default=True,
+    help="Maximum records per layer.",
 )
 @click.option("--tiles", metavar="NAME", help="Background such as OpenStreetMap, whose server learns what is viewed.")
 @click.option(

@@ -7,7 +7,7 @@ import click
 
 import promesse_geo as pg
 from promesse_geo.audit import file_mechanism
-from promesse_geo.cli import options
+from promesse_geo.cli import layout, options
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
@@ -20,20 +20,22 @@ from promesse_geo.stays.stays import checked_stay
 _diameter = click.option(
     "--diameter",
     type=float,
+    metavar="METRES",
     default=200,
     show_default=True,
-    help="Maximum distance in metres between two records of a stay.",
+    help="Maximum distance between two records of a stay.",
 )
 _duration = click.option(
     "--duration",
     default="15min",
+    metavar="DURATION",
     show_default=True,
     callback=options.as_duration,
     help="Minimum duration of a stay, such as 15min; a number alone is seconds.",
 )
 
 
-@click.command(short_help="Measure privacy and utility.")
+@layout.command(short_help="Measure privacy and utility.")
 @options.input_options
 @click.argument("protected", metavar="PROTECTED")
 @_diameter
@@ -41,12 +43,20 @@ _duration = click.option(
 @click.option(
     "--threshold",
     type=float,
+    metavar="METRES",
     default=100,
     show_default=True,
-    help="Maximum distance in metres at which a POI is retrieved.",
+    help="Maximum distance at which a POI counts as found.",
 )
-@click.option("--queries", type=click.IntRange(min=1), default=1000, show_default=True, help="Range queries to draw.")
-@click.option("--seed", help="Seed of the range queries.")
+@click.option(
+    "--queries",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    default=1000,
+    show_default=True,
+    help="Range queries to draw.",
+)
+@click.option("--seed", metavar="SEED", help="Seed of the range queries.")
 @click.option("--out", metavar="FILE", help="Write the table to FILE as well: .csv or .parquet.")
 @options.force_option
 def measure(
@@ -81,16 +91,16 @@ def measure(
             pg.save_results(table, out, force=force)
 
 
-@click.command(short_help="Report the risks of PROTECTED as an HTML page.")
+@layout.command(short_help="Report the risks of PROTECTED as an HTML page.")
 @options.input_options
 @click.argument("protected", metavar="PROTECTED")
 @click.argument("output", metavar="OUTPUT")
 @click.option(
     "--mechanism", type=click.Choice(list(MECHANISMS)), help="The protection; by default as PROTECTED names it."
 )
-@click.option("--epsilon", type=float, help="Parameter of the mechanism.")
+@click.option("--epsilon", type=float, metavar="VALUE", help="Parameter of the mechanism.")
 @click.option("--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be repeated.")
-@click.option("--seed", help="Seed of known points, queries and guesses.")
+@click.option("--seed", metavar="SEED", help="Seed of known points, queries and guesses.")
 @options.force_option
 def report(
     context: click.Context,
@@ -119,7 +129,7 @@ def report(
         click.echo(pg.report(before, after, output, mechanism=used, seed=seed, force=force))
 
 
-@click.command(short_help="Find stays of users, as the paper's attack does.")
+@layout.command(short_help="Find stays of users, as the paper's attack does.")
 @options.input_options
 @click.argument("output", metavar="OUTPUT")
 @_diameter
@@ -150,7 +160,7 @@ PAPERS = ("trustcom2015", "most2014")
 """The papers to reproduce: known here, since `promesse_geo.paper` takes seconds to import."""
 
 
-@click.command(short_help="Reproduce the paper's Tables I to VI.")
+@layout.command(short_help="Reproduce the paper's Tables I to VI.")
 @click.option(
     "--paper",
     type=click.Choice(PAPERS),
@@ -164,12 +174,27 @@ PAPERS = ("trustcom2015", "most2014")
 @click.option(
     "--min-days",
     type=click.IntRange(min=1),
+    metavar="NUMBER",
     help="Drop users with fewer days of data; by default 21 in real data, none in the synthetic city.",
 )
-@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=3, show_default=True, help="Number of seeds.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Number of processes; -1 uses all processors.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, MOST_SEEDS),
+    metavar="NUMBER",
+    default=3,
+    show_default=True,
+    help="Number of seeds.",
+)
+@click.option(
+    "--jobs",
+    type=int,
+    metavar="NUMBER",
+    default=1,
+    show_default=True,
+    help="Number of processes; -1 uses all processors.",
+)
 @click.option("--attacks", is_flag=True, help="Add stronger attacks and area coverage, with one seed.")
-@click.option("--out", metavar="DIR", default="promesse-tables", show_default=True, help="Folder to write to.")
+@click.option("--out", metavar="FOLDER", default="promesse-tables", show_default=True, help="Folder to write to.")
 @options.force_option
 def reproduce(
     paper: str,

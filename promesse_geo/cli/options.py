@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 import pandas as pd
 
 import promesse_geo as pg
+from promesse_geo.cli import layout
 from promesse_geo.io.registry import FORMATS, READING, guess_format, used_options
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_columns import IfFits
@@ -57,59 +59,67 @@ def as_nanoseconds(value: str, *, name: str, owner: str) -> int:
 
 
 def shared_option(
-    name: str, help: str, *, kind: Any = None, default: Any = None, metavar: str | None = None
+    name: str,
+    help: str,
+    *,
+    kind: Any = None,
+    default: Any = None,
+    metavar: str | None = None,
+    cls: type[click.Option] = click.Option,
 ) -> Callable[..., Any]:
     """Return an option that `remember` stores for later instead of a parameter of the command; bools are flags."""
     typed: dict[str, Any] = {"is_flag": True, "default": False} if kind is bool else {"type": kind, "default": default}
-    return click.option(
-        name, show_default=bool(default), metavar=metavar, help=help, expose_value=False, callback=remember, **typed
-    )
+    typed |= {"show_default": bool(default), "metavar": metavar, "cls": cls}
+    return click.option(name, help=help, expose_value=False, callback=remember, **typed)
+
+
+_reading_option = partial(shared_option, cls=layout.ReadingOption)
 
 
 _INPUT = (
     click.argument("source", metavar="INPUT", expose_value=False, callback=remember),
-    shared_option(
+    _reading_option(
         "--format",
         f"Format of INPUT; detected by default: {', '.join(FORMATS)}.",
         kind=click.Choice(list(FORMATS)),
         metavar="NAME",
     ),
-    shared_option(
+    _reading_option(
         "--user",
         "Column of the user; or file, folder or folder-2 (two levels up), which name the user of each file.",
         metavar="NAME",
     ),
-    shared_option("--one-trace", "INPUT has no user column: all records are one trace.", kind=bool),
-    shared_option("--skip", "Skip files and records that cannot be read, with a warning.", kind=bool),
-    shared_option("--lon", "Column of the longitude or x.", metavar="NAME"),
-    shared_option("--lat", "Column of the latitude or y.", metavar="NAME"),
-    shared_option("--time", "Column of the time.", metavar="NAME"),
-    shared_option("--layer", "Layer of INPUT, if it is a GeoPackage with several layers.", metavar="NAME"),
-    shared_option("--segment", "Column whose value changes where nothing was recorded in between.", metavar="NAME"),
-    shared_option("--columns", "Columns of text without a header, such as user,time,lon,lat.", metavar="NAMES"),
-    shared_option("--separator", "What separates the values of text, such as ; or tab.", metavar="SIGN"),
-    shared_option("--decimal", "What stands before decimals in text.", kind=click.Choice([".", ","])),
-    shared_option("--encoding", "Encoding of text, such as cp1252.", metavar="NAME"),
-    shared_option("--time-format", "How times in text are written, such as '%d.%m.%Y %H:%M:%S'.", metavar="FORMAT"),
-    shared_option(
+    _reading_option("--one-trace", "INPUT has no user column: all records are one trace.", kind=bool),
+    _reading_option("--skip", "Skip files and records that cannot be read, with a warning.", kind=bool),
+    _reading_option("--lon", "Column of the longitude or x.", metavar="NAME"),
+    _reading_option("--lat", "Column of the latitude or y.", metavar="NAME"),
+    _reading_option("--time", "Column of the time.", metavar="NAME"),
+    _reading_option("--layer", "Layer of INPUT, if it is a GeoPackage with several layers.", metavar="NAME"),
+    _reading_option("--segment", "Column whose value changes where nothing was recorded in between.", metavar="NAME"),
+    _reading_option("--columns", "Columns of text without a header, such as user,time,lon,lat.", metavar="NAMES"),
+    _reading_option("--separator", "What separates the values of text, such as ; or tab.", metavar="SIGN"),
+    _reading_option("--decimal", "What stands before decimals in text.", kind=click.Choice([".", ","])),
+    _reading_option("--encoding", "Encoding of text, such as cp1252.", metavar="NAME"),
+    _reading_option("--time-format", "How times in text are written, such as '%d.%m.%Y %H:%M:%S'.", metavar="FORMAT"),
+    _reading_option(
         "--tz",
         "Time zone of times without one, and of the days, such as Europe/Paris; by default that of the times.",
         metavar="ZONE",
     ),
-    shared_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631."),
+    _reading_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631.", metavar="CODE"),
 )
 
 
-def with_options(command: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+def with_options(function: Callable[..., Any], options: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
     """Add options to a command, in this order."""
     for option in reversed(options):
-        command = option(command)
-    return command
+        function = option(function)
+    return function
 
 
-def input_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument INPUT and the options of reading it to a command, which then takes the context."""
-    return click.pass_context(with_options(command, _INPUT))
+    return click.pass_context(with_options(function, _INPUT))
 
 
 output_argument = click.argument("output", metavar="OUTPUT")

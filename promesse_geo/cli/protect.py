@@ -6,13 +6,19 @@ from typing import Any
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli import options
+from promesse_geo.cli import layout, options
 
 
-@click.command(short_help="Apply Promesse: points at constant distance and time.")
+@layout.command(short_help="Apply Promesse: points at constant distance and time.")
 @options.input_options
 @options.output_argument
-@click.option("--epsilon", type=float, required=True, help="Metres between published points; 200 in the paper.")
+@click.option(
+    "--epsilon",
+    type=float,
+    metavar="METRES",
+    required=True,
+    help="Distance between published points; 200 in the paper.",
+)
 @click.option(
     "--variant",
     type=click.Choice(["polyline", "pseudocode"]),
@@ -23,6 +29,7 @@ from promesse_geo.cli import options
 @click.option(
     "--min-points",
     type=click.IntRange(min=1),
+    metavar="NUMBER",
     default=1,
     show_default=True,
     help="Drop traces with fewer protected points.",
@@ -30,9 +37,10 @@ from promesse_geo.cli import options
 @click.option(
     "--ends",
     type=float,
+    metavar="METRES",
     default=0,
     show_default=True,
-    help="Cut a random length of at most as many metres more from each end; 600 for traces of people.",
+    help="Also cut a random length of up to METRES from each end; we recommend 400 for traces of people.",
 )
 @click.option("--max-interval", help="Drop traces with more time between points, such as 5min.", metavar="DURATION")
 @options.keep_users_option
@@ -62,14 +70,20 @@ def smooth(
         options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
-@click.command(short_help="Add planar Laplace noise to each record.")
+@layout.command(short_help="Add planar Laplace noise to each record.")
 @options.input_options
 @options.output_argument
-@click.option("--epsilon", type=float, help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
-@click.option("--level", type=float, help="Instead of --epsilon: factor within --radius, such as 4.")
-@click.option("--radius", type=float, help="Metres, for --level; 200 by default.")
-@click.option("--grid", type=float, help="Cell size in metres of a grid to round to after the noise.")
-@click.option("--seed", help="Seed of the noise, for experiments only: anyone who guesses it can remove the noise.")
+@click.option("--epsilon", type=float, metavar="VALUE", help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
+@click.option(
+    "--level", type=float, metavar="VALUE", help="Instead of --epsilon: 4 with --radius 200 is an epsilon of ln(4)/200."
+)
+@click.option("--radius", type=float, metavar="METRES", help="Radius of --level; 200 by default.")
+@click.option("--grid", type=float, metavar="METRES", help="Round to a grid of cells of this size after the noise.")
+@click.option(
+    "--seed",
+    metavar="SEED",
+    help="Seed of the noise, for experiments only: anyone who guesses it can remove the noise.",
+)
 @options.keep_users_option
 @options.force_option
 def geo_indistinguishability(
@@ -100,25 +114,29 @@ def geo_indistinguishability(
         options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
-_WAIT_FOR_ME = {
-    "k": (int, "Minimum number of traces of a group."),
-    "delta": (float, "Maximum distance in metres within a group."),
-    "max_radius": (float, "Initial group radius in metres; increased until few enough traces are discarded."),
-    "max_trash": (float, "Maximum share of traces to discard."),
-    "cost_cap": (int, "Cost of a distant pair, in units of delta."),
-    "radius_test": (click.Choice(["members", "v1.1"]), "What is compared with the radius."),
-    "chunk": (bool, "Group 20·k traces at a time, for data beyond memory."),
-    "program": (click.Choice(["v1.1"]), "Behave as the program of 2010, with traces in the order of their names."),
-    "seed": (None, "Seed of the pivots, for experiments only: never publish with one."),
+_WAIT_FOR_ME: dict[str, tuple[Any, str | None, str]] = {
+    "k": (int, "NUMBER", "Minimum number of traces of a group."),
+    "delta": (float, "METRES", "Maximum distance within a group."),
+    "max_radius": (float, "METRES", "Initial group radius; increased until few enough traces are dropped."),
+    "max_trash": (float, "SHARE", "Maximum share of traces to drop, from 0 to 1."),
+    "cost_cap": (int, "NUMBER", "Cost of a pair of distant points, in multiples of delta."),
+    "radius_test": (click.Choice(["members", "v1.1"]), None, "What is compared with the radius."),
+    "chunk": (bool, None, "Group 20·k traces at a time, for data beyond memory."),
+    "program": (
+        click.Choice(["v1.1"]),
+        None,
+        "Behave as the program of 2010, with traces in the order of their names.",
+    ),
+    "seed": (None, "SEED", "Seed of the pivots, for experiments only: never publish with one."),
 }
 
 
 def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option for each parameter of Wait for Me to a command."""
     added = []
-    for name, (kind, text) in _WAIT_FOR_ME.items():
+    for name, (kind, metavar, text) in _WAIT_FOR_ME.items():
         option, default = f"--{name.replace('_', '-')}", getattr(pg.WaitForMe(), name)
-        added.append(options.shared_option(option, text, kind=kind, default=default))
+        added.append(options.shared_option(option, text, kind=kind, default=default, metavar=metavar))
     return options.with_options(command, added)
 
 
@@ -128,7 +146,7 @@ def _with_unit(name: str) -> str:
     return next((f"{name} ({unit})" for start, unit in units.items() if name.startswith(start)), name)
 
 
-@click.command(short_help="Move traces together in groups (Wait for Me).")
+@layout.command(short_help="Move traces together in groups (Wait for Me).")
 @options.input_options
 @options.output_argument
 @_wait_for_me_options

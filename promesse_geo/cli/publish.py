@@ -15,7 +15,7 @@ import pandas as pd
 from click.core import ParameterSource
 
 import promesse_geo as pg
-from promesse_geo.cli import options
+from promesse_geo.cli import layout, options
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
@@ -144,7 +144,9 @@ def _parse(text: str) -> Any:
 
 _FILE = "FILE"
 _OPTIONS = (
-    options.shared_option("--epsilon", "Parameter of the mechanism; metres for Promesse, as 200.", kind=float),
+    options.shared_option(
+        "--epsilon", "Parameter of the mechanism; for Promesse metres, such as 200.", kind=float, metavar="VALUE"
+    ),
     options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(MECHANISMS)), default="promesse"),
     options.shared_option(
         "--recommended",
@@ -152,11 +154,16 @@ _OPTIONS = (
         kind=click.Choice(KINDS),
     ),
     options.shared_option(
-        "--ends", "Promesse: cut at most as many metres more from each end, such as 400.", kind=float
+        "--ends",
+        "Promesse: also cut a random length of up to METRES from each end, such as 400.",
+        kind=float,
+        metavar="METRES",
     ),
     options.shared_option("--max-interval", "Promesse: drop traces with more time between points.", metavar="DURATION"),
-    options.shared_option("--zone-radius", "Remove zones of this radius in metres around homes.", kind=float),
-    options.shared_option("--zone-offset", "Greatest displacement of the centre of a zone in metres.", kind=float),
+    options.shared_option("--zone-radius", "Remove zones of this radius around homes.", kind=float, metavar="METRES"),
+    options.shared_option(
+        "--zone-offset", "Greatest displacement of the centre of a zone.", kind=float, metavar="METRES"
+    ),
     ZONES,
     PLACES,
     SECRET,
@@ -169,10 +176,18 @@ _OPTIONS = (
         kind=click.Choice(list(CALENDARS)),
         default="common",
     ),
-    options.shared_option("--gap", "Shortest gap at which a trace is split, such as 90min.", default="4h"),
-    options.shared_option("--min-days", "Drop users with fewer days of data.", kind=click.IntRange(min=1)),
     options.shared_option(
-        "--max-speed", "Drop records that cannot be reached at this speed in m/s.", kind=float, default=FASTEST
+        "--gap", "Shortest gap at which a trace is split, such as 90min.", default="4h", metavar="DURATION"
+    ),
+    options.shared_option(
+        "--min-days", "Drop users with fewer days of data.", kind=click.IntRange(min=1), metavar="NUMBER"
+    ),
+    options.shared_option(
+        "--max-speed",
+        "Drop records that cannot be reached at this speed in m/s.",
+        kind=float,
+        default=FASTEST,
+        metavar="SPEED",
     ),
     options.shared_option("--keep-zero", "Keep fixes at exactly longitude 0 and latitude 0.", kind=bool),
     options.shared_option("--dry-run", "Do all but write OUTPUT, which may be omitted.", kind=bool),
@@ -195,7 +210,7 @@ def _publish_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options.with_options(command, _OPTIONS)
 
 
-@click.command(short_help="Do all steps: clean, prepare, protect, check, rename, write.")
+@layout.command(short_help="Do all steps: clean, prepare, protect, check, rename, write.")
 @options.input_options
 @click.argument("output", metavar="OUTPUT", required=False)
 @_publish_options

@@ -10,7 +10,7 @@ import click
 import geopandas as gpd
 
 import promesse_geo as pg
-from promesse_geo.cli import options
+from promesse_geo.cli import layout, options
 from promesse_geo.io.atomic import write_text
 from promesse_geo.publication.choices import check_secret
 
@@ -79,11 +79,11 @@ def _zone_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options.with_options(command, (ZONES, PLACES, SECRET))
 
 
-@click.command(short_help="Remove privacy zones around homes or other places.")
+@layout.command(short_help="Remove privacy zones around homes or other places.")
 @options.input_options
 @options.output_argument
-@click.option("--radius", type=float, help="Metres of a zone; 500 by default.")
-@click.option("--offset", type=float, help="Greatest displacement of its centre in metres; 400 by default.")
+@click.option("--radius", type=float, metavar="METRES", help="Radius of a zone; 500 by default.")
+@click.option("--offset", type=float, metavar="METRES", help="Greatest displacement of its centre; 400 by default.")
 @_zone_options
 @options.keep_users_option
 @options.force_option
