@@ -175,6 +175,44 @@ def test_a_cut_archive_is_named_and_skip_keeps_what_comes_before(tmp_path, endin
             assert pg.read_file(path, errors="skip", as_traces=True).users.tolist() == ["ana"]
 
 
+@pytest.mark.parametrize("ending", PACK)
+def test_an_archive_of_any_size_that_is_cut_is_called_so(tmp_path, ending):
+    content = PACK[ending]({"t.csv": CSV})
+    for end in (*range(20, len(content) - 40, len(content) // 12), len(content) // 2):
+        path = store(tmp_path / f"a.{ending}", content[:end])
+        try:
+            assert len(pg.read_file(path)) == 2  # what is missing is after the last record: zeros of tar
+        except ValueError as error:
+            assert "Cabspotting" not in str(error)
+            assert f"a.{ending}' is cut or damaged" in str(error) or (ending == "tar" and end < 512)  # no magic yet
+
+
+def nested(depth):
+    """The content of a zip archive in others."""
+    content = zipped({"t.csv": CSV})
+    for level in range(1, depth):
+        content = zipped({f"level{level}.zip": content})
+    return content
+
+
+def test_archives_are_unpacked_to_a_depth_that_is_named(tmp_path):
+    assert len(pg.read_file(store(tmp_path / "a.zip", nested(3)))) == 2
+    path = store(tmp_path / "deep" / "a.zip", nested(4))
+    with pytest.raises(ValueError, match=r"a\.zip/level3\.zip/level2\.zip/level1\.zip' lies in 3 archives"):
+        pg.read_file(path)
+    (path.parent / "t.csv").write_bytes(CSV)
+    with pytest.warns(UserWarning, match="lies in 3 archives.* not read"):
+        assert len(pg.read_file(path.parent, errors="skip")) == 2
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+def test_a_file_that_is_compressed_twice_is_read(tmp_path, ending):
+    path = store(tmp_path / f"t.csv.gz.{ending}", COMPRESS[ending](gzip.compress(CSV)))
+    assert len(pg.read_file(path)) == 2
+    path = store(tmp_path / "folder" / path.name, path.read_bytes())
+    assert len(pg.read_file(path.parent)) == 2
+
+
 def test_an_encrypted_zip_is_named(tmp_path):
     content = bytearray(zipped({"t.csv": CSV}))
     for magic, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):

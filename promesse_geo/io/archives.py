@@ -84,7 +84,10 @@ def has_packed_name(name: str) -> bool:
 def first_names(path: Path) -> list[str]:
     """Return names of the first members of an archive; of a compressed file, its name without the extension."""
     names: list[str] = []
-    with suppress(OSError, ValueError, NotImplementedError, *_BROKEN), _members(path) as members:
+    with (
+        suppress(OSError, ValueError, NotImplementedError, *_BROKEN),
+        _members(path, block=tarfile.BLOCKSIZE) as members,
+    ):
         for member in members:
             names.append(member.name)
             if len(names) == _LOOKED_AT:
@@ -138,7 +141,7 @@ def _packed_files(path: Path) -> list[Path]:
     """Return a packed file itself, or those in a folder, at any depth."""
     if path.is_file():
         return [path] if _is_packed(path) else []
-    return [file for file in _walk(path) if has_packed_name(file.name) and file.is_file() and _is_packed(file)]
+    return [file for file in _packed_within(path) if file.is_file()]
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -185,12 +188,24 @@ def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skip
         if not (skips and count):
             raise ValueError(problem) from error
         warn(f"{problem} What comes before that was read.")
-    if holds_files and depth < _DEPTH:
-        for file in [file for file in _walk(target) if has_packed_name(file.name) and _is_packed(file)]:
-            inner = shown + str(file)[len(str(target)) :]
-            _unpack(file, file.parent, inner, names, skips=skips, depth=depth + 1)
-            file.unlink()
+    for file in _packed_within(target):
+        inner = shown + str(file)[len(str(target)) :]
+        if depth == _DEPTH:
+            problem = f"{inner!r} lies in {_DEPTH} archives, the most that are unpacked. Extract them first."
+            if not skips:
+                raise ValueError(problem)
+            warn(f"{problem} It was not read.")
+        else:
+            unpacked_to = _unpack(file, file.parent, inner, names, skips=skips, depth=depth + 1)
+            target = unpacked_to if file == target else target
+        file.unlink()
     return target
+
+
+def _packed_within(path: Path) -> list[Path]:
+    """Return what is still packed: the file itself, or files in a folder, at any depth."""
+    files = [path] if path.is_file() else _walk(path)
+    return [file for file in files if has_packed_name(file.name) and _is_packed(file)]
 
 
 def _problem(shown: str, error: Exception) -> str:
@@ -254,15 +269,15 @@ def _decompressed(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _members(path: Path, shown: str = "") -> Iterator[Iterator[_Member]]:
-    """Open a packed file, and provide its members that are plain files."""
+def _members(path: Path, shown: str = "", *, block: int = tarfile.RECORDSIZE) -> Iterator[Iterator[_Member]]:
+    """Open a packed file, and provide its members that are plain files; tar is read in blocks, the last one whole."""
     with path.open("rb") as file:
         is_zip = file.read(4) in ZIP
     if is_zip:
         with open_zip(path) as archive:
             yield _of_zip(archive, shown)
     elif is_archive(path):
-        with _decompressed(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        with _decompressed(path) as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=block) as archive:
             yield _of_tar(archive, shown)
     else:
         match = _PACKED.fullmatch(path.name)

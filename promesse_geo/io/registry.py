@@ -329,7 +329,9 @@ def _unpacks_itself(path: Path) -> bool:
     if is_archive(path):
         datasets = [form for form in accepting if not form.joins]
         names = [os.path.basename(name) for name in first_names(path)]
-        return bool(datasets) and (not names or any(form.claims(name) for form in datasets for name in names))
+        return any(form.claims(name) for form in datasets for name in names)
+    if is_packed(head.content):  # compressed twice
+        return False
     plain = Head(head.content, head.content)
     first = next((form for form in FORMATS.values() if form.sniff(plain, path.name)), None)
     return bool(first in accepting and head.stored.startswith(tuple(COMPRESSIONS)) and kind_of(plain) == "csv")
