@@ -180,7 +180,7 @@ def test_an_archive_of_any_size_that_is_cut_is_called_so(tmp_path, ending):
     content = PACK[ending]({"t.csv": CSV})
     for end in (*range(20, len(content) - 40, len(content) // 12), len(content) // 2):
         path = store(tmp_path / f"a.{ending}", content[:end])
-        if ending == "tar" and end >= 512 + len(CSV):  # what is missing are zeros
+        if ending == "tar" and end >= 1024:  # after the block of the records only zeros are missing
             assert len(pg.read_file(path)) == 2
         elif ending != "tar" or end >= 512:
             with pytest.raises(ValueError, match=rf"a\.{ending}' is cut or damaged"):
