@@ -9,6 +9,7 @@ from tables import written
 from test_cli import done
 
 import promesse_geo as pg
+from promesse_geo.io.registry import guess_format
 
 TIME = pd.Timestamp("2024-03-04T08:00Z")
 SECOND = int(TIME.timestamp())
@@ -77,12 +78,51 @@ LATE = {
 }
 
 
+FILLER = {"settings": {"note": "x" * 90_000, "days": [{"note": "x" * 900}] * 90}, "other": [[7, "é" * 9000]] * 90}
+
+
+def with_filler(value):
+    """JSON whose telling keys come late: after other members of the outermost object, or of the first item."""
+    if isinstance(value, list):
+        return [{**FILLER, **value[0]}, *value[1:]]
+    return {**FILLER, **value}
+
+
+def later(value, size):
+    """JSON with longer notes."""
+    return json.loads(json.dumps(value).replace("x" * 9000, "é" * size))
+
+
+@pytest.mark.parametrize("size", [9000, 70_000, 1_500_000])
 @pytest.mark.parametrize("kind", LATE)
-def test_json_is_recognized_by_keys_that_come_late(tmp_path, kind):
-    path = written(tmp_path, json.dumps(LATE[kind]), "late.json")
+def test_json_is_recognized_by_keys_that_come_late(tmp_path, kind, size):
+    path = written(tmp_path, json.dumps(later(LATE[kind], size), ensure_ascii=False), "late.json")
     assert_points(pg.read_file(path), ["late"])
     written(tmp_path, json.dumps(JSON["google"]), "of-google.json")
     assert_points(pg.read_file(tmp_path), ["late", "of-google"])
+
+
+@pytest.mark.parametrize("kind", LATE)
+@pytest.mark.parametrize("lines", [False, True])
+def test_json_is_recognized_whatever_stands_before_its_keys(tmp_path, kind, lines):
+    value = with_filler(JSON[kind])
+    if lines:
+        value = value if isinstance(value, list) else [value]
+    text = "\n".join(map(json.dumps, value)) if lines else json.dumps(value)
+    assert_points(pg.read_file(written(tmp_path, text, "late.json"), user="file"), ["late"])
+
+
+@pytest.mark.parametrize("start", [FILLER, {"type": "FeatureCollection"}, {"name": "a"}])
+def test_geojson_is_no_other_json(tmp_path, start):
+    feature = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [4.8, 45.7]}}
+    features = [{**feature, "properties": {"user": "ana", "time": ISO, "locations": [E7]}}]
+    path = written(tmp_path, json.dumps({**start, "features": features, "type": "FeatureCollection"}), "points.json")
+    assert guess_format(path) == "table"
+    if start == FILLER:
+        with pytest.raises(ValueError, match=r"is GeoJSON that GDAL does not recognize.*'type' first"):
+            pg.read_file(path)
+    else:
+        assert_points(pg.read_file(path), ["ana"])
 
 
 def test_tables_in_another_crs_are_joined_with_other_formats(tmp_path):

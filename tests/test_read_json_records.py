@@ -80,6 +80,15 @@ def test_records_without_a_user_are_of_the_file(tmp_path):
     assert pg.read_file(tmp_path, user="folder")["user"].unique().tolist() == [tmp_path.name]
 
 
+def test_the_unit_of_numbers_is_said_once_for_all_files(tmp_path):
+    for number in range(3):
+        objects = [{"t": 1_709_539_200 + number, "lat": 45.7, "lng": 4.8}]
+        written(tmp_path, json.dumps(objects), f"user{number}.json")
+    with pytest.warns(UserWarning, match="read_file took the numbers of the time column 't' as seconds") as caught:
+        assert len(pg.read_file(tmp_path)) == 3
+    assert len(caught) == 1
+
+
 def test_what_is_missing_or_invalid_is_counted(tmp_path):
     objects = [{"user": user, "time": time, "lat": float(lat), "lon": float(lon)} for user, time, lon, lat in ROWS]
     bad = [{**objects[0], "time": None}, {**objects[0], "time": [1]}, {**objects[0], "lat": "north"}, 7]

@@ -52,6 +52,8 @@ class Part(NamedTuple):
     """Codes from 0 that change at breaks, int64; each part with them begins a segment. None if there are no breaks."""
     zone: str | None = "UTC"
     """The zone of the times; None if they have none."""
+    notes: Sequence[str] = ()
+    """How the file was understood where it does not say, for a warning."""
 
 
 class Skipped(NamedTuple):
@@ -115,6 +117,7 @@ def read_dataset(
     check_users_exist(users, existing, owner=owner)
     check(parts)
     warn_dropped([dropped for part in parts for dropped in part.dropped], skipped, owner=owner)
+    warn_assumed([note for part in parts for note in part.notes], owner=owner)
     warn_unended(list(dict.fromkeys(part.unended for part in parts if part.unended)))
     traces = join(parts)
     return traces if as_traces else traces.to_frame()
@@ -255,6 +258,12 @@ def sum_up(dropped: Sequence[DroppedRecords]) -> list[DroppedRecords]:
         before = sums.setdefault(some.reason, replace(some, count=0))
         sums[some.reason] = replace(before, count=before.count + some.count)
     return list(sums.values())
+
+
+def warn_assumed(notes: Iterable[str], *, owner: str) -> None:
+    """Warn once of how files were understood where they do not say."""
+    if distinct := list(dict.fromkeys(notes)):
+        warn(f"{owner} took {' and '.join(distinct)}.")
 
 
 def warn_unended(names: Sequence[str]) -> None:

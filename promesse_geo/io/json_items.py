@@ -1,12 +1,15 @@
 """Read large JSON item by item, with the decoder of the standard library."""
 
 import codecs
+import itertools
 import json
 from collections.abc import Collection, Generator, Iterator
+from contextlib import suppress
 from json.decoder import WHITESPACE  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
 _DECODE = json.JSONDecoder().raw_decode
+_SHOWN, _MEMBERS, _LETTERS = 10, 100, 80  # items, members of objects and letters in outlines
 
 
 def json_items(name: str, content: bytes, *, arrays: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -52,6 +55,46 @@ def json_items(name: str, content: bytes, *, arrays: Collection[str] = ()) -> It
         else:
             reader.fail(place, "an object or an array is expected")
         place = _after_blanks(text, place)
+
+
+def json_outlines(content: bytes) -> Iterator[bytes]:
+    """Yield short JSON texts that show what a JSON text holds, however long its values are.
+
+    Each shows the first items of one array of the outermost object, of the outermost array, or the first of several
+    objects, with long texts and arrays cut. Where the text is cut or damaged, they end.
+
+    Examples
+    --------
+    >>> list(json_outlines(b'{"about": "' + b"a" * 9999 + b'", "points": [7, 8]}'))[:2]
+    [b'{"points": [7]}', b'{"points": [7, 8]}']
+    """
+    shown: dict[str, list[Any]] = {}
+    text = content.decode(json.detect_encoding(content), errors="ignore")
+    with suppress(ValueError):
+        for key, item in json_items("", text.encode(errors="replace"), arrays=_Everything()):
+            items = shown.setdefault(key, [])
+            if len(items) < _SHOWN:
+                items.append(_pruned(item))
+                texts = items if key == "{}" else [{key: items} if key else items]
+                yield b"\n".join(json.dumps(each, ensure_ascii=False).encode(errors="replace") for each in texts)
+            elif key in ("", "{}"):  # nothing else follows
+                return
+
+
+class _Everything(frozenset[str]):
+    """Holds every text."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def _pruned(value: Any) -> Any:
+    """Return a value with the beginnings of its texts and arrays."""
+    if isinstance(value, dict):
+        return {key: _pruned(member) for key, member in itertools.islice(value.items(), _MEMBERS)}
+    if isinstance(value, list):
+        return [_pruned(item) for item in value[:_SHOWN]]
+    return value[:_LETTERS] if isinstance(value, str) else value
 
 
 def _decode_text(name: str, content: bytes) -> str:

@@ -12,7 +12,6 @@ from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, as_user, position_format
 from promesse_geo.io.sources import Head
 from promesse_geo.io.table_columns import parse_times
-from promesse_geo.messages import warn
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, TIMES, USERS, Ranks, candidates_for, find_column
 
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
@@ -31,7 +30,7 @@ def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> I
     try:
         lon, lat, time = (find_column(columns, ..., role=role, known=known) for role, known in _ROLES.items())
         device = find_column(columns, ..., role="user", known=USERS) if candidates_for(columns, USERS) else None
-        times = _read_times([record.get(time) for record in records.values()], time)
+        times, positions.notes = _read_times([record.get(time) for record in records.values()], time)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name!r}: {error.args[0]}") from error
     for (place, record), moment in zip(records.items(), times, strict=True):
@@ -45,16 +44,15 @@ def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> I
     yield from positions.parts(user)
 
 
-def _read_times(values: Sequence[Any], name: str) -> list[int | None]:
-    """Return times as nanoseconds since 1970, by the rules of tables; those without a zone are in UTC."""
+def _read_times(values: Sequence[Any], name: str) -> tuple[list[int | None], Sequence[str]]:
+    """Return times as nanoseconds since 1970, by the rules of tables, and notes; those without a zone are in UTC."""
     kept = [value if _is_time(value) else None for value in values]
     is_mixed = any(isinstance(value, str) for value in kept)
     column = pa.array([None if value is None else str(value) for value in kept] if is_mixed else kept)
     times, notes = parse_times(pa.chunked_array([column]), name)
-    for note in notes:
-        warn(f"read_file took {note}.")
     moments = pd.DatetimeIndex(times).as_unit("ns")
-    return [None if missing else moment for moment, missing in zip(moments.asi8.tolist(), moments.isna(), strict=True)]
+    pairs = zip(moments.asi8.tolist(), moments.isna(), strict=True)
+    return [None if missing else moment for moment, missing in pairs], notes
 
 
 def _is_time(value: Any) -> bool:

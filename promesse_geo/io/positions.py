@@ -36,10 +36,16 @@ class Positions:
         Name of the file in messages.
     noun : str
         What a position comes from in messages: "entry", "line".
+
+    Attributes
+    ----------
+    notes : sequence of str
+        As in `Part`.
     """
 
     def __init__(self, name: str, *, noun: str = "entry") -> None:
         self.name, self.noun = name, noun
+        self.notes: Sequence[str] = ()
         self.times, self.x, self.y = array("q"), array("d"), array("d")
         self.places, self.ranks, self._codes = array("q"), array("b"), array("q")
         self._users: dict[str | None, int] = {}
@@ -130,7 +136,7 @@ class Positions:
             mine = keep & (codes == code)
             name = user if given is None else given
             if name is not None and (mine.any() or dropped):
-                yield Part(name, times[mine], x[mine], y[mine], dropped)
+                yield Part(name, times[mine], x[mine], y[mine], dropped, notes=self.notes)
                 dropped = []
 
     def _where_position(self, number: int) -> str:

@@ -1,9 +1,11 @@
 """The formats that can be read, and `read_file`, which recognizes them."""
 
+import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from promesse_geo.io import (
     tcx,
 )
 from promesse_geo.io.archives import first_names, has_packed_name, is_archive, is_packed, unpacked
+from promesse_geo.io.json_items import json_outlines
 from promesse_geo.io.mixed import Group, read_mixed
 from promesse_geo.io.sources import (
     COMPRESSIONS,
@@ -40,6 +43,7 @@ from promesse_geo.io.sources import (
     check_no_pipe,
     files_inside,
     is_geodatabase,
+    read_bytes,
     read_head,
     warn_unread,
 )
@@ -79,8 +83,8 @@ READING = tuple(dict.fromkeys([*(name for format in FORMATS.values() for name in
 LABELS = ", ".join(format.label for format in FORMATS.values())
 """Names of the formats in help texts."""
 
-_GEOJSON = b'"Feature'
-_LONG_HEAD = 1 << 16  # bytes
+_GEOJSON, _COLLECTION = b'"Feature', b'"FeatureCollection"'
+_LONG_HEAD = 1 << 20  # bytes
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
@@ -285,10 +289,27 @@ def _recognize(path: Path, head: Head, forms: Sequence[Format]) -> Format | None
     """Return the first format that accepts a file; of JSON, more is read if its first bytes do not tell."""
     form = next((form for form in forms if form.sniff(head, path.name)), None)
     is_json = head.content.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"[")
-    if form is not None or not is_json or _GEOJSON in head.content:
+    if form is not None or not is_json or _COLLECTION in head.content:
         return form
-    longer = read_head(path, size=_LONG_HEAD)
-    return next((form for form in forms if form.sniff(longer, path.name)), None)
+    with suppress(ValueError, OSError):  # which reading it reports
+        for outline in chain.from_iterable(map(json_outlines, _longer_heads(path))):
+            if _is_geojson(outline):
+                return None
+            if form := next((form for form in forms if form.sniff(Head(outline, outline), path.name)), None):
+                return form
+    return None
+
+
+def _longer_heads(path: Path) -> Iterator[bytes]:
+    """Yield more of a file, and all of it."""
+    yield read_head(path, size=_LONG_HEAD).content
+    yield read_bytes(path)
+
+
+def _is_geojson(outline: bytes) -> bool:
+    """Whether the first line of a JSON text is an object of GeoJSON."""
+    first = json.loads(outline.partition(b"\n")[0])
+    return isinstance(first, dict) and ("features" in first or str(first.get("type")).startswith("Feature"))
 
 
 def _unrecognized(form: Format, files: Sequence[Path]) -> list[Path]:

@@ -29,7 +29,7 @@ from promesse_geo.io.unreadable import name_kind
 from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
 from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import counted
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names, renamed_error
 from promesse_geo.traces.frames import type_name
@@ -326,6 +326,11 @@ def _why_no_geojson(path: Path) -> str:
             "holds several GeoJSON texts, so it is not a single JSON text. Write one collection with the features of "
             "all, or one feature per line."
         )
+    if about.get("type") in _GEOJSON:
+        return (
+            "is GeoJSON that GDAL does not recognize, because long members stand before its type. Write it again with "
+            "the member 'type' first."
+        )
     if about.get("type") == "Topology":
         return "is TopoJSON that GDAL cannot read as points. Convert it, as in: ogr2ogr points.gpkg TopoJSON:FILE"
     if isinstance(features, list) and all(isinstance(each, dict) and "attributes" in each for each in features):
@@ -356,9 +361,7 @@ def _raise_or_warn(
     dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
     batch.warn_dropped(dropped, skipped, owner="read_table")
     records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))
-    notes = list(dict.fromkeys(note for file in files for note in file.notes))
-    if notes:
-        warn(f"read_table took {' and '.join(notes)}.")
+    batch.warn_assumed([note for file in files for note in file.notes], owner="read_table")
     batch.warn_unended([file.name for file in files if not file.is_ended])
 
 
