@@ -72,8 +72,8 @@ def test_the_store_of_owntracks_is_read_by_folders(tmp_path):
         for month in ("02", "03"):
             save(tmp_path, rec(message(int(month), tid=person[:1])), f"rec/{person}/phone/2024-{month}.rec")
     assert [row[0] for row in rows(tmp_path)] == ["a", "a", "b", "b"]
-    for path in tmp_path.rglob("*.rec"):
-        path.write_text(rec(message(0)) + (rec(message(1, tid="x")) if "03" in path.name else rec(message(2, tid="y"))))
+    for number, path in enumerate(sorted(tmp_path.rglob("*.rec"))):
+        path.write_text(rec(message(0)) + rec(message(number, tid="x" if "03" in path.name else "y")))
     with pytest.warns(UserWarning, match=r"4 records \(no device, and another file has the same name"):
         assert {row[0] for row in rows(tmp_path)} == {"x", "y"}
 

@@ -56,7 +56,8 @@ def test_records_of_one_user_in_several_files_are_in_the_order_of_the_paths(tmp_
     for number in (2, 0, 1):
         written(tmp_path, f"{HEADER}\nana,2024-03-04T08:00:00Z,{number},45\n", f"{number}.csv")
     files = [tmp_path / f"{number}.csv" for number in (1, 2, 0)]
-    assert read_table(files).geometry.x.tolist() == [0, 1, 2]
+    with pytest.warns(UserWarning, match="overlap in time"):
+        assert read_table(files).geometry.x.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("users", [["ana"], ("ana",), {"ana"}, iter(["ana"])])
@@ -151,7 +152,7 @@ ODD = ["a!b", "a;b", "a\nb", "a b?&#", "a%20b", "a:b", "zip!c"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
-@pytest.mark.filterwarnings("ignore:In 1 trace files overlap")
+@pytest.mark.filterwarnings("ignore:.*files overlap in time")
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_are_names(name, tmp_path):
     for ending in ("geojson", "gpkg"):
@@ -160,7 +161,7 @@ def test_odd_names_are_names(name, tmp_path):
     assert read_table(place, user="folder", as_traces=True).records == 6
 
 
-@pytest.mark.filterwarnings("ignore:In 1 trace files overlap")
+@pytest.mark.filterwarnings("ignore:.*files overlap in time")
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_names_that_are_not_utf_8_are_names_too(tmp_path):
     for ending in ("gpkg", "parquet"):
@@ -257,6 +258,15 @@ def test_files_of_one_user_that_overlap_in_time_are_counted(tmp_path, key):
 @pytest.mark.parametrize("later", [9, 20])
 def test_files_of_one_user_one_after_the_other_are_fine(tmp_path, later):
     assert len(pg.read_table(two_people(tmp_path, later=later), user=None, as_traces=True)) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_same_records_in_two_files_overlap(tmp_path, rows):
+    content = "user,time,lat,lon\n" + "".join(f"ana,2024-03-04T08:0{minute}:00Z,45.7,4.8\n" for minute in range(rows))
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(content)
+    with pytest.warns(UserWarning, match="^In 1 trace files overlap in time"):
+        assert len(pg.read_table(tmp_path)) == 2 * rows
 
 
 def test_files_as_users_may_overlap(tmp_path):

@@ -287,8 +287,12 @@ def warn_overlaps(spans: Iterable[Span], *, noun: str, cure: str) -> None:
 
 
 def _overlap(spans: Sequence[Span]) -> bool:
+    """Whether spans in order of their starts overlap; one may end with the record with which the next one begins."""
     ends = itertools.accumulate((span.last for span in spans), max)
-    return any(span.first < end for span, end in zip(spans[1:], ends, strict=False))
+    return any(
+        span.first < end or span.first == before.first
+        for before, span, end in zip(spans, spans[1:], ends, strict=False)
+    )
 
 
 def check_some_read(parts: Sequence[Any], skipped: Sequence[Skipped]) -> None:
