@@ -5,7 +5,9 @@ import os
 import reprlib
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, timedelta, tzinfo
 
 import numpy as np
@@ -85,8 +87,29 @@ class UnpreparedWarning(UserWarning):
         self.remark = remark
 
 
+_collected: ContextVar[list[UserWarning] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[UserWarning]]:
+    """Collect what this package would warn of in this thread instead of warning.
+
+    Unlike `warnings.catch_warnings` it can be used in several threads at once.
+    """
+    messages: list[UserWarning] = []
+    token = _collected.set(messages)
+    try:
+        yield messages
+    finally:
+        _collected.reset(token)
+
+
 def warn(message: str | UserWarning) -> None:
     """Issue a UserWarning that points at the first line outside this package."""
+    messages = _collected.get()
+    if messages is not None:
+        messages.append(message if isinstance(message, UserWarning) else UserWarning(message))
+        return
     level, frame = 1, sys._getframe()
     while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back

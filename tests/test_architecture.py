@@ -21,7 +21,7 @@ LAYERS = (
     ("preprocess", "stays", "synthetic"),
     ("mechanisms",),
     ("io", "metrics"),
-    ("evaluation",),
+    ("bulk", "evaluation"),
     ("plot",),
     ("audit",),
     ("paper", "demo"),
@@ -32,7 +32,7 @@ LAYERS = (
     ("__main__",),
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
-LAZY = {"__init__", "accessor", "fit"}  # may load heavy or optional packages when they are first used
+LAZY = {"__init__", "accessor", "fit", "data_sets"}  # may load heavy or optional packages when they are first used
 
 every_file = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(PACKAGE)) for file in FILES])
 

@@ -33,6 +33,7 @@ from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import protect as cli_protect
 from promesse_geo.cli import publish as cli_publish
 from promesse_geo.cli import zones as cli_zones
+from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
@@ -165,6 +166,7 @@ def _coloured(match: re.Match[str]) -> str:
     help="Shortest gap at which a trace is split, such as 90min; a number alone is seconds.",
 )
 @click.option("--keep-zone", is_flag=True, help="Write times in UTC, for programs that need a zone.")
+@data_set_options
 @options.keep_users_option
 @options.force_option
 def prepare(
@@ -185,21 +187,21 @@ def prepare(
 
     Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """
+    choices: dict[str, Any] = {"days": days, "min_days": min_days, "gap": gap, "keep_zone": keep_zone}
+    choices["tz"] = context.obj["tz"]
     with options.expected_errors():
+        before = {"keep_zero": keep_zero, "max_speed": max_speed}
+        if writes_data_set(context, output):
+            steps = choices | before
+            protect_data_set(context, None, output=output, keep_users=keep_users, force=force, prepare=steps)
+            return
         options.check_target(context, output, force=force)
         traces = options.read(context)
         if not keep_zero:
             traces = pg.drop_zero(traces)
         if max_speed is not None:
             traces = pg.drop_jumps(traces, max_speed=max_speed)
-        choices: dict[str, Any] = {
-            "days": days,
-            "min_days": min_days,
-            "gap": gap,
-            "keep_user": keep_users,
-            "keep_zone": keep_zone,
-        }
-        parts = pg.prepare(traces, tz=context.obj["tz"], **choices)
+        parts = pg.prepare(traces, keep_user=keep_users, **choices)
         options.write(parts, output, mechanism=None, force=force)
 
 

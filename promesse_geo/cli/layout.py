@@ -29,17 +29,27 @@ class ReadingOption(click.Option):
     """An option that says how INPUT is read; many commands have the same ones."""
 
 
+class DataSetOption(click.Option):
+    """An option for an INPUT that is a folder of Parquet, and an OUTPUT that is a folder, too."""
+
+
+_SECTIONS: tuple[tuple[str, type[click.Option]], ...] = (
+    ("Options", click.Option),
+    ("Options of a folder of Parquet as INPUT, and a folder as OUTPUT", DataSetOption),
+    ("Options of reading INPUT", ReadingOption),
+)
+
+
 class Command(click.Command):
-    """A command whose help lists its own options first, and then those that say how INPUT is read."""
+    """A command whose help lists its own options first, and then those that several commands have."""
 
     context_class = _Context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write both lists of options."""
+        """Write a list of options for each section."""
         options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
-        of_reading = [option for option in options if isinstance(option, ReadingOption)]
-        own = [option for option in options if option not in of_reading]
-        for title, listed in (("Options", own), ("Options of reading INPUT", of_reading)):
+        for title, kind in _SECTIONS:
+            listed = [option for option in options if type(option) is kind]
             records = [record for option in listed if (record := option.get_help_record(ctx)) is not None]
             if records:
                 with formatter.section(title):

@@ -171,7 +171,7 @@ def check_not_input(output: str, inputs: Mapping[str, str | None], *, name: str 
 def read(context: click.Context) -> Traces:
     """Read INPUT with the shared options."""
     _used_options(context)
-    return _read_reported(_input_options(context) | _column_options(context))
+    return _read_reported(_input_options(context) | column_options(context))
 
 
 def read_both(context: click.Context, protected: str) -> tuple[Traces, Traces]:
@@ -201,7 +201,7 @@ def _options_of_both(context: click.Context, protected: str) -> list[dict[str, A
     Options of text, of layers and of the zone count for PROTECTED if they do not apply to INPUT.
     """
     used = _used_options(context)
-    columns, of_input = _column_options(context), _input_options(context)
+    columns, of_input = column_options(context), _input_options(context)
     of_protected = {name: of_input[name] for name in _OF_FILE if name in used[1] and name not in used[0]}
     both = [of_input | columns, {"source": protected, **of_protected, **columns}]
     has_columns = ["time" in options for options in used]
@@ -313,7 +313,7 @@ def _input_options(context: click.Context) -> dict[str, Any]:
     return {name: options[name] for name in ("source", "format", *_OF_FILE)} | {"errors": errors}
 
 
-def _column_options(context: click.Context) -> dict[str, Any]:
+def column_options(context: click.Context) -> dict[str, Any]:
     """Return the columns and the CRS that the shared options specify."""
     options = context.ensure_object(dict)
     if options["one_trace"] and options["user"]:

@@ -7,6 +7,7 @@ import click
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
+from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 
 
 @layout.command(short_help="Apply Promesse: points at constant distance and time.")
@@ -43,6 +44,7 @@ from promesse_geo.cli import layout, options
     help="Also cut a random length of up to METRES from each end; we recommend 400 for traces of people.",
 )
 @click.option("--max-interval", help="Drop traces with more time between points, such as 5min.", metavar="DURATION")
+@data_set_options
 @options.keep_users_option
 @options.force_option
 def smooth(
@@ -63,11 +65,14 @@ def smooth(
 
     Prepare INPUT first unless its traces are short: smoothing does not stop at gaps. Traces too short for EPSILON are
     dropped. If all are, nothing is written.
+
+    If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and --memory is not exceeded.
     """
     with options.usage_errors():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points, ends=ends, max_interval=max_interval)
     with options.expected_errors():
-        options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+        protect = protect_data_set if writes_data_set(context, output) else options.protect
+        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 @layout.command(short_help="Add planar Laplace noise to each record.")
@@ -84,6 +89,7 @@ def smooth(
     metavar="SEED",
     help="Seed of the noise, for experiments only: anyone who guesses it can remove the noise.",
 )
+@data_set_options
 @options.keep_users_option
 @options.force_option
 def geo_indistinguishability(
@@ -111,7 +117,8 @@ def geo_indistinguishability(
                 level, radius=200 if radius is None else radius, grid=grid, seed=seed
             )
     with options.expected_errors():
-        options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+        protect = protect_data_set if writes_data_set(context, output) else options.protect
+        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 _WAIT_FOR_ME: dict[str, tuple[Any, str | None, str]] = {

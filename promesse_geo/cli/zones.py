@@ -11,6 +11,7 @@ import geopandas as gpd
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
+from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 from promesse_geo.io.atomic import write_text
 from promesse_geo.publication.choices import check_secret
 
@@ -85,6 +86,7 @@ def _zone_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--radius", type=float, metavar="METRES", help="Radius of a zone; 500 by default.")
 @click.option("--offset", type=float, metavar="METRES", help="Greatest displacement of its centre; 400 by default.")
 @_zone_options
+@data_set_options
 @options.keep_users_option
 @options.force_option
 def zones(
@@ -98,12 +100,15 @@ def zones(
     Pass --keep-users to go on with prepare and smooth; publish does all steps, and applies zones first.
     """
     with options.expected_errors():
-        options.check_target(context, output, force=force)
+        is_data_set = writes_data_set(context, output)
+        if not is_data_set:
+            options.check_target(context, output, force=force)
         with options.usage_errors():
             mechanism = make_zones(context.obj, radius, offset)
         if mechanism.is_random:
             click.echo("Centres are displaced by a new key. Keep a secret to publish again: --secret-file.", err=True)
-        options.protect(context, mechanism, output=output, keep_users=keep_users, force=force)
+        protect = protect_data_set if is_data_set else options.protect
+        protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
 
 COMMANDS = (zones,)

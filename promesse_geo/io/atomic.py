@@ -127,14 +127,14 @@ def _create_folder(target: Path) -> tuple[Path, int | None]:
     while True:
         folder = target.with_name(f"{_prefix_of(target)}{secrets.token_hex(8)}{_ENDING}")
         folder.mkdir(mode=0o700)
-        lock = _lock(folder, wait=True)
+        lock = lock_folder(folder, wait=True)
         if folder.exists():
             return folder, lock
         if lock is not None:  # another run took the folder for a leftover before it was locked
             os.close(lock)
 
 
-def _lock(folder: Path, *, wait: bool) -> int | None:
+def lock_folder(folder: Path, *, wait: bool) -> int | None:
     """Lock a folder and return its descriptor; None if a living run holds the lock, or nothing can be locked."""
     if sys.platform == "win32":
         return None
@@ -158,7 +158,7 @@ def _remove_leftovers(target: Path) -> None:
     for name in names:
         if not (name.startswith(_prefix_of(target)) and name.endswith(_ENDING)):
             continue
-        lock = _lock(target.with_name(name), wait=False)
+        lock = lock_folder(target.with_name(name), wait=False)
         if lock is not None:
             shutil.rmtree(target.with_name(name), ignore_errors=True)
             os.close(lock)

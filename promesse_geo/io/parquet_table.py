@@ -36,9 +36,9 @@ _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) -> Columns:
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
     file = pq.ParquetFile(source, page_checksum_verification=True)  # where pages have checksums
-    names, places, crs = _find_columns(file.schema_arrow, options, native=_native_geometries(file))
+    names, places, crs = locate_columns(file.schema_arrow, options, native=native_geometries(file))
     table = file.read(columns=[name for name in (names.user, names.time, names.segment, *places) if name is not None])
-    columns = _located(table, names, places, crs)
+    columns = read_located(table, names, places, crs)
     if _is_int96(file, names.time):
         note = f"the times of {names.time!r}, which are of the type int96, as UTC"
         columns = columns._replace(times=columns.times.dt.tz_localize("UTC"), notes=(note,))
@@ -49,15 +49,15 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
 def read_arrow_table(data: Any, options: ReadOptions) -> Columns:
     """Read an object with `__arrow_c_stream__`, such as a table of pyarrow or Polars, by the rules of Parquet."""
     with pa.RecordBatchReader.from_stream(data) as stream:
-        names, places, crs = _find_columns(stream.schema, options)
+        names, places, crs = locate_columns(stream.schema, options)
         needed = [name for name in (names.user, names.time, names.segment, *places) if name is not None]
         table = stream.read_all().select(list(dict.fromkeys(needed)))
-    columns = _located(table, names, places, crs)
+    columns = read_located(table, names, places, crs)
     text = (stream.schema.metadata or {}).get(METADATA_KEY.encode())
     return columns._replace(protection=parse_protection(text))
 
 
-def _located(table: pa.Table, names: Names, places: list[str], crs: Any) -> Columns:
+def read_located(table: pa.Table, names: Names, places: list[str], crs: Any) -> Columns:
     """Return the columns of a table with a geometry or two columns of coordinates."""
     points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
     return as_columns(table, points, names=names, crs=crs)
@@ -69,7 +69,7 @@ def _is_int96(file: pq.ParquetFile, name: Hashable) -> bool:
     return any(column.path == name and column.physical_type == "INT96" for column in columns)
 
 
-def _native_geometries(file: pq.ParquetFile) -> dict[str, str]:
+def native_geometries(file: pq.ParquetFile) -> dict[str, str]:
     """Return the CRS of the columns of Parquet's own types GEOMETRY and GEOGRAPHY, by name.
 
     The CRS is text as in the file: empty for its default (OGC:CRS84), an authority with a code, srid: or projjson:
@@ -97,7 +97,7 @@ def _native_crs(crs: str, schema: pa.Schema, options: ReadOptions) -> Any:
     return resolve_crs(declared, options)
 
 
-def _find_columns(
+def locate_columns(
     schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""

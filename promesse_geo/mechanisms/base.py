@@ -60,6 +60,12 @@ class Mechanism(ABC):
     keeps_breaks: ClassVar[bool] = False
     """Whether nothing is published between segments, so that breaks need no such warning."""
 
+    is_per_user: ClassVar[bool] = True
+    """Whether each trace is protected as if its user were alone, so that users can be protected one by one."""
+
+    makes_breaks: ClassVar[bool] = False
+    """Whether the result may have breaks that the data have not."""
+
     remedy: ClassVar[str] = ""
     """Imperative sentence with the command line's options for data of which nothing is left."""
 

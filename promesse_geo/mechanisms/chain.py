@@ -1,6 +1,5 @@
 """Mechanisms one after the other."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -10,7 +9,7 @@ import numpy as np
 from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
 from promesse_geo.mechanisms.privacy_zones import PrivacyZones
 from promesse_geo.mechanisms.zones import PlacedZones
-from promesse_geo.messages import invalid
+from promesse_geo.messages import collected_warnings, invalid
 from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import set_fields
 
@@ -69,7 +68,11 @@ class Chain(Mechanism):
             raise ValueError(invalid("mechanisms", "Chain", rule, given))
         flat = [each for member in members for each in (member.mechanisms if isinstance(member, Chain) else [member])]
         remedies = dict.fromkeys(member.remedy for member in flat if member.remedy)
-        set_fields(self, {"mechanisms": tuple(flat), "remedy": " ".join(remedies)})
+        kinds = {
+            "makes_breaks": any(member.makes_breaks for member in flat),
+            "is_per_user": all(member.is_per_user for member in flat),
+        }
+        set_fields(self, {"mechanisms": tuple(flat), "remedy": " ".join(remedies), **kinds})
 
     def __repr__(self) -> str:
         """Return an expression that makes the chain but for seeds and zones."""
@@ -99,10 +102,9 @@ class Chain(Mechanism):
                 current, remark = member.cut(current, zones[-1])
                 remarks.append(remark)
                 continue
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with collected_warnings() as collected:
                 current = member.protect(current)
-            remarks += [str(warning.message) for warning in caught]
+            remarks += map(str, collected)
         for placed in zones:
             current = placed.cut(current)
         current = replace(current, positions=freeze(np.arange(current.records)))

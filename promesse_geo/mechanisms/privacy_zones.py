@@ -95,6 +95,7 @@ class PrivacyZones(Mechanism):
 
     units: ClassVar[Mapping[str, str]] = {"radius": "m", "offset": "m"}
     keeps_breaks: ClassVar[bool] = True
+    makes_breaks: ClassVar[bool] = True
     remedy: ClassVar[str] = "Take a smaller --radius."
 
     radius: float = 500.0

@@ -106,6 +106,7 @@ class WaitForMe(Mechanism):
     units: ClassVar[Mapping[str, str]] = {"delta": "m"}
 
     needs_prepared_data: ClassVar[bool] = True
+    is_per_user: ClassVar[bool] = False
 
     remedy: ClassVar[str] = "Take a larger --max-radius or a smaller --max-trash."
 

@@ -9,6 +9,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
+from promesse_geo import threads
+from promesse_geo.kernels import sorting
 from promesse_geo.messages import counted, invalid, listed, shown, warn
 from promesse_geo.traces.columns import ROLES, Name, Names, find_names, read_protection
 from promesse_geo.traces.frames import as_points
@@ -261,6 +263,31 @@ class Records:
         )
         return chosen, base, valid & ~misplaced
 
+    def group(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Order the valid records by (user, input position).
+
+        Parameters
+        ----------
+        valid : numpy.ndarray of bool, shape (n,)
+            Whether each record is valid.
+
+        Returns
+        -------
+        order : numpy.ndarray of int64, shape (valid records,), or None
+            Input positions in order; None if all records are valid and in order already.
+        counts : numpy.ndarray of int64, shape (users,)
+            The number of valid records of each user.
+        """
+        codes, order = self.codes, None
+        if not valid.all():
+            order = np.flatnonzero(valid)
+            codes = codes[order]
+        counts = np.bincount(codes, minlength=len(self.users))
+        if np.any(codes[1:] < codes[:-1]):
+            by_user = _group(codes, counts)
+            order = by_user if order is None else order[by_user]
+        return order, counts
+
     def sort(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray, pd.Index]:
         """Order the valid records by (user, time, input position).
 
@@ -280,28 +307,18 @@ class Records:
         users : pandas.Index, length traces
             These users.
         """
-        codes, times, order = self.codes, self.times, None
-        if not valid.all():
-            order = np.flatnonzero(valid)
-            codes = codes[order]
-        if np.any(codes[1:] < codes[:-1]):
-            narrow = np.uint16 if len(self.users) <= np.iinfo(np.uint16).max else np.int64  # radix sort of 16 bits
-            by_user = np.argsort(codes.astype(narrow), kind="stable")
-            order = by_user if order is None else order[by_user]
-        counts = np.bincount(codes, minlength=len(self.users))
+        order, counts = self.group(valid)
         offsets, users = as_offsets(counts[counts > 0]), self.users[counts > 0]
-        times = times if order is None else times[order]
+        times = self.times if order is None else self.times[order]
         backward = times[1:] < times[:-1]
         backward[offsets[1:-1] - 1] = False  # from one trace to the next
         if not backward.any():
             return order, times, offsets, users
-        order = np.arange(len(times)) if order is None else order.copy()
-        times = times.copy()
-        unsorted = np.unique(np.searchsorted(offsets, np.flatnonzero(backward), side="right") - 1)
-        for start, stop in zip(offsets[unsorted], offsets[unsorted + 1], strict=True):
-            by_time = np.argsort(times[start:stop], kind="stable")
-            order[start:stop] = order[start:stop][by_time]
-            times[start:stop] = times[start:stop][by_time]
+        order = np.arange(len(times)) if order is None else order
+        times = times.copy() if times is self.times else times
+        threads.run(
+            lambda first, last: sorting.sort_by_time(offsets, first, last, times, order), threads.fair(np.diff(offsets))
+        )
         return order, times, offsets, users
 
     def breaks(self, order: np.ndarray | None, offsets: np.ndarray) -> np.ndarray:
@@ -323,6 +340,21 @@ class Records:
             return NO_BREAKS
         codes = self.segments if order is None else self.segments[order]
         return within_traces(np.flatnonzero(codes[1:] != codes[:-1]) + 1, offsets)
+
+
+def _group(codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the positions of records, shape (n,), in the order of their users' numbers, each user's as they stand.
+
+    Parameters
+    ----------
+    codes : numpy.ndarray of int64, shape (n,)
+        The user of each record.
+    counts : numpy.ndarray of int64, shape (users,)
+        The number of records of each user.
+    """
+    starts, out = as_offsets(counts)[:-1].copy(), np.empty(len(codes), np.int64)
+    threads.run(lambda first, last: sorting.group_records(codes, first, last, starts, out), threads.fair(counts))
+    return out
 
 
 NO_BREAKS = np.empty(0, np.int64)

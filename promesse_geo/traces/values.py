@@ -4,18 +4,22 @@ import gc
 import os
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, tzinfo
-from typing import Literal
+from typing import Literal, get_args
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 from geopandas.array import GeometryArray
 
 Unit = Literal["s", "ms", "us", "ns"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+"""All units of times."""
 
 _YEAR_1678, _YEAR_2262 = (int(np.datetime64(f"{year}-01-01", "ns").astype(np.int64)) for year in (1678, 2262))
 _LONGEST_SPAN = 2**63 - 10**9  # nanoseconds; fractions of a longer span may round to 2**63, which is no int64
@@ -92,6 +96,11 @@ def _kind(column: pd.Series) -> str:
 
 def _ascending(users: pd.Index, name: Hashable) -> np.ndarray:
     """Order of distinct users: integers by value, everything else as text."""
+    if users.dtype.kind in "iu":
+        return np.argsort(users.to_numpy(), kind="stable").astype(np.int64)
+    if isinstance(users.dtype, pd.StringDtype):
+        with suppress(pa.ArrowException, UnicodeEncodeError):  # the order of UTF-8 is that of Python's text
+            return pc.sort_indices(pa.array(users, pa.large_string())).to_numpy().astype(np.int64)
     keys = users.tolist()
     try:
         texts = list(map(str, keys))

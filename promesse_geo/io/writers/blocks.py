@@ -46,6 +46,8 @@ class PointTable:
         The distinct user keys.
     metadata : dict of str
         Metadata, for formats that have metadata.
+    encoding : {"WKB", "point"}
+        How GeoParquet holds the points: as well-known binary, or as structures of x and y.
     """
 
     blocks: Iterable[Block]
@@ -54,6 +56,7 @@ class PointTable:
     layer: str
     users: Iterable[Any]
     metadata: dict[str, str]
+    encoding: str = "WKB"
 
 
 def trace_table(traces: Traces, metadata: dict[str, str]) -> PointTable:
@@ -123,6 +126,19 @@ def _known_zone(zone: tzinfo | None) -> tzinfo | None:
     except (pa.ArrowException, TypeError, ValueError, LookupError):
         return UTC
     return zone
+
+
+def with_points(table: PointTable) -> Iterator[pa.Table]:
+    """Yield the blocks as tables with points in the encoding of GeoParquet."""
+    if table.encoding == "WKB":
+        return with_wkb(table)
+    return (as_table([*block.columns, (table.geometry, _as_structures(block.x, block.y))]) for block in table.blocks)
+
+
+def _as_structures(x: np.ndarray, y: np.ndarray) -> pa.StructArray:
+    """Return points as structures of x and y, shape (n,) each."""
+    fields = [pa.field(name, pa.float64(), nullable=False) for name in "xy"]
+    return pa.StructArray.from_arrays([pa.array(x), pa.array(y)], fields=fields)
 
 
 def with_wkb(table: PointTable) -> Iterator[pa.Table]:

@@ -1,0 +1,1 @@
+"""Bulk work: Arrow tables of other engines, and folders of Parquet beyond memory."""

@@ -1,0 +1,199 @@
+"""Protect folders of Parquet in bounded memory."""
+
+import os
+import time as clock
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from promesse_geo import threads
+from promesse_geo.bulk.folders import is_dataset, publish_folder, working_folder
+from promesse_geo.bulk.plan import check_memory, chunk_size, count_buckets, find_sources, find_space
+from promesse_geo.bulk.run import Report, Run
+from promesse_geo.bulk.tasks import Job, check_preparation
+from promesse_geo.io.table_columns import ReadOptions
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import invalid, listed
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.values import UNITS, Unit
+from promesse_geo.validation import check_choice, check_errors, check_flag, check_path
+
+_OWNER = "protect_parquet"
+_PREPARE = ("tz", "days", "min_days", "gap", "keep_zone", "max_speed", "keep_zero")
+
+
+def protect_parquet(
+    source: Any,
+    target: str | os.PathLike[str],
+    mechanism: Mechanism | None,
+    *,
+    prepare: Mapping[str, Any] | None = None,
+    memory: str | int = "2GB",
+    executor: Executor | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    encoding: str = "WKB",
+    keep_users: bool = False,
+    force: bool = False,
+    user: Name = ...,
+    time: Name = ...,
+    lon: str | None = None,
+    lat: str | None = None,
+    crs: Any = None,
+    segment: Name = ...,
+    space: str | Space | None = None,
+    errors: str = "raise",
+    time_unit: Unit | None = None,
+) -> Report:
+    """Protect a folder of Parquet files, in bounded memory, and write a folder of GeoParquet files.
+
+    Users may be spread over all files in any order. The result is that of one table of all files in the order of
+    their paths, whatever the memory, the workers and the executor: with new names, the parts in the order of their
+    file names hold the traces in the order of their names.
+
+    Parameters
+    ----------
+    source : path, glob pattern, or several of these
+        Parquet or GeoParquet; of a folder, all files at any depth.
+    target : path
+        The folder to write. It appears when it is complete.
+    mechanism : Mechanism or None
+        The mechanism; None if the data are only prepared. Wait for Me compares all traces, and cannot be used.
+    prepare : mapping, optional
+        Parameters of `prepare`: `tz`, `days`, `min_days`, `gap`, `keep_zone`. Besides, `max_speed` for `drop_jumps`,
+        and `keep_zero=False` for `drop_zero`, which come before. By default the data are not prepared.
+    memory : str or int
+        Memory to use, such as "2GB", "1200MB", or a number of bytes; at least 500 MB. It must hold the largest trace
+        (about 200 bytes a record).
+    executor : concurrent.futures.Executor, optional
+        Anything with `submit`, such as a pool of threads or processes, or `client.get_executor()` of Dask. Its workers
+        must reach all folders. By default a thread for each processor.
+    scratch : path, optional
+        Folder for true data that do not fit into memory: 24 bytes a record. By default beside `target`. They are in a
+        folder of their own that only its owner can enter, and are removed at the end and if the work fails or is
+        interrupted. Only a killed process leaves them, until the same call goes on with them or another clears them.
+    encoding : {"WKB", "point"}
+        How points are written: as well-known binary, which every reader of GeoParquet knows, or as structures of x and
+        y, which are smaller and can be filtered by their statistics.
+    keep_users : bool
+        Keep user names instead of renaming them. Never publish names of people.
+    force : bool
+        Whether to replace an existing folder that holds nothing but such parts.
+    user, time, lon, lat, crs, segment : column names and CRS
+        As for `read_file`; by default detected.
+    space : {"sphere", "plane"}, Sphere, Plane or None
+        Where distances are measured; None chooses by the CRS and, if it is projected, by the data.
+    errors : {"raise", "skip"}
+        Whether to raise an error if records have no valid location, time or user, or to drop them with a warning.
+    time_unit : {"s", "ms", "us", "ns"}, optional
+        The unit of written times; by default that of the mechanism. Spark needs "us".
+
+    Returns
+    -------
+    Report
+        The counts.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If a parameter is invalid, or the files cannot be read.
+    OSError
+        If the target exists, or there is no room on the disk.
+    MemoryError
+        If the largest trace does not fit into `memory`.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pg.write(pg.make_city(users=5, days=2), folder / "city.parquet")
+    >>> report = pg.protect_parquet(folder / "city.parquet", folder / "safe", pg.Promesse(200))
+    >>> [file.name for file in (folder / "safe").iterdir()]
+    ['part-00000.parquet']
+    """
+    begin = clock.perf_counter()
+    _check_mechanism(mechanism, prepare)
+    check_choice(encoding, name="encoding", owner=_OWNER, options=("WKB", "point"))
+    if time_unit is not None:
+        check_choice(time_unit, name="time_unit", owner=_OWNER, options=UNITS)
+    drops = check_errors(errors, owner=_OWNER) == "drop"
+    amount = check_memory(memory, owner=_OWNER)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise TypeError(invalid("executor", _OWNER, "an executor with 'submit', or None", executor))
+    final = check_path(target, name="target", owner=_OWNER).absolute()
+    _check_target(final, force=check_flag(force, name="force", owner=_OWNER))
+    workers = _count_workers(executor)
+    chunk = chunk_size(amount, workers=workers)
+    options = ReadOptions(user, time, lon, lat, crs, None, lenient=False, segment=segment, several_files=True)
+    sources = find_sources(source, options, chunk=chunk, owner=_OWNER)
+    chosen = find_space(sources, space)
+    buckets = 1 if sources.layout.names.user is None else count_buckets(sources.records, amount, workers=workers)
+    beside = final.parent if scratch is None else check_path(scratch, name="scratch", owner=_OWNER).absolute()
+    job = Job(
+        scratch=beside / f"{final.name}.partial" / "spills",
+        parts=final.with_name(f"{final.name}.partial") / "parts",
+        tasks=sources.tasks,
+        layout=sources.layout,
+        has_integers=sources.has_integers,
+        time_numbers=sources.time_numbers,
+        space=chosen,
+        zone=sources.zone,
+        chunk=chunk,
+        buckets=buckets,
+        name_buckets=min(256, 4 * buckets),
+        key=b"",
+        seed="",
+        preparation=None if prepare is None else dict(prepare),
+        mechanism=mechanism,
+        keep_users=check_flag(keep_users, name="keep_users", owner=_OWNER),
+        encoding=encoding,
+        time_unit=time_unit,
+    )
+    with working_folder(job, final, sources.states, records=sources.records) as (job, done):
+        report = Run(job, done, executor, workers, amount, drops=drops).run(sources.records)
+        publish_folder(job, final, force=force)
+    return replace(report, path=os.fspath(target), seconds=clock.perf_counter() - begin)
+
+
+def _check_mechanism(mechanism: Any, preparation: Any) -> None:
+    """Raise TypeError or ValueError if a mechanism cannot be used bucket by bucket, or parameters are unknown."""
+    if not isinstance(mechanism, (Mechanism, type(None))):
+        raise TypeError(invalid("mechanism", _OWNER, "a mechanism such as pg.Promesse(200), or None", mechanism))
+    if mechanism is None and preparation is None:
+        raise ValueError("'mechanism' of protect_parquet is None, and so is 'prepare': there is nothing to do.")
+    if mechanism is not None and not mechanism.is_per_user:
+        raise ValueError(
+            f"{type(mechanism).__name__} compares all traces with each other, which do not fit into bounded memory. "
+            "Read the data with pg.read_file, and protect them at once, or in regions."
+        )
+    if preparation is None:
+        return
+    if not isinstance(preparation, Mapping):
+        raise TypeError(invalid("prepare", _OWNER, "a mapping such as {'tz': 'Europe/Paris', 'days': 20}", preparation))
+    unknown = [name for name in preparation if name not in _PREPARE]
+    if unknown:
+        raise ValueError(f"'prepare' of protect_parquet has no {listed(unknown)}. Choose from {listed(_PREPARE)}.")
+    check_preparation(preparation)
+
+
+def _check_target(target: Path, *, force: bool) -> None:
+    """Raise if a folder cannot be written: a check before long work."""
+    if target.exists() and not force:
+        raise FileExistsError(f"{str(target)!r} already exists. Pass force=True (--force) to replace it.")
+    if target.exists() and not is_dataset(target):
+        raise FileExistsError(
+            f"{str(target)!r} is no folder of parts that protect_parquet wrote, and is not replaced. Name another one."
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"The folder {str(target.parent)!r} does not exist. Create it first.")
+
+
+def _count_workers(executor: Any) -> int:
+    """Return how many tasks run at a time."""
+    number = getattr(executor, "_max_workers", None)
+    client = getattr(executor, "_client", None)  # of Dask
+    if number is None and client is not None:
+        number = sum(client.nthreads().values())
+    return number if isinstance(number, int) and number > 0 else threads.number()

@@ -1,0 +1,156 @@
+"""Folders that appear when they are complete, and the steps that are done."""
+
+import hashlib
+import json
+import os
+import pickle
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from promesse_geo.bulk.plan import check_disk
+from promesse_geo.bulk.tasks import Job
+from promesse_geo.io.atomic import lock_folder
+
+_PLAN = "plan.json"
+
+
+class Done:
+    """Results of the steps that are done, kept as small files beside the spills.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The folder of spills.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, step: str) -> dict[int, Any]:
+        """Return the results of a step by number, as JSON holds them."""
+        found = self._folder.glob(f"done-{step}-*.json")
+        return {int(path.stem.rpartition("-")[2]): json.loads(path.read_text(encoding="utf-8")) for path in found}
+
+    def add(self, step: str, number: int, result: Any) -> None:
+        """Note that a step is done."""
+        content = result if isinstance(result, int) else asdict(result)
+        _write_json(self._folder / f"done-{step}-{number:06d}.json", content)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(content), encoding="utf-8")
+    temporary.replace(path)
+
+
+@contextmanager
+def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: int) -> Iterator[tuple[Job, Done]]:
+    """Create the folders of a job, or go on with those of a killed run of the same job; remove them at the end.
+
+    Only their owner can enter them.
+
+    Yields
+    ------
+    Job, Done
+        The job with its secret keys, and the steps that are done.
+
+    Raises
+    ------
+    FileExistsError
+        If another run works on the same target.
+    OSError
+        If there is no room on the disk.
+    """
+    work = job.parts.parent
+    folders = dict.fromkeys((work, job.scratch.parent))
+    for folder in folders:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    lock = lock_folder(work, wait=False)
+    if lock is None and os.name != "nt":
+        raise FileExistsError(f"Another run is writing {str(target)!r}, or {str(work)!r} cannot be locked.")
+    try:
+        job = _resume(job, states)
+        check_disk(job.scratch, records)
+        yield job, Done(job.scratch)
+    except OSError as error:
+        raise _in_words(error, job) from error
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _in_words(error: OSError, job: Job) -> OSError:
+    """Return an error of the system with a sentence that names the folders instead of a temporary file."""
+    if error.errno is None or error.strerror is None:
+        return error
+    folders = " or ".join(sorted({repr(str(job.parts.parent)), repr(str(job.scratch))}))
+    worded = type(error)(f"The work in {folders} stopped: {error.strerror}. Nothing was written.")
+    worded.errno = error.errno
+    return worded
+
+
+def _resume(job: Job, states: Sequence[Any]) -> Job:
+    """Return the job with the keys of a killed run of the same job, or with new ones in empty folders."""
+    mark = _fingerprint(job, states)
+    plan = job.scratch / _PLAN
+    try:
+        found = json.loads(plan.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = {}
+    if found.get("job") != mark or not job.parts.is_dir():
+        for folder in (job.scratch, job.parts):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700, parents=True)
+        found = {
+            "job": mark,
+            "key": secrets.token_hex(32),
+            "names": secrets.token_hex(32),
+            "seed": secrets.token_hex(32),
+        }
+        _write_json(plan, found)
+    mechanism = None if job.mechanism is None else job.mechanism.with_seed(found["seed"])
+    return replace(job, key=bytes.fromhex(found["key"]), seed=found["names"], mechanism=mechanism)
+
+
+def _fingerprint(job: Job, states: Sequence[Any]) -> str:
+    """Return what differs if the job, the version or any file does."""
+    choices = {name: value for name, value in vars(job).items() if name not in ("mechanism", "layout", "space")}
+    parts = [repr(choices), repr(job.layout.names), job.layout.crs.to_wkt(), job.space.name, repr(states)]
+    try:
+        parts.append(pickle.dumps(job.mechanism).hex())
+    except (pickle.PicklingError, AttributeError, TypeError):
+        parts.append(repr(job.mechanism))
+    return hashlib.blake2b("\n".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def remove_spills(job: Job, kind: str) -> None:
+    """Remove spills that are not needed any more."""
+    for path in job.scratch.glob(f"{kind}-*"):
+        path.unlink(missing_ok=True)
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder holds parts of ours and nothing else."""
+    return folder.is_dir() and all(path.match("part-*.parquet") for path in folder.iterdir())
+
+
+def publish_folder(job: Job, target: Path, *, force: bool) -> None:
+    """Move finished parts to the target, in the place of a folder of such parts."""
+    private = job.mechanism is None
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in job.parts.iterdir():
+        path.chmod(0o600 if private else 0o666 & ~mask)
+    job.parts.chmod(0o700 if private else 0o777 & ~mask)
+    if target.exists():
+        if not force or not is_dataset(target):
+            raise FileExistsError(f"{str(target)!r} was created meanwhile, or changed. It is not replaced.")
+        target.rename(job.parts.parent / "replaced")
+    job.parts.rename(target)

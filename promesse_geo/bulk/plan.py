@@ -1,0 +1,251 @@
+"""Plan the work on files: what they hold, how it is divided, and how much memory and disk it needs."""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from promesse_geo.bulk.arrow import Layout
+from promesse_geo.bulk.tasks import Piece, read_columns
+from promesse_geo.io.parquet_table import native_geometries
+from promesse_geo.io.sources import find_files, unchanged
+from promesse_geo.io.table_columns import ReadOptions, parse_times
+from promesse_geo.messages import counted, invalid
+from promesse_geo.traces.columns import renamed_error
+from promesse_geo.traces.space import FARTHEST, Space, choose_space
+from promesse_geo.validation import is_number
+
+ENDINGS = (".parquet", ".geoparquet")
+"""Extensions of the files of a data set."""
+
+_BASE = 300e6  # bytes that a process takes before any data
+_RECORD = 200  # bytes a record of a bucket of users
+_CHUNK = 150  # bytes a record of a chunk
+_MOST, _LEAST = 2_000_000, 100_000  # records of a chunk
+_SPILL = 24  # bytes a record on disk
+_SHARE = 0.7  # of the memory that buckets are planned for
+_BYTES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_LOOK = 10_000  # records by which the unit of numbers is recognized
+
+
+def check_memory(value: Any, *, owner: str) -> int:
+    """Return a number of bytes, from text such as '2GB' or a number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of at least 500 MB.
+    """
+    rule = "an amount such as '2GB' or '1200MB', at least 500MB"
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)?\s*", value.lower())
+        size = float(match[1]) * _BYTES.get(match[2] or "", 0) if match else 0
+    elif is_number(value):
+        size = float(value)
+    else:
+        raise TypeError(invalid("memory", owner, rule, value))
+    if not 500e6 <= size < 1e15:
+        raise ValueError(invalid("memory", owner, rule, value))
+    return int(size)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files of a data set, and what their schemas say.
+
+    Parameters
+    ----------
+    tasks : tuple of tuple of Piece
+        All row groups in the order of paths and rows, divided into tasks of about a chunk.
+    records : int
+        All records.
+    layout : Layout
+        How the files hold records.
+    has_integers : bool
+        Whether users are integers.
+    time_numbers : str or None
+        The unit of times that are numbers.
+    zone : tzinfo or None
+        The zone of the times.
+    states : list of list
+        Path, size and time of change of each file.
+    """
+
+    tasks: tuple[tuple[Piece, ...], ...]
+    records: int
+    layout: Layout
+    has_integers: bool
+    time_numbers: str | None
+    zone: tzinfo | None
+    states: list[list[Any]]
+
+
+def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -> Sources:
+    """Look at the schemas of the files of a source.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError, OSError
+        If there is none, one cannot be read, or they differ in columns, CRS or kinds of users and times.
+    """
+    paths = find_files(source, endings=ENDINGS, owner=owner)
+    tasks, waiting, rows, total = [], list[Piece](), 0, 0
+    layouts, kinds, states = list[Layout](), list[tuple[Any, ...]](), []
+    for path in paths:
+        metadata, layout, kind = _look_at(path, options)
+        stat = path.stat()
+        states.append([str(path.absolute()), stat.st_size, stat.st_mtime_ns])
+        layouts.append(layout)
+        kinds.append(kind)
+        row = 0
+        for group in range(metadata.num_row_groups):
+            waiting.append(Piece(str(path.absolute()), group, group + 1, row))
+            size = metadata.row_group(group).num_rows
+            row, rows, total = row + size, rows + size, total + size
+            if rows >= chunk:
+                tasks.append(_joined(waiting))
+                waiting, rows = [], 0
+    tasks += [_joined(waiting)] if waiting else []
+    _check_equal(paths, layouts, kinds)
+    numbers, zone = _look_at_times(paths, layouts[0])
+    return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states)
+
+
+def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...]]:
+    """Return metadata and layout of a file, and the kinds of its users and times."""
+    try:
+        with pa.OSFile(str(path)) as source:
+            file = pq.ParquetFile(source)
+            schema, metadata = file.schema_arrow, file.metadata
+            layout = Layout.find(schema, options, native=native_geometries(file))
+    except pa.ArrowException as error:
+        raise ValueError(f"{str(path)!r} is cut, damaged or not Parquet.") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise renamed_error(error, f"{str(path)!r}: {error.args[0]}") from error
+    time = schema.field(str(layout.names.time)).type
+    is_zoned = pa.types.is_timestamp(time) and time.tz is not None
+    user = None if layout.names.user is None else schema.field(str(layout.names.user)).type
+    values = user.value_type if user is not None and pa.types.is_dictionary(user) else user
+    is_integer = values is not None and pa.types.is_integer(values)
+    is_number = pa.types.is_integer(time) or pa.types.is_floating(time)
+    return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time))
+
+
+def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return pieces with consecutive row groups of a file as one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined and joined[-1].path == piece.path and joined[-1].last == piece.first:
+            joined[-1] = joined[-1]._replace(last=piece.last)
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+def _check_equal(paths: Sequence[Path], layouts: Sequence[Layout], kinds: Sequence[tuple[Any, ...]]) -> None:
+    """Raise ValueError if files hold records in another way than the first."""
+    first = layouts[0]
+    for path, layout, kind in zip(paths, layouts, kinds, strict=True):
+        differences = {
+            "other columns": (layout.names, layout.places) != (first.names, first.places),
+            "another encoding of points": layout.encoding != first.encoding,
+            "another CRS": not first.crs.equals(layout.crs, ignore_axis_order=True),
+            "users or times of another type": kind != kinds[0],
+        }
+        if found := [name for name, differs in differences.items() if differs]:
+            raise ValueError(
+                f"{str(path)!r} has {' and '.join(found)} than {str(paths[0])!r}. The files of a data set must hold "
+                "records in the same way: convert it, or specify the columns."
+            )
+
+
+def _look_at_times(paths: Sequence[Path], layout: Layout) -> tuple[str | None, tzinfo | None]:
+    """Return the unit of times that are numbers, and the zone of the times, from the first records that have any."""
+    name = str(layout.names.time)
+    for path in paths:
+        with pa.OSFile(str(path)) as source:
+            file = pq.ParquetFile(source)
+            kind = file.schema_arrow.field(name).type
+            if pa.types.is_timestamp(kind):
+                zones = {pq.read_schema(other).field(name).type.tz for other in map(str, paths)}
+                zone = pa.array([], pa.timestamp("ns", kind.tz if len(zones) == 1 or kind.tz is None else "UTC"))
+                return None, pd.DatetimeIndex(zone.to_pandas()).tz
+            first = next(file.iter_batches(_LOOK, columns=[name]), None)
+        if first is None or first.column(0).null_count == len(first):
+            continue
+        times, notes = parse_times(pa.chunked_array([first.column(0)]), name)
+        if not notes:
+            return None, times.dt.tz
+        return _unit_of(notes[0]), times.dt.tz
+    return None, None
+
+
+def _unit_of(note: str) -> str:
+    """Return the unit that a note on numbers names."""
+    names = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
+    return next(unit for name, unit in names.items() if f" as {name} " in note)
+
+
+def find_space(sources: Sources, space: Any) -> Space:
+    """Choose the space for all records: for projected CRSs by their bounding box, which needs a pass."""
+    crs, nothing = sources.layout.crs, np.empty(0)
+    if space is not None or crs.is_geographic or not crs.is_projected:
+        return choose_space(crs, nothing, nothing, space=space)
+    low, high = np.full(2, np.inf), np.full(2, -np.inf)
+    limit = FARTHEST / (float(crs.axis_info[0].unit_conversion_factor) or 1.0)
+    for task in sources.tasks:
+        for piece in task:
+            for x, y in _coordinates(sources, piece):
+                near = (np.abs(x) <= limit) & (np.abs(y) <= limit)
+                if near.any():
+                    low = np.minimum(low, [x[near].min(), y[near].min()])
+                    high = np.maximum(high, [x[near].max(), y[near].max()])
+    corners = np.array([low, high]) if np.isfinite(low).all() else np.empty((0, 2))
+    return choose_space(crs, corners[:, 0], corners[:, 1])
+
+
+def _coordinates(sources: Sources, piece: Piece) -> Any:
+    """Yield the coordinates of a piece, chunk by chunk."""
+    layout = sources.layout
+    with unchanged(Path(piece.path)), pa.OSFile(piece.path) as source:
+        groups = list(range(piece.first, piece.last))
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        for batch in file.iter_batches(_MOST // 4, row_groups=groups, columns=layout.columns):
+            columns = read_columns(layout, pa.Table.from_batches([batch]), sources.time_numbers)
+            yield columns.x, columns.y
+
+
+def chunk_size(memory: int, *, workers: int) -> int:
+    """Return how many records a worker reads at a time."""
+    room = max(memory - _BASE, 0) * _SHARE / workers
+    return int(min(max(room / _CHUNK, _LEAST), _MOST))
+
+
+def count_buckets(records: int, memory: int, *, workers: int) -> int:
+    """Return how many buckets of users fit into memory, as many at a time as there are workers."""
+    room = _SHARE * max(memory - _BASE, 1)
+    return max(1, int(np.ceil(records * _RECORD * workers / room)))
+
+
+def bytes_needed(records: int) -> int:
+    """Return how much memory a bucket needs."""
+    return int(_BASE + _RECORD * records)
+
+
+def check_disk(folder: Path, records: int) -> None:
+    """Raise OSError if a folder has no room for the records."""
+    needed, free = _SPILL * records, shutil.disk_usage(folder).free
+    if free < needed:
+        raise OSError(
+            f"The work on {counted(records, 'record')} needs about {needed / 1e9:,.1f} GB of disk in {str(folder)!r}, "
+            f"besides the result. There are {free / 1e9:,.1f} GB: free some, or name another folder with 'scratch' "
+            "(--scratch)."
+        )

@@ -1,0 +1,238 @@
+"""Run the steps of protecting files under an executor, and count what they did."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from promesse_geo.bulk.folders import Done, remove_spills
+from promesse_geo.bulk.plan import bytes_needed
+from promesse_geo.bulk.runs import Spill
+from promesse_geo.bulk.tasks import Gathered, Job, Scattered, gather, largest_trace, scatter, write_names
+from promesse_geo.messages import counted, warn
+from promesse_geo.threads import progress_bar
+from promesse_geo.traces.records import DroppedColumns, warn_dropped_columns
+
+_PART = 2_000_000  # records of a part
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `protect_parquet` did.
+
+    Parameters
+    ----------
+    path : str
+        The folder of the result.
+    records : int
+        Records read.
+    dropped_records : int
+        Records without a valid location, time or user, which were dropped.
+    users : int
+        Users read.
+    traces, prepared_records : int
+        What the mechanism got: the traces of users, or what `prepare` made of them.
+    protected_traces, protected_records : int
+        What was written.
+    largest_trace : int
+        Records of the user with most records.
+    parts : int
+        Files written.
+    bytes : int
+        Their size.
+    seconds : float
+        How long it took.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pg.write(pg.make_city(users=5, days=2), folder / "city.parquet")
+    >>> report = pg.protect_parquet(folder / "city.parquet", folder / "safe", pg.Promesse(200))
+    >>> report.users, report.dropped_traces
+    (5, 0)
+    """
+
+    path: str
+    records: int
+    dropped_records: int
+    users: int
+    traces: int
+    prepared_records: int
+    protected_traces: int
+    protected_records: int
+    largest_trace: int
+    parts: int
+    bytes: int
+    seconds: float
+
+    @property
+    def dropped_traces(self) -> int:
+        """Traces of which nothing is left."""
+        return max(self.traces - self.protected_traces, 0)
+
+    def __str__(self) -> str:
+        """Return the numbers in words."""
+        return (
+            f"{counted(self.records, 'record')} of {counted(self.users, 'user')} -> "
+            f"{counted(self.protected_records, 'record')} of {counted(self.protected_traces, 'trace')} in "
+            f"{counted(self.parts, 'file')} ({self.bytes / 1e6:,.1f} MB), {self.seconds:,.1f} s"
+        )
+
+
+@dataclass
+class Run:
+    """A run of a job.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    done : Done
+        The steps that are done, and their results.
+    executor : Executor or None
+        What runs the steps; None for threads.
+    workers : int
+        How many steps run at a time.
+    memory : int
+        Bytes to use.
+    drops : bool
+        Whether invalid records are dropped with a warning.
+    """
+
+    job: Job
+    done: Done
+    executor: Executor | None
+    workers: int
+    memory: int
+    drops: bool
+
+    def run(self, records: int) -> Report:
+        """Do all steps, and return the counts."""
+        job = self.job
+        numbers = range(len(job.tasks))
+        sizes = [records // max(len(job.tasks), 1)] * len(job.tasks)
+        scattered = self._all("reading", scatter, {number: (number,) for number in numbers}, sizes, Scattered.of)
+        self._report_invalid(scattered)
+        spills = [spill for each in scattered for spill in each.spills]
+        counts = np.sum([spill.records for spill in spills], axis=0).tolist() if spills else [0] * job.buckets
+        self._check_memory(spills, counts)
+        calls = {bucket: (bucket, spills) for bucket in range(job.buckets)}
+        gathered = self._all("protecting", gather, calls, counts, Gathered.of)
+        remove_spills(job, "chunk")
+        if records and not any(each.protected_records for each in gathered):
+            remedy = f" {job.mechanism.remedy}" if job.mechanism is not None and job.mechanism.remedy else ""
+            raise ValueError(f"Nothing is left to write: no trace could be protected.{remedy}")
+        sizes = self._write_names(gathered) if job.renames else [each.bytes for each in gathered]
+        result = self._sum_up(records, scattered, gathered, sizes)
+        if result.prepared_records < records - result.dropped_records:
+            warn(f"prepare left {result.prepared_records:,} of {counted(records, 'record')}.")
+        if result.dropped_traces:
+            warn(f"Nothing is left of {result.dropped_traces:,} of {counted(result.traces, 'trace')}.")
+        return result
+
+    def _all(
+        self,
+        label: str,
+        step: Callable[..., Any],
+        calls: Mapping[int, tuple[Any, ...]],
+        sizes: Sequence[int],
+        restore: Callable[[Any], Any],
+    ) -> list[Any]:
+        """Do a step for each number, the largest first and as many at a time as fit into memory."""
+        results = {number: restore(result) for number, result in self.done.of(step.__name__).items()}
+        waiting = sorted(calls.keys() - results, key=lambda number: (-sizes[number], number))
+        running: dict[Future[Any], int] = {}
+        pool = ThreadPoolExecutor(self.workers) if self.executor is None else nullcontext(self.executor)
+        with pool as executor, progress_bar(label=label, unit="records", total=sum(sizes)) as bar:
+            bar.update(sum(sizes[number] for number in results))
+            try:
+                while waiting or running:
+                    while waiting and self._has_room([sizes[each] for each in running.values()], sizes[waiting[0]]):
+                        number = waiting.pop(0)
+                        running[executor.submit(step, self.job, *calls[number])] = number
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        number = running.pop(future)
+                        results[number] = future.result()
+                        self.done.add(step.__name__, number, results[number])
+                        bar.update(sizes[number])
+            except BaseException:
+                for future in running:
+                    future.cancel()
+                wait(running)
+                raise
+        return [results[number] for number in sorted(results)]
+
+    def _has_room(self, running: Sequence[int], size: int) -> bool:
+        """Whether a step on so many records can begin beside those that run."""
+        return not running or (len(running) < self.workers and bytes_needed(sum(running) + size) <= self.memory)
+
+    def _report_invalid(self, scattered: Sequence[Scattered]) -> None:
+        """Raise or warn of invalid records, and warn of elevations."""
+        invalid: dict[str, tuple[int, str]] = {}
+        for each in scattered:
+            for reason, (count, first) in each.invalid.items():
+                before, place = invalid.get(reason, (0, first))
+                invalid[reason] = (before + count, place)
+        if invalid:
+            number = sum(each.dropped for each in scattered)
+            total = counted(sum(each.records for each in scattered), "record")
+            details = "; ".join(f"{reason}: {count:,}, first in {place}" for reason, (count, place) in invalid.items())
+            if not self.drops:
+                raise ValueError(
+                    f"{number:,} of {total} cannot be used (rows are counted from 0): {details}. Fix them, or drop "
+                    "them with errors='skip' (--skip)."
+                )
+            warn(f"{number:,} of {total} were dropped (rows are counted from 0): {details}.")
+        warn_dropped_columns(DroppedColumns((), any(each.elevation for each in scattered)))
+
+    def _check_memory(self, spills: Sequence[Spill], counts: Sequence[int]) -> None:
+        """Raise MemoryError if the users of a bucket do not fit into memory, before they are read."""
+        bucket = int(np.argmax(counts))
+        needed = bytes_needed(counts[bucket])
+        if needed <= self.memory:
+            return
+        longest = largest_trace(self.job, bucket, spills)
+        raise MemoryError(
+            f"The largest trace has {counted(longest, 'record')}. It and those that are protected with it need about "
+            f"{needed / 1e9:,.1f} GB, and 'memory' (--memory) is {self.memory / 1e9:,.1f} GB. Specify more."
+        )
+
+    def _write_names(self, gathered: Sequence[Gathered]) -> list[int]:
+        """Write parts of traces in the order of their new names, and return the size of each."""
+        spills = [each.spill for each in gathered if each.spill is not None]
+        counts = np.sum([spill.records for spill in spills], axis=0).tolist()
+        room = max(min(_PART, self.memory // (self.workers * 400)), 1)
+        bounds = [0]
+        for bucket, total in enumerate(accumulate(counts)):
+            if total - sum(counts[: bounds[-1]]) >= room:
+                bounds.append(bucket + 1)
+        bounds = bounds if bounds[-1] == len(counts) else [*bounds, len(counts)]
+        parts = [part for part in pairwise(bounds) if sum(counts[slice(*part)])] or [(0, len(counts))]
+        unit = gathered[0].unit
+        calls = {number: (number, *part, spills, unit) for number, part in enumerate(parts)}
+        sizes = [sum(counts[first:last]) for first, last in parts]
+        return self._all("writing", write_names, calls, sizes, int)
+
+    def _sum_up(
+        self, records: int, scattered: Sequence[Scattered], gathered: Sequence[Gathered], sizes: Sequence[int]
+    ) -> Report:
+        """Return the counts of all steps."""
+        return Report(
+            path="",
+            records=records,
+            dropped_records=sum(each.dropped for each in scattered),
+            users=sum(each.users for each in gathered),
+            traces=sum(each.traces for each in gathered),
+            prepared_records=sum(each.prepared_records for each in gathered),
+            protected_traces=sum(each.protected_traces for each in gathered),
+            protected_records=sum(each.protected_records for each in gathered),
+            largest_trace=max(each.largest for each in gathered),
+            parts=len(sizes),
+            bytes=sum(sizes),
+            seconds=0.0,
+        )

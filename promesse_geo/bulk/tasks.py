@@ -1,0 +1,458 @@
+"""The steps of protecting files: scatter records by user, protect buckets of users, and write parts.
+
+Each is a pure function of a job and of files, which any executor can call in any process that reaches the folders.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from promesse_geo.bulk.arrow import Layout
+from promesse_geo.bulk.runs import Runs, Spill
+from promesse_geo.io.sources import unchanged
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_users
+from promesse_geo.io.writers.blocks import Block, PointTable
+from promesse_geo.io.writers.output import describe
+from promesse_geo.io.writers.parquet import write_parquet
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import collected_warnings
+from promesse_geo.preprocess import drop_jumps, drop_zero
+from promesse_geo.preprocess.pipeline import prepare
+from promesse_geo.preprocess.pseudonyms import pseudonymize
+from promesse_geo.traces.owners import PART
+from promesse_geo.traces.records import Records, as_offsets
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.values import TimeFormat, Unit, read_users
+
+_ROWS = 1_000_000  # records of a row group
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+class Piece(NamedTuple):
+    """Row groups first … last − 1 of a file, and the file's row that the first of them begins with."""
+
+    path: str
+    first: int
+    last: int
+    row: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done, without the files that come and go.
+
+    Parameters
+    ----------
+    scratch, parts : pathlib.Path
+        The folders of spills and of finished parts.
+    tasks : tuple of tuple of Piece
+        The input of each scatter, in the order of paths and rows.
+    layout : Layout
+        How the files hold records.
+    has_integers : bool
+        Whether users are integers.
+    time_numbers : str or None
+        The unit of times that are numbers.
+    space : Sphere or Plane
+        Where distances are measured.
+    zone : tzinfo or None
+        The time zone.
+    chunk : int
+        Records of a spill.
+    buckets, name_buckets : int
+        The number of buckets of users, and of new names.
+    key : bytes
+        Secret key of the numbers of buckets.
+    seed : str
+        Secret seed of the new names.
+    preparation : dict or None
+        Parameters of `prepare`, with `max_speed` and `keep_zero`; None if data are not prepared.
+    mechanism : Mechanism or None
+        The mechanism, with a seed if it is random; None if data are only prepared.
+    keep_users : bool
+        Whether users keep their names.
+    encoding : {"WKB", "point"}
+        How points are written.
+    time_unit : str or None
+        The unit of written times; None for that of the mechanism.
+    """
+
+    scratch: Path
+    parts: Path
+    tasks: tuple[tuple[Piece, ...], ...]
+    layout: Layout
+    has_integers: bool
+    time_numbers: str | None
+    space: Space
+    zone: tzinfo | None
+    chunk: int
+    buckets: int
+    name_buckets: int
+    key: bytes
+    seed: str
+    preparation: Mapping[str, Any] | None
+    mechanism: Mechanism | None
+    keep_users: bool
+    encoding: str
+    time_unit: Unit | None
+
+    @property
+    def renames(self) -> bool:
+        """Whether users get new names."""
+        return not self.keep_users and self.layout.names.user is not None
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether the result has a column of segments, of which new names and `prepare` leave none."""
+        kept = self.layout.names.segment is not None and self.preparation is None
+        return not self.renames and (kept or (self.mechanism is not None and self.mechanism.makes_breaks))
+
+    @property
+    def output_zone(self) -> tzinfo | None:
+        """The zone of written times: none on the common calendar of `prepare`, unless a zone is kept."""
+        if self.preparation is None:
+            return self.zone
+        return UTC if self.preparation.get("keep_zone") else None
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """What a scatter read.
+
+    Parameters
+    ----------
+    spills : list of Spill
+        In the order of the input.
+    records, dropped : int
+        Records read, and how many of them are invalid.
+    invalid : dict of str to (int, str)
+        The number of invalid records by reason, and the place of the first.
+    elevation : bool
+        Whether any point has Z.
+    """
+
+    spills: list[Spill]
+    records: int
+    dropped: int
+    invalid: dict[str, tuple[int, str]]
+    elevation: bool
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> "Scattered":
+        """Return what JSON describes."""
+        invalid = {reason: (count, first) for reason, (count, first) in found["invalid"].items()}
+        return cls(**{**found, "spills": [Spill.of(each) for each in found["spills"]], "invalid": invalid})
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a bucket of users became: a spill by new names, or part `part` with users' names.
+
+    Parameters
+    ----------
+    spill : Spill or None
+        None if a part was written.
+    users, traces, records, prepared_records, protected_traces, protected_records, largest : int
+        Counts before and after; the largest is the number of records of the longest trace of a user.
+    unit : str
+        The unit of times.
+    bytes : int
+        The size of the part, 0 for a spill.
+    """
+
+    spill: Spill | None
+    users: int
+    traces: int
+    records: int
+    prepared_records: int
+    protected_traces: int
+    protected_records: int
+    largest: int
+    unit: Unit
+    bytes: int
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> "Gathered":
+        """Return the counts as JSON holds them."""
+        spill = found["spill"]
+        return cls(**{**found, "spill": None if spill is None else Spill.of(spill)})
+
+
+def scatter(job: Job, number: int) -> Scattered:
+    """Read the pieces of a task, and write their records sorted by the bucket of their user."""
+    spills: list[Spill] = []
+    invalid: dict[str, tuple[int, str]] = {}
+    counts, elevation = np.zeros(2, np.int64), False
+    for table, places in _read_chunks(job, number):
+        columns = read_columns(job.layout, table, job.time_numbers)
+        runs, buckets, bad = _sort(job, columns)
+        name = f"chunk-{number:06d}-{len(spills):04d}"
+        spills.append(Spill.write(job.scratch, name, runs, np.searchsorted(buckets, np.arange(job.buckets + 1))))
+        for reason, mask in bad.items():
+            count, first = invalid.get(reason, (0, ""))
+            invalid[reason] = (count + int(mask.sum()), first or _place(int(mask.argmax()), places))
+        elevation = elevation or columns.has_z
+        counts += (table.num_rows, table.num_rows - len(runs.times))
+    records, dropped = counts.tolist()
+    return Scattered(spills, records, dropped, invalid, elevation)
+
+
+def _read_chunks(job: Job, number: int) -> Iterator[tuple[pa.Table, list[tuple[int, str, int]]]]:
+    """Yield the records of a task in tables of about a chunk.
+
+    With each come the places where rows of a file begin in it: the row, the path, and the row of the file.
+    """
+    tables, places, rows = list[pa.Table](), list[tuple[int, str, int]](), 0
+    for piece in job.tasks[number]:
+        row = piece.row
+        for table in _read(job, piece):
+            places.append((rows, piece.path, row))
+            tables.append(table)
+            row, rows = row + len(table), rows + len(table)
+            if rows >= job.chunk:
+                yield pa.concat_tables(tables), places
+                tables, places, rows = [], [], 0
+    if tables:
+        yield pa.concat_tables(tables), places
+
+
+def _place(row: int, places: Sequence[tuple[int, str, int]]) -> str:
+    """Return the place of a row of a table in its file, in words."""
+    start, path, first = max(place for place in places if place[0] <= row)
+    return f"row {row - start + first:,} of {path!r}"
+
+
+def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
+    """Yield the row groups of a piece in tables of at most a chunk."""
+    names = job.layout.columns
+    with unchanged(Path(piece.path)), pa.OSFile(piece.path) as source:
+        text = [str(job.layout.names.user)] if job.layout.names.user is not None else []
+        file = pq.ParquetFile(source, read_dictionary=text, page_checksum_verification=True)
+        groups = list(range(piece.first, piece.last))
+        for batch in file.iter_batches(job.chunk, row_groups=groups, columns=names, use_threads=False):
+            yield pa.Table.from_batches([batch])
+
+
+def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> Columns:
+    """Return the columns of a table of one of many files, with times and segments that mean the same in all.
+
+    Parameters
+    ----------
+    layout : Layout
+        How the table holds records.
+    table : pyarrow.Table
+        Rows of a file.
+    time_numbers : str or None
+        The unit of times that are numbers.
+    """
+    if time_numbers is not None:
+        name = str(layout.names.time)
+        numbers = table.column(name)
+        if pa.types.is_floating(numbers.type):
+            size = _UNITS[time_numbers] // 1000
+            microseconds = np.round(numbers.to_numpy() * size) if size else numbers.to_numpy()
+            numbers = pa.chunked_array([pa.array(microseconds, from_pandas=True).cast(pa.int64())])
+            times = numbers.cast(pa.timestamp("us" if size else "ns", "UTC"))
+        else:
+            times = numbers.cast(pa.int64()).cast(pa.timestamp(time_numbers, "UTC"))
+        table = table.set_column(table.column_names.index(name), name, times)
+    columns = layout.read(table)
+    if layout.names.segment is None:
+        return columns
+    codes, values = pd.factorize(table.column(str(layout.names.segment)).to_pandas())
+    hashes = np.append(pd.util.hash_array(np.array([str(value) for value in values], object)), 0)
+    return columns._replace(segments=hashes[codes].view(np.int64))
+
+
+def _sort(job: Job, columns: Columns) -> tuple[Runs, np.ndarray, dict[str, np.ndarray]]:
+    """Return the valid records by bucket and user, the bucket of each user, and masks of other records by reason."""
+    if (columns.times.dt.tz is None) != (job.zone is None) and columns.times.notna().any():
+        raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
+    records = job.layout.as_records(columns)
+    invalid: dict[str, np.ndarray] = {}
+    _, _, valid = records.validate(
+        space=job.space, report=lambda masks: invalid.update({why: mask for why, mask in masks.items() if mask.any()})
+    )
+    buckets = _buckets_of(job, records.users)
+    by_bucket = np.argsort(buckets, kind="stable")
+    rank = np.empty(len(by_bucket), np.int64)
+    rank[by_bucket] = np.arange(len(by_bucket))
+    grouped = replace(records, codes=np.where(records.codes < 0, -1, np.append(rank, 0)[records.codes]))
+    order, counts = grouped.group(valid)
+    used = counts > 0
+    users = as_array(records.users.take(by_bucket[used]))
+    segments = records.segments
+    if order is None:
+        runs = Runs(users, counts[used], records.times, records.x, records.y, segments)
+    else:
+        taken = (records.times[order], records.x[order], records.y[order])
+        runs = Runs(users, counts[used], *taken, None if segments is None else segments[order])
+    return runs, buckets[by_bucket][used], invalid
+
+
+def _buckets_of(job: Job, users: pd.Index) -> np.ndarray:
+    """The bucket of each user: parts `<user>-00000`, … have that of the user."""
+    if job.buckets == 1:
+        return np.zeros(len(users), np.int64)
+    owners = [PART.sub("", str(user)).encode() for user in users.tolist()]
+    digests = b"".join(hashlib.blake2b(owner, key=job.key, digest_size=8).digest() for owner in owners)
+    return (np.frombuffer(digests, np.uint64) % np.uint64(job.buckets)).astype(np.int64)
+
+
+def as_array(users: pd.Index) -> pa.Array:
+    """Return users as integers if they are, else as text."""
+    if users.dtype.kind in "iu":
+        return pa.array(users.to_numpy().astype(np.int64))
+    return pa.array(users, pa.large_string())
+
+
+def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
+    """Protect the users of a bucket, and write what is left by new names, or as a part."""
+    runs = Runs.join([_no_runs(job), *(spill.read(job.scratch, bucket, bucket + 1) for spill in spills)])
+    records = as_records(job, runs)
+    del runs
+    traces = Traces.from_records(records, space=job.space)
+    del records
+    users, count, largest = len(traces), traces.records, int(traces.counts.max(initial=0))
+    with collected_warnings():
+        traces = _prepared(traces, job.preparation)
+        number, prepared = len(traces), traces.records
+        protected = traces if job.mechanism is None else job.mechanism.protect(traces)
+        del traces
+        left, unit = len(protected), protected.time_format.unit
+        if job.renames:
+            protected = pseudonymize(protected, seed=job.seed)
+    if len(protected.breaks) and not job.has_segments:
+        raise ValueError(
+            f"{type(job.mechanism).__name__} makes breaks, and does not say so. Set its class attribute makes_breaks "
+            "to True."
+        )
+    result = _as_runs(protected, has_segments=job.has_segments)
+    spill = _spill_names(job, f"names-{bucket:06d}", result) if job.renames else None
+    size = 0 if job.renames else write_part(job, bucket, result, unit=unit)
+    return Gathered(spill, users, number, count, prepared, left, len(result.times), largest, unit, size)
+
+
+def _no_runs(job: Job) -> Runs:
+    """Return no runs, of the kinds of the job."""
+    return Runs.none(are_integers=job.has_integers, has_segments=job.layout.names.segment is not None)
+
+
+def largest_trace(job: Job, bucket: int, spills: Sequence[Spill]) -> int:
+    """Return the number of records of the user of a bucket with most records."""
+    counts: dict[Any, int] = {}
+    for spill in spills:
+        for user, count in spill.users_of(job.scratch, bucket).items():
+            counts[user] = counts.get(user, 0) + count
+    return max(counts.values(), default=0)
+
+
+def check_preparation(preparation: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError if a parameter of `prepare`, `drop_jumps` or `drop_zero` is invalid."""
+    nothing = Traces.from_arrays(
+        np.empty(0), np.empty(0), times=np.empty(0, np.int64), users=[], counts=np.empty(0, np.int64)
+    )
+    _prepared(nothing, preparation)
+
+
+def as_records(job: Job, runs: Runs) -> Records:
+    """Return runs, of which a user may have several, as records."""
+    name = job.layout.names.user
+    codes, users = read_users(pd.Series(as_users(pa.chunked_array([runs.users]), name), name=name))
+    return Records(
+        runs.x,
+        runs.y,
+        times=runs.times,
+        no_time=np.zeros(len(runs.times), bool),
+        codes=np.repeat(codes, runs.counts),
+        users=users,
+        crs=job.layout.crs,
+        names=job.layout.names,
+        time_format=TimeFormat(job.zone),
+        segments=runs.segments,
+    )
+
+
+def _prepared(traces: Traces, preparation: Mapping[str, Any] | None) -> Traces:
+    """Apply `drop_zero`, `drop_jumps` and `prepare`, as the command line does."""
+    if preparation is None:
+        return traces
+    choices = dict(preparation)
+    max_speed, keep_zero = choices.pop("max_speed", None), choices.pop("keep_zero", True)
+    traces = traces if keep_zero else drop_zero(traces)
+    traces = traces if max_speed is None else drop_jumps(traces, max_speed=max_speed)
+    return prepare(traces, **choices, keep_user=True)
+
+
+def _as_runs(traces: Traces, *, has_segments: bool) -> Runs:
+    """Return Traces as runs, with the numbers of segments if they are written."""
+    x, y = traces.space.coordinates(traces.points)
+    segments = traces.segment_numbers if has_segments else None
+    return Runs(as_array(traces.users), traces.counts, traces.times, x, y, segments)
+
+
+def _spill_names(job: Job, name: str, runs: Runs) -> Spill:
+    """Write runs, which are in the order of their names of hex digits, by the first digits."""
+    firsts = np.array([int(user[:8], 16) for user in runs.users.to_pylist()], np.int64)
+    buckets = firsts * job.name_buckets >> 32
+    return Spill.write(job.scratch, name, runs, np.searchsorted(buckets, np.arange(job.name_buckets + 1)))
+
+
+def write_names(job: Job, number: int, first: int, last: int, spills: Sequence[Spill], unit: Unit) -> int:
+    """Write a part of the new names of the buckets first … last − 1, in their order, and return its bytes."""
+    runs = Runs.join([spill.read(job.scratch, first, last) for spill in spills])
+    names = runs.users.to_pylist()
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    if any(names[one] == names[other] for one, other in pairwise(order)):
+        raise ValueError("Two virtual users got the same name by chance. Repeat the command.")
+    return write_part(job, number, runs.in_order(order), unit=unit)
+
+
+def write_part(job: Job, number: int, runs: Runs, *, unit: Unit) -> int:
+    """Write runs as a GeoParquet file, which appears whole, and return its bytes."""
+    names = job.layout.output_names(has_segments=job.has_segments)
+    protection = None if job.mechanism is None else job.mechanism.description()
+    table = PointTable(
+        blocks=list(_blocks(job, runs, unit=unit)),
+        geometry=str(names.geometry),
+        crs=job.layout.crs,
+        layer="",
+        users=(),
+        metadata={METADATA_KEY: describe(protection, names)},
+        encoding=job.encoding,
+    )
+    path = job.parts / f"part-{number:05d}.parquet"
+    temporary = path.with_suffix(".new")
+    write_parquet(table, temporary)
+    temporary.replace(path)
+    return path.stat().st_size
+
+
+def _blocks(job: Job, runs: Runs, *, unit: Unit) -> Any:
+    """Yield blocks of rows; at least one."""
+    names = job.layout.output_names(has_segments=job.has_segments)
+    offsets = as_offsets(runs.counts)
+    index = pd.DatetimeIndex(runs.times.view("M8[ns]")).as_unit(job.time_unit or unit)
+    zone = job.output_zone
+    for start in range(0, max(len(runs.times), 1), _ROWS):
+        rows = slice(start, min(start + _ROWS, len(runs.times)))
+        times = index[rows] if zone is None else index[rows].tz_localize("UTC").tz_convert(zone)
+        columns = [(str(names.time), pa.array(times))]
+        if names.user is not None:
+            owners = np.searchsorted(offsets, np.arange(rows.start, rows.stop), side="right") - 1
+            users = runs.users.take(pa.array(owners))
+            kind = pa.string() if pa.types.is_large_string(users.type) else users.type
+            columns.insert(0, (str(names.user), users.cast(kind)))
+        if names.segment is not None and runs.segments is not None:
+            columns.append((str(names.segment), pa.array(runs.segments[rows])))
+        yield Block(columns, runs.x[rows], runs.y[rows])
