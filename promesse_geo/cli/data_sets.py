@@ -91,7 +91,6 @@ def protect_data_set(
             scratch=choices["scratch"],
             keep_users=keep_users,
             force=force,
-            segment=... if choices["segment"] is None else choices["segment"],
             errors="skip" if choices["skip"] else "raise",
             time_unit=choices["time_unit"],
             **options.column_options(context),

@@ -1,0 +1,104 @@
+"""Folders of Parquet on the command line."""
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.cli.commands import main
+
+pytestmark = pytest.mark.filterwarnings("ignore:In .* files overlap in time")
+
+
+@pytest.fixture(scope="module")
+def city():
+    return pg.make_city(users=4, days=2, seed=2)
+
+
+@pytest.fixture
+def folder(city, tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        pg.write(city.iloc[number::2], tmp_path / "in" / f"{number}.parquet")
+    return tmp_path / "in"
+
+
+def run(*given):
+    return CliRunner().invoke(main, [str(each) for each in given])
+
+
+def read(folder):
+    return pd.concat([gpd.read_parquet(path) for path in sorted(folder.iterdir())], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("command", "mechanism"),
+    [
+        (("smooth", "--epsilon", "200"), pg.Promesse(200)),
+        (("geo-indistinguishability", "--epsilon", "0.01", "--seed", "s"), pg.GeoIndistinguishability(0.01, seed="s")),
+    ],
+)
+def test_a_folder_is_protected_as_a_frame(city, folder, tmp_path, command, mechanism):
+    name, *choices = command
+    result = run(name, folder, tmp_path / "out", *choices, "--memory", "600MB", "--workers", "1", "--keep-users")
+    assert result.exit_code == 0, result.output
+    found = read(tmp_path / "out").sort_values(["user", "time"], ignore_index=True)
+    assert found.geometry.to_wkb().tolist() == mechanism.protect(city).geometry.to_wkb().tolist()
+    assert f"{len(city):,} records of 4 users -> {len(found):,} records" in result.output
+
+
+def test_zones_and_prepare_write_folders_too(city, folder, tmp_path):
+    secret = tmp_path / "secret"
+    result = run("zones", folder, tmp_path / "cut", "--secret-file", secret, "--keep-users")
+    assert result.exit_code == 0, result.output
+    zones = pg.PrivacyZones(seed=secret.read_text().strip())
+    with pytest.warns(UserWarning, match="rivacy zones"):
+        expected = zones.protect(city)
+    found = read(tmp_path / "cut").sort_values(["user", "time"], ignore_index=True)
+    assert found.geometry.to_wkb().tolist() == expected.geometry.to_wkb().tolist()
+    result = run("prepare", folder, tmp_path / "prepared", "--tz", "Europe/Paris", "--days", "1", "--keep-users")
+    assert result.exit_code == 0, result.output
+    with pytest.warns(UserWarning, match="first_days dropped"):
+        parts = pg.prepare(city, tz="Europe/Paris", days=1, keep_user=True)
+    found = read(tmp_path / "prepared").sort_values(["user", "time"], ignore_index=True)
+    assert found["user"].tolist() == parts["user"].tolist()
+    assert found["time"].tolist() == parts["time"].tolist()
+
+
+def test_columns_and_the_unit_of_times_can_be_specified(city, tmp_path):
+    (tmp_path / "in").mkdir()
+    table = pd.DataFrame({"who": city["user"], "at": city["time"], "a": city.geometry.x, "b": city.geometry.y})
+    table.to_parquet(tmp_path / "in" / "a.parquet")
+    columns = ("--user", "who", "--time", "at", "--lon", "a", "--lat", "b", "--time-unit", "us")
+    result = run("smooth", tmp_path / "in", tmp_path / "out", "--epsilon", "200", *columns)
+    assert result.exit_code == 0, result.output
+    found = read(tmp_path / "out")
+    assert list(found.columns) == ["who", "at", "geometry"]
+    assert found["at"].dtype == "datetime64[us, UTC]"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("out.csv", "--memory", "2GB"), "only for an INPUT that is a folder of Parquet"),
+        (("out", "--layer", "x"), "not used for a folder of Parquet"),
+        (("out", "--encoding", "cp1252"), "not used for a folder of Parquet"),
+        (("out", "--tz", "Europe/Paris"), "not used for a folder of Parquet"),
+        (("out", "--memory", "2"), "memory"),
+        (("out", "--workers", "0"), "--workers"),
+        (("in/out",), "lies in the folder INPUT"),
+        (("out", "--dask", "tcp://127.0.0.1:1", "--workers", "2"), "omit --workers"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder, tmp_path, given, words):
+    output, *choices = given
+    result = run("smooth", folder, tmp_path / output, "--epsilon", "200", *choices)
+    assert result.exit_code in (1, 2)
+    assert words in result.output.replace("\n", " ")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_an_existing_folder_needs_force(folder, tmp_path):
+    for choices, code in (((), 0), ((), 1), (("--force",), 0)):
+        assert run("smooth", folder, tmp_path / "out", "--epsilon", "200", *choices).exit_code == code
