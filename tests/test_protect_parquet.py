@@ -155,7 +155,7 @@ def test_any_executor_writes_the_same_bytes(city, small, tmp_path, executor):
     pools = {
         "one thread": lambda: ThreadPoolExecutor(1),
         "three threads": lambda: ThreadPoolExecutor(3),
-        "processes": lambda: ProcessPoolExecutor(2, multiprocessing.get_context("spawn")),
+        "processes": lambda: ProcessPoolExecutor(2, multiprocessing.get_context("fork")),
     }
     if executor == "now":
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", mechanism, executor=Now())
