@@ -9,7 +9,7 @@ from promesse_geo.kernels import loop, polyline
 from promesse_geo.traces.traces import Traces
 
 
-@loop
+@loop("points, times")
 def _chain(first, last, points, times):
     value = 1.0 + first
     for i in range(first, last):
@@ -23,7 +23,7 @@ def _chain(first, last, points, times):
         times[i] = i
 
 
-@loop
+@loop("points, times")
 def _stores(first, last, points, times):
     for i in range(first, last):
         points[i, 0] = 1.0
@@ -32,7 +32,7 @@ def _stores(first, last, points, times):
         times[i] = i
 
 
-@loop
+@loop("points")
 def _laplace(first, last, points):
     for i in range(first, last):
         value = 1e-9 * (i + 1)
@@ -42,7 +42,7 @@ def _laplace(first, last, points):
         points[i, 2] = math.sqrt(value)
 
 
-@loop
+@loop("sums")
 def _read(first, last, points, sums):
     total = 0.0
     for i in range(first, last):
@@ -51,17 +51,17 @@ def _read(first, last, points, sums):
     sums[first] = total
 
 
-@loop
+@loop("lengths")
 def _feet(first, last, points, lengths):
     stops = np.zeros(len(points), np.bool_)
     stops[-1] = True
     for i in range(first, last):
         a = (i + 1) % len(points)
-        square, _, _, _ = polyline._foot(points[i, 0], points[i, 1], points[i, 2], points, a, stops, 1.0)
+        square, _, _, _ = polyline.foot(points[i, 0], points[i, 1], points[i, 2], points, a, stops, 1.0)
         lengths[i] = math.sqrt(square)
 
 
-@loop
+@loop("sums")
 def _windows(first, last, points, times, offsets, windows, sums):
     for query in range(first, last):
         inside = 0.0

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from promesse_geo import kernels
 from promesse_geo.kernels import clustering, laplace, record_matching
@@ -51,6 +52,42 @@ def test_of_equally_far_traces_the_left_one_leaves_the_heap_first():
     distances, positions = np.empty(5, np.int64), np.empty(5, np.int64)
     clustering.select_nearest(np.array([9, 7, 7, 5, 3, 0]), np.arange(6), 6, 5, distances, positions)
     assert sorted(positions[1:4].tolist()) == [2, 3, 4]
+
+
+def add(values, others, out):
+    for i in range(len(out)):
+        out[i] = values[i] + others[0][i]
+
+
+@pytest.mark.compiled
+def test_a_loop_is_compiled_once_for_read_only_and_writable_arrays(monkeypatch):
+    monkeypatch.setattr(kernels, "_CACHED", False)
+    added = kernels.loop("out")(add)
+    fixed, out = np.arange(3), np.empty(3, np.int64)
+    fixed.flags.writeable = False
+    for values in (fixed, fixed.copy()):
+        for others in (fixed, fixed.copy()):
+            out[:] = 0
+            added(values, (others,), out)
+            assert out.tolist() == [0, 2, 4]
+    assert len(added.signatures) == 1
+
+    @kernels.loop()
+    def add_thrice(values):
+        made = np.zeros(len(values), np.int64)
+        added(values, (values,), made)
+        added(made, (values,), made)
+        return made
+
+    assert add_thrice(fixed).tolist() == add_thrice(fixed.copy()).tolist() == [0, 3, 6]
+    assert len(added.signatures) == len(add_thrice.signatures) == 1
+
+
+@pytest.mark.compiled
+def test_a_loop_that_writes_to_an_argument_that_is_no_output_is_refused(monkeypatch):
+    monkeypatch.setattr(kernels, "_CACHED", False)
+    with pytest.raises(TypingError, match="readonly"):
+        kernels.loop("values")(add)(np.arange(3), (np.arange(3),), np.empty(3, np.int64))
 
 
 class Terminal(io.StringIO):

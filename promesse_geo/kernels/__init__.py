@@ -1,14 +1,16 @@
 """Loops over arrays, compiled with numba. They do not check their arguments.
 
-Kernels write to the arrays documented as output, for the items first … last − 1, so that threads can share the work.
+Kernels write only to the arrays that their decorators name, for the items first … last − 1, so that threads can share
+the work.
 """
 
 import multiprocessing
 import sys
 from typing import Any
 
-from numba import njit
-from numba.core import event, options
+from numba import config, njit, types
+from numba.core import event, options, sigutils
+from numba.core.registry import CPUDispatcher
 
 
 def _probe() -> None:
@@ -24,6 +26,8 @@ def _can_cache() -> bool:
 
 
 _CACHED = _can_cache()
+# No loop is called through a pointer, which would need code of its own.
+_OPTIONS: dict[str, Any] = {"nopython": True, "nogil": True, "boundscheck": None, "no_cfunc_wrapper": True}
 # Private option, used by numba's library itself. Without it the helpers are slower.
 _UNCOUNTED: dict[str, Any] = {"_nrt": False} if hasattr(getattr(options, "DefaultOptions", None), "_nrt") else {}
 
@@ -55,26 +59,65 @@ class Notice(event.Listener):
 event.register("numba:compile", Notice())
 
 
-def loop(function: Any) -> Any:
+class Loop(CPUDispatcher):
+    """A loop that is compiled once for read-only and for writable arrays.
+
+    Numba has a type of its own for read-only arrays and would compile loops for each mix of both, which took a third
+    more time. Here all arrays are read-only for the compiler but those that the loop writes to.
+    """
+
+    def __init__(self, function: Any, outputs: str, options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=options)
+        self._outputs = {function.__code__.co_varnames.index(name) for name in outputs.split(", ") if name}
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for the types of arguments, or return what is compiled."""
+        given, _ = sigutils.normalize_signature(sig)
+        shared = tuple(t if i in self._outputs else _read_only(t) for i, t in enumerate(given))
+        entry = super().compile(shared)
+        if shared != given:  # calls from Python look for exactly the types that are given
+            self._insert([t._code for t in given], entry, False)  # type: ignore[attr-defined]
+        return entry
+
+
+def _read_only(given: Any) -> Any:
+    if isinstance(given, types.Array):
+        return given.copy(readonly=True)
+    if isinstance(given, (types.Tuple, types.UniTuple)):
+        return types.Tuple([_read_only(item) for item in given])
+    return types.unliteral(given)
+
+
+def loop(outputs: str = "") -> Any:
     """Compile a loop that releases the GIL; its machine code is cached if a cache directory is writable.
 
     Parameters
     ----------
-    function : function
-        Function of arrays and numbers.
+    outputs : str, optional
+        Names of the arguments that the loop writes to, as "x, y": arrays, or tuples of arrays. Numba refuses to compile
+        a loop that writes to other arguments ("Cannot modify readonly array").
 
     Returns
     -------
-    numba.core.registry.CPUDispatcher
-        The compiled function.
+    function
+        A decorator of a function of arrays and numbers.
     """
-    return njit(cache=_CACHED, nogil=True)(function)
+    return lambda function: _compiled(function, outputs, _OPTIONS)
 
 
-def inner(function: Any) -> Any:
+def inner(outputs: str = "") -> Any:
     """Compile a helper of loops that does not allocate arrays.
 
     References to its arguments are not counted, because threads contend for the counters: that took three quarters of
     the time of loops over distances. Parameters and result are those of `loop`.
     """
-    return njit(cache=_CACHED, nogil=True, **_UNCOUNTED)(function)
+    return lambda function: _compiled(function, outputs, _OPTIONS | _UNCOUNTED)
+
+
+def _compiled(function: Any, outputs: str, options: dict[str, Any]) -> Any:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    dispatcher = Loop(function, outputs, options)
+    if _CACHED:
+        dispatcher.enable_caching()
+    return dispatcher

@@ -16,7 +16,7 @@ from promesse_geo.kernels import inner, loop
 _RUN = 16  # steps compared together
 
 
-@inner
+@inner()
 def _cost(x, y, z, i, j, size, cap):
     """Return the cost of a pair of records."""
     dx = x[i] - x[j]
@@ -25,7 +25,7 @@ def _cost(x, y, z, i, j, size, cap):
     return int(min(cap, math.sqrt(dx * dx + dy * dy + dz * dz) / size))
 
 
-@inner
+@inner()
 def _diagonal_is_far(x, y, z, i, j, far):
     """Return whether all pairs that the next 16 steps along the diagonal choose from are far."""
     near = 0
@@ -46,7 +46,7 @@ def _diagonal_is_far(x, y, z, i, j, far):
     return near == 0
 
 
-@inner
+@inner()
 def _later_by_far(z, i, j, steps, apart):
     """Return how many steps along the diagonal keep record i at least `apart` later than j: 0, or 16 or more."""
     done = _RUN
@@ -60,7 +60,7 @@ def _later_by_far(z, i, j, steps, apart):
     return _RUN if near == 0 else 0
 
 
-@inner
+@inner()
 def _far_steps(x, y, z, i, j, steps, far, apart):
     """Return how many steps along the diagonal certainly cost cap: 0, or 16 or more."""
     if steps < _RUN:
@@ -76,7 +76,7 @@ def _far_steps(x, y, z, i, j, steps, far, apart):
     return steps_apart
 
 
-@inner
+@inner()
 def _tail(x, y, z, first, stop, j, rule):
     """Sum the costs of the records first … stop − 1 with record j: cap each, except those near it in time."""
     size, cap, _, apart = rule
@@ -96,7 +96,7 @@ def _tail(x, y, z, first, stop, j, rule):
     return total
 
 
-@loop
+@loop()
 def align(x, y, z, i, i_stop, j, j_stop, rule):
     """Compute the LST distance of two traces.
 
@@ -145,7 +145,7 @@ def align(x, y, z, i, i_stop, j, j_stop, rule):
     return total + _tail(x, y, z, j + 1, j_stop, i_stop - 1, rule)
 
 
-@loop
+@loop("paths, boxes")
 def measure_traces(x, y, begins, ends, first, last, paths, boxes):
     """Compute the path length and the bounding box of each trace.
 
@@ -178,7 +178,7 @@ def measure_traces(x, y, begins, ends, first, last, paths, boxes):
         paths[trace] = path
 
 
-@loop
+@loop("out")
 def align_all(x, y, z, begins, ends, boxes, members, first, last, rule, out):
     """Compute the LST distances of some members, as pivots, to all members of a chunk.
 
@@ -216,7 +216,7 @@ def align_all(x, y, z, begins, ends, boxes, members, first, last, rule, out):
                 out[row, column] = align(x, y, z, begins[p], ends[p], begins[q], ends[q], rule)
 
 
-@inner
+@inner()
 def _next(x, y, z, i, j, size, cap):
     """Return the next pair of an alignment, if neither trace is at its end."""
     both = _cost(x, y, z, i + 1, j + 1, size, cap)
@@ -229,7 +229,7 @@ def _next(x, y, z, i, j, size, cap):
     return i + 1, j
 
 
-@loop
+@loop()
 def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
     """Find the largest distance in the plane between the records of a pair of the alignment (Max2D).
 
@@ -263,7 +263,7 @@ def find_radius(x, y, z, i, i_stop, j, j_stop, size, cap, limit):
     return largest
 
 
-@loop
+@loop("out, sums")
 def write_members(x, y, z, times, begins, ends, pivots, members, first_rows, first, last, size, cap, half, out, sums):
     """Write the published records of members of clusters: as many as the pivot has, at its times.
 
@@ -328,7 +328,7 @@ def write_members(x, y, z, times, begins, ends, pivots, members, first_rows, fir
             entered = i > previous
 
 
-@loop
+@loop()
 def find_candidate(remaining, count, failed, position):
     """Find the first candidate that has not failed, from a position on; the search goes on at the start.
 
@@ -353,7 +353,7 @@ def find_candidate(remaining, count, failed, position):
     return position
 
 
-@inner
+@inner("distances, positions")
 def _rise(distances, positions, at):
     """Move entry `at` of a heap (the first is 1) up while its parent is smaller."""
     while at > 1 and distances[at // 2] < distances[at]:
@@ -362,7 +362,7 @@ def _rise(distances, positions, at):
         at //= 2
 
 
-@inner
+@inner("distances, positions")
 def _sink(distances, positions, size):
     """Move the top of a heap of `size` entries down while a child is larger; of equal children the left one rises."""
     at = 1
@@ -377,7 +377,7 @@ def _sink(distances, positions, size):
         at = child
 
 
-@inner
+@inner()
 def _last_nearest(row, remaining, count, pivot):
     """Return the position of the candidate with the least distance to the pivot; of equal ones the last."""
     best = -1
@@ -387,7 +387,7 @@ def _last_nearest(row, remaining, count, pivot):
     return best
 
 
-@loop
+@loop("distances, positions")
 def select_nearest(row, remaining, count, pivot, distances, positions):
     """Select the k − 1 candidates nearest to a pivot with a heap.
 
@@ -428,7 +428,7 @@ def select_nearest(row, remaining, count, pivot, distances, positions):
             _sink(distances, positions, filled)
 
 
-@loop
+@loop("out")
 def compare_features(features, traces, out):
     """Compute the squared Euclidean distance of the features of each trace to those of the first.
 

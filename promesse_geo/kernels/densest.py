@@ -13,7 +13,7 @@ from promesse_geo.kernels.geometry import arc, square_between
 _NO_WEIGHT = 40.0  # widths; exp(−½ · 40²) is 0
 
 
-@inner
+@inner()
 def weight(square, curvature, width):
     """Return exp(−½(d / width)²) for a squared chord; 0 beyond 40 widths.
 
@@ -32,7 +32,7 @@ def weight(square, curvature, width):
     return math.exp(-0.5 * ratio * ratio)
 
 
-@inner
+@inner()
 def _sum_weights_of(points, i, begin, end, curvature, width):
     """Return the sum of the weights of the candidates begin … end − 1 for candidate i."""
     total = 0.0
@@ -41,7 +41,7 @@ def _sum_weights_of(points, i, begin, end, curvature, width):
     return total
 
 
-@loop
+@loop("best")
 def find_densest(points, offsets, curvature, width, first, last, best):
     """Find in each group the candidate with the greatest sum of weights of all candidates of the group.
 
@@ -71,7 +71,7 @@ def find_densest(points, offsets, curvature, width, first, last, best):
                 best[group] = i
 
 
-@loop
+@loop("sums")
 def sum_weights(points, curvature, width, first, last, sums):
     """Sum for each candidate the weights of all candidates.
 
@@ -88,7 +88,7 @@ def sum_weights(points, curvature, width, first, last, sums):
         sums[i] = _sum_weights_of(points, i, 0, len(points), curvature, width)
 
 
-@loop
+@loop("sums, best")
 def take_densest(points, sums, curvature, width, reach, best):
     """Take the densest candidate again and again, each time without the candidates near it.
 
@@ -122,7 +122,7 @@ def take_densest(points, sums, curvature, width, reach, best):
                         sums[j] -= weight(square_between(points, i, points, j), curvature, width)
 
 
-@loop
+@loop("best")
 def find_crossings(origins, directions, offsets, step, count, curvature, width, first, last, best):
     """Find in each group the point of a ray that most rays pass.
 
@@ -171,7 +171,7 @@ def find_crossings(origins, directions, offsets, step, count, curvature, width, 
                     best[group, 1] = number
 
 
-@inner
+@inner("point")
 def _place(origins, directions, ray, length, curvature, point):
     """Write the point at a length along a ray to `point`, shape (1, 3) or (1, 2)."""
     along = length
@@ -183,7 +183,7 @@ def _place(origins, directions, ray, length, curvature, point):
         point[0, axis] = start * origins[ray, axis] + along * directions[ray, axis]
 
 
-@inner
+@inner()
 def _along(origins, directions, ray, candidate, curvature):
     """Return the length along the line of a ray at which it is nearest to a candidate, shape (1, 3) or (1, 2)."""
     forward = 0.0

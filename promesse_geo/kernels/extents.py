@@ -13,7 +13,7 @@ from promesse_geo.kernels.geometry import square_between, square_to
 _FEW = 40  # up to so many records are measured pair by pair
 
 
-@inner
+@inner()
 def _mean(points, begin, end):
     """Return the mean (x, y, z) of records begin … end − 1, summed as differences, which lose no digits."""
     x = 0.0
@@ -29,7 +29,7 @@ def _mean(points, begin, end):
     return points[begin, 0] + x / count, points[begin, 1] + y / count, height
 
 
-@inner
+@inner("axes")
 def _turn(points, x, y, z, axes):
     """Write east, north and up at a point as rows of `axes` (3, 3); in the plane, the identity."""
     axes[:] = 0.0
@@ -49,7 +49,7 @@ def _turn(points, x, y, z, axes):
         axes[2, 2] = z / length
 
 
-@inner
+@inner()
 def _seen(points, i, centre, axes):
     """Return how far east, north and up of a centre a record is."""
     dx = points[i, 0] - centre[0]
@@ -64,7 +64,7 @@ def _seen(points, i, centre, axes):
     )
 
 
-@inner
+@inner()
 def _longest_pair(points, chosen):
     """Return the largest squared distance between the chosen records, pair by pair."""
     longest = 0.0
@@ -74,7 +74,7 @@ def _longest_pair(points, chosen):
     return longest
 
 
-@loop
+@loop()
 def _corners(x, y):
     """Return the corners of the convex hull of points, anticlockwise (Andrew's monotone chain)."""
     order = np.argsort(x)
@@ -97,7 +97,7 @@ def _corners(x, y):
     return hull[: max(size, 1)]
 
 
-@loop
+@loop()
 def _longest_across(points, chosen, x, y):
     """Return the largest squared distance between opposite corners (rotating calipers)."""
     corners = _corners(x, y)
@@ -122,7 +122,7 @@ def _longest_across(points, chosen, x, y):
     return longest
 
 
-@loop
+@loop()
 def _widest(points, begin, end, centre, axes):
     """Return the squared diameter of records begin … end − 1.
 
@@ -159,7 +159,7 @@ def _widest(points, begin, end, centre, axes):
     return max(least, _longest_across(points, chosen, x, y))
 
 
-@loop
+@loop("centres, squares")
 def measure(points, starts, ends, first, last, centres, squares):
     """Measure the means and diameters of stays first … last − 1.
 

@@ -9,7 +9,7 @@ import math
 from promesse_geo.kernels import inner
 
 
-@inner
+@inner()
 def read(points, i):
     """Return x, y and z of a point; z is 0 in the plane.
 
@@ -23,7 +23,7 @@ def read(points, i):
     return points[i, 0], points[i, 1], points[i, 2] if points.shape[1] == 3 else 0.0
 
 
-@inner
+@inner()
 def squared(ax, ay, az, bx, by, bz):
     """Return |b − a|², the squared chord between two points; in the plane, square metres.
 
@@ -38,7 +38,7 @@ def squared(ax, ay, az, bx, by, bz):
     return x * x + y * y + z * z
 
 
-@inner
+@inner()
 def square_between(points, i, others, j):
     """Return the squared chord between points[i] and others[j]; in the plane, square metres.
 
@@ -58,7 +58,7 @@ def square_between(points, i, others, j):
     return square
 
 
-@inner
+@inner()
 def square_to(points, i, x, y, z):
     """Return the squared chord between points[i] and the point (x, y, z); in the plane, square metres.
 
@@ -80,7 +80,7 @@ def square_to(points, i, x, y, z):
     return square
 
 
-@inner
+@inner()
 def arc(square, curvature):
     """Return the length of the arc over a squared chord c²: 2 arcsin(c/2) in radians on the sphere, c in the plane.
 
@@ -97,7 +97,7 @@ def arc(square, curvature):
     return chord if curvature == 0.0 else 2.0 * math.asin(min(0.5 * chord, 1.0))
 
 
-@inner
+@inner()
 def arc_between(ax, ay, az, bx, by, bz, curvature):
     """Return the length of the arc from a to b, accurate up to antipodes: 2 atan2(|b − a|, |b + a|).
 
@@ -114,7 +114,7 @@ def arc_between(ax, ay, az, bx, by, bz, curvature):
     return 2.0 * math.atan2(math.sqrt(square), math.sqrt(squared(-ax, -ay, -az, bx, by, bz)))
 
 
-@inner
+@inner()
 def direction(ax, ay, az, bx, by, bz, curvature):
     """Return the tangent v at a towards b and |v|², where v = d + κ|d|²/2 · a and d = b − a.
 

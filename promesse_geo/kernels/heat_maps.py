@@ -5,7 +5,7 @@ import math
 from promesse_geo.kernels import loop
 
 
-@loop
+@loop("distances")
 def compare_heat_maps(cells, counts, offsets, known_cells, known_counts, known_offsets, first, last, distances):
     """Compute the Topsøe divergence between heat maps, Σ p ln(2p / (p + q)) + q ln(2q / (p + q)) with 0 · ln 0 = 0.
 

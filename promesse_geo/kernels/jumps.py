@@ -22,7 +22,7 @@ _ROUNDING = 1e-12  # relative, of lengths
 _ROUNDING_ON_SPHERE = 4e-15  # radians, of unit vectors
 
 
-@loop
+@loop("counts")
 def survey_steps(points, times, offsets, curvature, speed, gap, first, last, counts):
     """Count in each segment what one pass can find.
 
@@ -69,7 +69,7 @@ def survey_steps(points, times, offsets, curvature, speed, gap, first, last, cou
         counts[segment, 3] = zeros
 
 
-@loop
+@loop("counts")
 def count_gaps(times, offsets, gap, first, last, counts):
     """Count the steps of at least `gap` nanoseconds in each segment.
 
@@ -87,7 +87,7 @@ def count_gaps(times, offsets, gap, first, last, counts):
         counts[segment] = gaps
 
 
-@loop
+@loop("seconds")
 def find_resolutions(times, begins, ends, first, last, seconds):
     """Find the time resolution of traces: a minute if all times are whole minutes, a second if whole seconds, else 0.
 
@@ -116,19 +116,19 @@ def find_resolutions(times, begins, ends, first, last, seconds):
                 break
 
 
-@inner
+@inner()
 def _limit(times, i, j, speed, resolution):
     """Return the largest distance at which record j can be reached from record i."""
     return speed * ((times[j] - times[i]) / 1e9 + resolution)
 
 
-@inner
+@inner()
 def _is_within(square, limit, curvature):
     """Return whether the arc over a squared chord is at most `limit` long."""
     return square <= limit * limit and arc(square, curvature) <= limit  # no arc is shorter than its chord
 
 
-@loop
+@loop("counts")
 def count_fast_steps(points, times, begins, ends, resolutions, curvature, speeds, first, last, counts):
     """Count the steps of segments that are faster than each of some speeds.
 
@@ -156,7 +156,7 @@ def count_fast_steps(points, times, begins, ends, resolutions, curvature, speeds
                 counts[segment, k] += not _is_within(square, limit, curvature)
 
 
-@inner
+@inner()
 def _search_level(points, times, i, begin, head, others, curvature, speed, resolution, allowance):
     """Return how many levels are ruled out above a level that is, or −1 if a record of it can be reached from i.
 
@@ -177,7 +177,7 @@ def _search_level(points, times, i, begin, head, others, curvature, speed, resol
     return int(max(min(least / allowance, 1e9) - 2.0, 0.0)), examined
 
 
-@inner
+@inner()
 def _highest_level(points, times, i, begin, top, heads, others, curvature, speed, resolution):
     """Return the highest level with a record that can be reached from i, 0 if there is none.
 
@@ -205,7 +205,7 @@ def _highest_level(points, times, i, begin, top, heads, others, curvature, speed
     return reached, examined
 
 
-@inner
+@inner("states, heads, others")
 def _extend(points, times, begin, states, search, heads, others, curvature, speed, resolution, budget):
     """Give records their levels, from the last to the first, and return what is left of the budget."""
     while states[search, 0] > 0 and budget > 0:
@@ -222,7 +222,7 @@ def _extend(points, times, begin, states, search, heads, others, curvature, spee
     return budget
 
 
-@inner
+@inner("keep")
 def _mark(points, times, begin, top, heads, others, curvature, speed, resolution, keep):
     """Mark the chain that begins at the first record of the top level, and goes on to the first that can be reached."""
     record = heads[top - 1]
@@ -239,7 +239,7 @@ def _mark(points, times, begin, top, heads, others, curvature, speed, resolution
         keep[begin + record] = True
 
 
-@loop
+@loop("heads, others, states, keep")
 def mark_longest_chains(
     points,
     times,

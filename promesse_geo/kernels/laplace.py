@@ -9,7 +9,7 @@ from promesse_geo.kernels import inner, loop
 _FINE = 2.0**-42  # random numbers have 42 bits, so that a block of 128 bits holds three
 
 
-@inner
+@inner()
 def _draw(words, i):
     """Return a direction in [0, 2π) and −ln u₁ − ln u₂, with u₁ and u₂ uniform in (0, 1), from a block of random bits.
 
@@ -24,7 +24,7 @@ def _draw(words, i):
     return 2.0 * math.pi * turn, -math.log(first * second)
 
 
-@loop
+@loop("out")
 def move_on_sphere(points, words, mean_step, out):
     """Add planar Laplace noise to unit vectors, along the great circle in a random direction.
 
@@ -66,7 +66,7 @@ def move_on_sphere(points, words, mean_step, out):
         out[i, 2] = z * cosine + rho * northward
 
 
-@loop
+@loop("out")
 def move_in_plane(points, words, mean_step, out):
     """Add planar Laplace noise to points of the plane: p = a + r (sin β, cos β) with distance r and bearing β.
 
@@ -87,7 +87,7 @@ def move_in_plane(points, words, mean_step, out):
         out[i, 1] = points[i, 1] + radius * mean_step * math.cos(bearing)
 
 
-@loop
+@loop("blocks")
 def label_records(names, offsets, first, last, blocks):
     """Write the block that is encrypted to the random bits of each record: the name of its trace and its number there.
 

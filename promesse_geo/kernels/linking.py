@@ -6,7 +6,7 @@ from promesse_geo.kernels import loop
 from promesse_geo.kernels.geometry import square_between
 
 
-@loop
+@loop("counts, right, nearest, linked")
 def find_next(firsts, lasts, owners, order, first, last, begin, end, counts, right, nearest, linked):
     """Find for each part the nearest beginning among the parts that begin in a window after its end.
 

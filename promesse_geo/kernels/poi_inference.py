@@ -12,7 +12,7 @@ from promesse_geo.kernels import loop
 _ROUNDS = 30  # of Weiszfeld's algorithm: the last one moves the centre by much less than the remaining noise
 
 
-@loop
+@loop("means, counts")
 def average_in_time(points, times, offsets, half, curvature, first, last, means, counts):
     """Average the records of a trace in a time window around each record, with running sums.
 
@@ -59,7 +59,7 @@ def average_in_time(points, times, offsets, half, curvature, first, last, means,
                 means[i] /= math.sqrt(square)
 
 
-@loop
+@loop("centres")
 def find_centres(points, starts, ends, core, curvature, first, last, centres):
     """Find the centre c of each stay with the least Σ √(|pᵢ − c|² + core²) over its points pᵢ.
 
@@ -110,7 +110,7 @@ def find_centres(points, starts, ends, core, curvature, first, last, centres):
             centres[stay] /= math.sqrt(square)
 
 
-@loop
+@loop("marks")
 def mark_returns(points, offsets, limit, steps, first, last, marks):
     """Mark the records between two nearby records of a trace, where its path returns to an earlier location.
 

@@ -11,7 +11,7 @@ import numpy as np
 from promesse_geo.kernels import loop
 
 
-@loop
+@loop("distances")
 def compare_sets(points, offsets, retrieved, retrieved_offsets, curvature, first, last, distances):
     """Compute the distance from each retrieved set of POIs to each reference set.
 
@@ -58,7 +58,7 @@ def compare_sets(points, offsets, retrieved, retrieved_offsets, curvature, first
             distances[i, j] = np.median(nearest)
 
 
-@loop
+@loop("nearest")
 def match_nearest(points, offsets, retrieved, retrieved_offsets, originals, limit, first, last, nearest):
     """Match each retrieved POI with the nearest original POI of its trace; of equally near ones with the first.
 

@@ -27,7 +27,7 @@ _MANY = 64, 64  # frames are made where points visit so many leaves and one in s
 _LEAST = 3e-15, 1e-8  # distances are equal below this: about 2e-8 m, in radians on the sphere and metres in the plane
 
 
-@inner
+@inner()
 def foot(px, py, pz, points, k, stops, curvature):
     """Return the squared chord from p to the nearest point of the segment from record k to k + 1, and that point.
 
@@ -79,7 +79,7 @@ def foot(px, py, pz, points, k, stops, curvature):
     return square, ax, ay, az
 
 
-@inner
+@inner("squares")
 def _to_boxes(tree, group, x, y, squares):
     """Write the squared distances in the view to eight boxes, 0 inside. No branches: these would cost the most."""
     for j in range(WIDTH):
@@ -88,7 +88,7 @@ def _to_boxes(tree, group, x, y, squares):
         squares[j] = across * across + along * along
 
 
-@inner
+@inner("squares")
 def _to_lines(lines, leaf, x, y, squares):
     """Write the squared distances in the view to the eight chords of a leaf."""
     for j in range(WIDTH):
@@ -103,7 +103,7 @@ def _to_lines(lines, leaf, x, y, squares):
         squares[j] = across * across + along * along
 
 
-@inner
+@inner()
 def _longest(points, begin, segments, stops):
     """Return the first record of the longest segment in some leaves; −1 if none has a length."""
     best = -1
@@ -120,7 +120,7 @@ def _longest(points, begin, segments, stops):
     return best
 
 
-@inner
+@inner("frame")
 def _orient(points, k, frame):
     """Write origin (3) and axes (9: up, along, across) of the segment from record k to k + 1; return |a + b|."""
     ax, ay, az = read(points, k)
@@ -141,7 +141,7 @@ def _orient(points, k, frame):
     return span
 
 
-@inner
+@inner("frame")
 def _fit_frame(points, begin, segments, stops, frame):
     """Fit a frame around the segments of some leaves: origin, three axes, and lowest and highest value on each axis.
 
@@ -176,7 +176,7 @@ def _fit_frame(points, begin, segments, stops, frame):
                 high[axis] = max(high[axis], max(a, b) + max(up, 0.0))
 
 
-@loop
+@loop()
 def _fit_frames(points, begin, segments, stops, groups, levels, height):
     """Return frames for all boxes of a trace, shape (groups, 8, 18)."""
     frames = np.empty((groups, WIDTH, 18))
@@ -191,7 +191,7 @@ def _fit_frames(points, begin, segments, stops, groups, levels, height):
     return frames
 
 
-@inner
+@inner("squares")
 def _to_frames(frames, px, py, pz, curvature, slack, least, squares):
     """Raise the squared distances in the view to eight boxes to those of their frames."""
     for j in range(WIDTH):
@@ -217,7 +217,7 @@ def _to_frames(frames, px, py, pz, curvature, slack, least, squares):
         squares[j] = max(squares[j], bound * bound)
 
 
-@inner
+@inner()
 def _limit(square, slack, least):
     """Return the squared distance in the view beyond which nothing is nearer than √square by more than `least`."""
     if square <= least * least:
@@ -226,7 +226,7 @@ def _limit(square, slack, least):
     return limit * limit * (1.0 + 1e-12)
 
 
-@inner
+@inner("levels")
 def _start_levels(leaves, levels):
     """Write where the groups of each level begin, the first above the leaves at levels[1]; return the top level."""
     levels[1] = 0
@@ -239,7 +239,7 @@ def _start_levels(leaves, levels):
     return height
 
 
-@loop
+@loop("metres, feet")
 def _search_one(
     points, begin, stops, curvature, lines, segments, tree, view, slack, queries, first, last, metres, feet
 ):
@@ -310,7 +310,7 @@ def _search_one(
                 feet[query, 2] = qz
 
 
-@loop
+@loop("metres, feet")
 def search(points, offsets, curvature, index, queries, ranges, traces, first, last, metres, feet):
     """Find the nearest points of polylines to query points first … last − 1.
 

@@ -27,7 +27,7 @@ _FINEST = 8.0  # arcs to a segment of mean length, at most
 NOWHERE = 1e150  # far away, and its square is a number
 
 
-@inner
+@inner("view")
 def _look(points, first, last, view):
     """Write the axes of the view: east and north at the mean of records first … last − 1, or those of the plane."""
     view[:] = 0.0
@@ -51,7 +51,7 @@ def _look(points, first, last, view):
     view[5] = flat / length
 
 
-@inner
+@inner()
 def _spread(cell):
     """Return the lower 16 bits of a number, with a zero between each two."""
     cell = (cell | (cell << 8)) & 0x00FF00FF
@@ -60,7 +60,7 @@ def _spread(cell):
     return (cell | (cell << 1)) & 0x55555555
 
 
-@inner
+@inner()
 def _target(points, first, last, stops, curvature, view):
     """Return the largest length of an arc: the mean of the segments, down to an eighth of it where they cross densely.
 
@@ -87,13 +87,13 @@ def _target(points, first, last, stops, curvature, view):
     return min(mean, max(8.0 * (high_x - low_x) * (high_y - low_y) / total, mean / _FINEST))
 
 
-@inner
+@inner()
 def _pieces(length, target):
     """Return the number of arcs of a segment."""
     return math.ceil(length / target) if length > target else 1
 
 
-@inner
+@inner()
 def groups_of(things):
     """Return the number of groups of eight.
 
@@ -105,7 +105,7 @@ def groups_of(things):
     return (things + WIDTH - 1) // WIDTH
 
 
-@loop
+@loop("leaves, groups, targets, views")
 def count(points, offsets, curvature, stops, first, last, leaves, groups, targets, views):
     """Count the leaves and groups of boxes of traces first … last − 1.
 
@@ -152,7 +152,7 @@ def count(points, offsets, curvature, stops, first, last, leaves, groups, target
         targets[trace] = target
 
 
-@inner
+@inner("ends, owners")
 def _cut(points, begin, end, stops, curvature, target, view, ends, owners):
     """Write the arcs' ends in the view and their segments; return their number and sagitta."""
     placed = 0
@@ -209,7 +209,7 @@ def _cut(points, begin, end, stops, curvature, target, view, ends, owners):
     return placed, sagitta + 4e-15 * largest  # and rounding
 
 
-@loop
+@loop()
 def _in_order(ends):
     """Return the arcs in the order of their middles on a Morton curve: the number of each in the lower 31 bits."""
     size = ends.shape[0]
@@ -228,7 +228,7 @@ def _in_order(ends):
     return keys
 
 
-@inner
+@inner("lines, segments, tree")
 def _plant(ends, owners, keys, lines, segments, tree):
     """Fill the leaves with arcs (x, y, dx, dy, 1/d²), and the first level of the tree with their boxes."""
     tree[:, :2] = NOWHERE
@@ -253,7 +253,7 @@ def _plant(ends, owners, keys, lines, segments, tree):
             tree[group, 3, place] = max(tree[group, 3, place], ends[k, 1], ends[k, 3])
 
 
-@inner
+@inner("tree")
 def _grow(tree, leaves):
     """Fill the levels above: each group of eight boxes is one box of the next level."""
     below = 0
@@ -271,7 +271,7 @@ def _grow(tree, leaves):
         size = groups_of(size)
 
 
-@loop
+@loop("lines, segments, tree, slacks")
 def build(
     points, offsets, curvature, targets, first, last, leaves, groups, lines, segments, tree, views, slacks, stops
 ):

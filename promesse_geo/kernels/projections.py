@@ -14,7 +14,7 @@ from promesse_geo.kernels import loop
 _DECIMALS = 1e13
 
 
-@loop
+@loop("vectors")
 def to_vectors(longitudes, latitudes, first, last, vectors):
     """Convert degrees to unit vectors (cos φ cos λ, cos φ sin λ, sin φ).
 
@@ -37,7 +37,7 @@ def to_vectors(longitudes, latitudes, first, last, vectors):
         vectors[i, 2] = math.sin(y)
 
 
-@loop
+@loop("longitudes, latitudes")
 def to_degrees(vectors, first, last, longitudes, latitudes):
     """Convert unit vectors to degrees: λ = atan2(y, x), φ = atan2(z, √(x² + y²)).
 
@@ -60,7 +60,7 @@ def to_degrees(vectors, first, last, longitudes, latitudes):
         latitudes[i] = np.rint(math.atan2(vectors[i, 2], math.sqrt(x * x + y * y)) * degrees * _DECIMALS) / _DECIMALS
 
 
-@loop
+@loop("rows")
 def find_extremes(vectors, rows):
     """Find the records farthest west, south, east and north, without trigonometry.
 
@@ -91,7 +91,7 @@ def find_extremes(vectors, rows):
             north, rows[3] = z, i
 
 
-@loop
+@loop("x, y")
 def to_plane(points, axes, scale, first, last, x, y):
     """Project unit vectors to the azimuthal equidistant plane.
 
@@ -132,7 +132,7 @@ def to_plane(points, axes, scale, first, last, x, y):
     return largest
 
 
-@loop
+@loop("points")
 def to_sphere(x, y, axes, scale, points):
     """Convert points of the azimuthal equidistant plane to unit vectors; the inverse of `to_plane`.
 

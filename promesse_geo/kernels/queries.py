@@ -7,7 +7,7 @@ import numpy as np
 from promesse_geo.kernels import inner, loop
 
 
-@inner
+@inner()
 def _on_sphere(points, i, box):
     """Return whether |Δλ| ≤ w and south ≤ φ ≤ north, by the signs of sines of differences.
 
@@ -24,13 +24,13 @@ def _on_sphere(points, i, box):
     return z * box[4] - rho * box[5] >= 0.0 and rho * box[7] - z * box[6] >= 0.0
 
 
-@inner
+@inner()
 def _in_plane(points, i, box):
     """Return whether a point lies in a square of the plane."""
     return abs(points[i, 0] - box[0]) <= box[2] and abs(points[i, 1] - box[1]) <= box[2]
 
 
-@inner
+@inner()
 def _first_since(times, first, last, start):
     """Return the first of records first … last − 1 whose time is not before `start`, or `last`."""
     while first < last:
@@ -42,7 +42,7 @@ def _first_since(times, first, last, start):
     return first
 
 
-@loop
+@loop("counts")
 def count_traces(points, times, offsets, spans, boxes, windows, first, last, counts):
     """Count for each query the traces with a record in its box during its window; borders are included.
 
@@ -97,7 +97,7 @@ BITS = 62
 """Number of queries in a word of the masks, so that each bit is a positive int64 and an exact float64."""
 
 
-@inner
+@inner()
 def _slab_of(edges, value):
     """Return the number of sorted edges that are not greater than a value."""
     slab = 0
@@ -109,7 +109,7 @@ def _slab_of(edges, value):
     return slab
 
 
-@loop
+@loop()
 def count_traces_by_record(points, times, offsets, edges, masks, boxes, windows, first, last):
     """Count for each query the traces with a record in its box during its window; borders are included.
 

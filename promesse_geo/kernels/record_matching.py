@@ -13,14 +13,14 @@ from promesse_geo.kernels import inner, loop
 _UNITS = (1_000_000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000)  # nanoseconds
 
 
-@inner
+@inner()
 def _hash(a, b, c, mask):
     """Return the preferred slot of a cell in a table of mask + 1 slots."""
     mixed = a * 73856093 + b * 19349663 + c * 83492791
     return (mixed ^ (mixed >> 9) ^ (mixed >> 21)) & mask
 
 
-@inner
+@inner()
 def _cell(points, i, scale):
     """Return the cell, a cube or square of edge 1/scale, that a point lies in."""
     a = math.floor(points[i, 0] * scale)
@@ -29,7 +29,7 @@ def _cell(points, i, scale):
     return a, b, c
 
 
-@inner
+@inner()
 def _find_slot(points, scale, slots, a, b, c):
     """Return the slot of a cell, or the free slot where it would be inserted."""
     mask = len(slots) - 1
@@ -42,7 +42,7 @@ def _find_slot(points, scale, slots, a, b, c):
     return slot
 
 
-@loop
+@loop()
 def _hash_cells(points, first, last, scale):
     """Return a hash table of the cells of edge 1/scale that records first … last − 1 visit.
 
@@ -58,7 +58,7 @@ def _hash_cells(points, first, last, scale):
     return slots
 
 
-@inner
+@inner()
 def _has_cell_near(points, scale, slots, published, i):
     """Return whether the cell of a location, or one of the cells at its nearest corner, is in the table."""
     a, b, c = _cell(published, i, scale)
@@ -80,7 +80,7 @@ def _has_cell_near(points, scale, slots, published, i):
     return False
 
 
-@loop
+@loop("out")
 def match_locations(original, offsets, published, starts, partners, levels, scales, wider, first, last, out):
     """Grade each published record by its distance to the nearest record of the original trace.
 
@@ -138,7 +138,7 @@ def match_locations(original, offsets, published, starts, partners, levels, scal
             least = level + 1
 
 
-@inner
+@inner()
 def _first_after(times, first, last, time):
     """Return the first of records first … last − 1 later than `time`, or `last`."""
     while first < last:
@@ -150,7 +150,7 @@ def _first_after(times, first, last, time):
     return first
 
 
-@inner
+@inner()
 def _coarsest_unit(times, first, last):
     """Return the coarsest unit, in nanoseconds, that the times of a trace are rounded to.
 
@@ -167,7 +167,7 @@ def _coarsest_unit(times, first, last):
     return coarsest
 
 
-@inner
+@inner()
 def _round(time, coarsest):
     """Return a published time rounded to its unit, and the unit.
 
@@ -180,7 +180,7 @@ def _round(time, coarsest):
     return time - rest + (1_000 if rest > 500 else 0), 1_000
 
 
-@inner
+@inner()
 def _first_beyond(times, hint, time):
     """Return the same as `_first_after` for all times; fast if the result is a little after `hint`."""
     low = hint if hint > 0 and times[hint - 1] <= time else 0
@@ -191,7 +191,7 @@ def _first_beyond(times, hint, time):
     return _first_after(times, low, min(low + step, len(times)), time)
 
 
-@loop
+@loop("out, near")
 def match_times(original, offsets, published, starts, partners, wider, first, last, out, near):
     """Match each published record with a record of the original trace that has the same rounded time.
 
@@ -236,7 +236,7 @@ def match_times(original, offsets, published, starts, partners, wider, first, la
                 near[i] += 2 * (20 * distance <= original[match] - original[match - 1])
 
 
-@loop
+@loop("middles, units")
 def round_times(published, starts, first, last, middles, units):
     """Round the published times as `match_times` does.
 
@@ -257,7 +257,7 @@ def round_times(published, starts, first, last, middles, units):
             middles[i], units[i] = _round(published[i], coarsest)
 
 
-@loop
+@loop("out")
 def match_any_user(times, order, original, published, middles, units, lengths, wider, most, first, last, out):
     """Grade each published record by the nearest original record of any user at the same rounded time.
 
@@ -307,7 +307,7 @@ def match_any_user(times, order, original, published, middles, units, lengths, w
             match += 1
 
 
-@loop
+@loop("out")
 def count_decimals(x, y, least, most, first, last, out):
     """Count the decimals of the coordinates of each record: the larger number of its two coordinates.
 

@@ -15,7 +15,7 @@ from promesse_geo.kernels import inner, loop
 from promesse_geo.kernels.geometry import arc, direction, read, squared
 
 
-@inner
+@inner("points")
 def _write(points, i, x, y, z):
     """Write a point; z is ignored in the plane."""
     points[i, 0] = x
@@ -24,7 +24,7 @@ def _write(points, i, x, y, z):
         points[i, 2] = z
 
 
-@inner
+@inner()
 def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
     """Return σ and 1/(1 + κτ²) of the first point p on a segment whose squared chord to s is chord2; a is nearer to s.
 
@@ -43,7 +43,7 @@ def _crossing(sx, sy, sz, ax, ay, az, vx, vy, vz, length, curvature, chord2):
     return sigma, 1.0 / (1.0 + curvature * sigma * sigma * length)
 
 
-@inner
+@inner()
 def _time_at(points, times, k, x, y, z, curvature):
     """Return the time at which the segment from record k to k + 1 passes the point (x, y, z), to ±1 ns."""
     ax, ay, az = read(points, k)
@@ -55,7 +55,7 @@ def _time_at(points, times, k, x, y, z, curvature):
     return times[k] + min(max(passed, 0), span)
 
 
-@inner
+@inner()
 def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
     """Return how many steps of ε fit between two points, and the distance between them."""
     rest = arc(rest2, curvature)
@@ -65,7 +65,7 @@ def _steps(sx, sy, sz, bx, by, bz, rest2, curvature, epsilon, tolerance):
     return int((rest / epsilon) * (1.0 + 1e-9) + tolerance), rest
 
 
-@inner
+@inner("out, passed")
 def _walk(points, times, first, last, out, passed, start, rule, cosines, sines, nears):
     """Write the samples of records first … last − 1, except the first one, from row `start` of `out` on.
 
@@ -163,7 +163,7 @@ def _walk(points, times, first, last, out, passed, start, rule, cosines, sines, 
     return placed + 1, second, _time_at(points, times, before, x, y, z, curvature)
 
 
-@loop
+@loop("bounds")
 def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
     """Compute an upper bound of the number of samples of each trace: path length/ε + 2.
 
@@ -195,7 +195,7 @@ def bound_samples(points, offsets, curvature, epsilon, first, last, bounds):
         bounds[i] = path / epsilon * (1.0 + 1e-5) + 2.0  # the tolerance makes steps shorter by 1e-6 at most
 
 
-@inner
+@inner()
 def _times_of(points, times, out, passed, first, last, rule):
     """Return the times at which the samples in rows first and last of `out` are passed."""
     polyline, curvature = rule[0], rule[1]
@@ -207,7 +207,7 @@ def _times_of(points, times, out, passed, first, last, rule):
     return begin, _time_at(points, times, passed[last], x, y, z, curvature)
 
 
-@loop
+@loop("out, cuts, kept, begin, end")
 def sample_traces(
     points, times, offsets, bounds, first, last, cursor, upward, out, cuts, rule, tables, least, final, kept, begin, end
 ):
@@ -283,7 +283,7 @@ def sample_traces(
                     _write(out, cursor, x, y, z)
 
 
-@loop
+@loop("times")
 def space_times(offsets, begin, end, first, last, times):
     """Compute times in equal steps from the start to the end of each trace: begin + ⌊j (end − begin)/(n − 1)⌋.
 

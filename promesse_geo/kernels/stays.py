@@ -31,7 +31,7 @@ _WORTH = 32  # distances per record of a window that does not move before a poly
 _HALF = math.pi / _DIRECTIONS  # half the angle between two directions
 
 
-@inner
+@inner()
 def _middle(points, begin, end):
     """Return the centre (x, y, z) of the bounding box of records begin … end − 1; z is 0 in the plane."""
     low_x, low_y, low_z = read(points, begin)
@@ -47,7 +47,7 @@ def _middle(points, begin, end):
     return 0.5 * (low_x + high_x), 0.5 * (low_y + high_y), 0.5 * (low_z + high_z)
 
 
-@inner
+@inner()
 def _newest_beyond(points, i, start, limit):
     """Return the newest of records start … i − 1 that is beyond the limit from record i; start − 1 if none is."""
     j = i - 1
@@ -66,7 +66,7 @@ def _newest_beyond(points, i, start, limit):
     return j
 
 
-@inner
+@inner("balls, made")
 def _make_balls(points, base, start, i, edge, balls, floors, made):
     """Bring the balls around whole blocks of records start … i − 1 up to date: centre, and edge − radius."""
     for level in range(1, _LEVELS + 1):
@@ -100,7 +100,7 @@ def _make_balls(points, base, start, i, edge, balls, floors, made):
         made[level] = block
 
 
-@inner
+@inner()
 def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, floors):
     """Return the newest of records start … rest − 1 beyond the limit from record i, and the number of distances.
 
@@ -132,7 +132,7 @@ def _newest_beyond_by_balls(points, i, start, rest, base, limit, less, balls, fl
     return start - 1, looks
 
 
-@inner
+@inner("polygon")
 def _start_polygon(points, start, polygon):
     """Write the directions (x, y, z) in the plane that touches the sphere at a record, and its extents."""
     x, y, z = read(points, start)
@@ -147,7 +147,7 @@ def _start_polygon(points, start, polygon):
         polygon[3, k] = 0.0
 
 
-@inner
+@inner("polygon")
 def _extend_polygon(points, start, i, limit, reach, polygon):
     """Extend the polygon to record i, and return whether this is within the limit of all records from `start` on.
 
@@ -171,7 +171,7 @@ def _extend_polygon(points, start, i, limit, reach, polygon):
     return beyond == 0 and x * x + y * y + z * z <= limit
 
 
-@inner
+@inner("floors")
 def _start_levels(records, floors):
     """Write where the balls of each level begin, and return the number of balls of all levels."""
     floors[:] = 0
@@ -180,7 +180,7 @@ def _start_levels(records, floors):
     return floors[_LEVELS + 1]
 
 
-@loop
+@loop("starts, ends, counts")
 def find(points, times, offsets, limit, duration, short, first, last, starts, ends, counts):
     """Find the stays of traces first … last − 1.
 

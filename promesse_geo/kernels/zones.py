@@ -14,7 +14,7 @@ BLOCK = 64
 """Records in a block, at most."""
 
 
-@loop
+@loop("boxes")
 def bound_blocks(points, stops, blocks, curvature, first, last, boxes):
     """Compute boxes around the segments of blocks.
 
@@ -52,7 +52,7 @@ def bound_blocks(points, stops, blocks, curvature, first, last, boxes):
             boxes[block, 1, axis] += bulge
 
 
-@inner
+@inner()
 def _is_far(boxes, block, centres, zone, reach):
     """Whether a box is farther than `reach` from a centre along some axis."""
     for axis in range(centres.shape[1]):
@@ -61,7 +61,7 @@ def _is_far(boxes, block, centres, zone, reach):
     return False
 
 
-@loop
+@loop("zones, records")
 def find_near(points, stops, blocks, boxes, traces, offsets, own, common, centres, reaches, curvature, zones, records):
     """Find the records from which segments come as near to the centre of a zone as it reaches.
 

@@ -87,7 +87,7 @@ class Tracks:
     def within(self, p: int, q: int, *, size: float, cap: int, limit: float) -> float:
         """Return the radius distance in metres of two traces; if it is beyond the limit, some distance beyond it."""
         ways = (self.begins[p], self.ends[p], self.begins[q], self.ends[q])
-        return float(kernels.find_radius(self.x, self.y, self.z, *ways, size, float(cap), limit))
+        return float(kernels.find_radius(self.x, self.y, self.z, *ways, size, float(cap), float(limit)))
 
 
 def allocate_distances(traces: int, *, largest: int) -> np.ndarray:

@@ -325,7 +325,7 @@ class Plane:
 
     def chord(self, metres: float) -> float:
         """Return a distance as it is: points are in metres."""
-        return metres
+        return float(metres)  # loops would be compiled again for integers
 
     def extent(self, points: np.ndarray) -> tuple[float, float]:
         """Return width and height in metres of the bounding box of points, shape (n, 2)."""
