@@ -64,7 +64,7 @@ STRANGE = {
     "no names that are known": ("zoé,457\n", NO_HEADER.format("lon", "2 columns")),
     "an array of objects": (json.dumps([{"user": "zoé", "lat": 45.7}] * 3), "JSON array of an unknown kind"),
     "an array of objects, packed": (gzip.compress(json.dumps([{"user": "zoé", "lat": 45.7}] * 3).encode()), JSON),
-    "an array of arrays": (json.dumps([["zoé", 1709539200, "457"]] * 3), NO_HEADER.format("lon", "9 columns")),
+    "an array of arrays": (json.dumps([["zoé", 1709539200, "457"]] * 3), "JSON array of an unknown kind"),
     "GeoJSON in UTF-16": (FEATURES.encode("utf-16"), JSON),
     "GeoJSON packed": (gzip.compress(FEATURES.encode()), JSON),
     "a sequence without times": (f"\x1e{json.dumps(FEATURE)}\n" * 3, "No time column was found"),

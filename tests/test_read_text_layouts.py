@@ -1,5 +1,6 @@
 """Text tables in other layouts than a plain CSV, and the options for them."""
 
+import gzip
 import io
 import tarfile
 import zipfile
@@ -49,14 +50,69 @@ def test_times_in_utc_by_name(tmp_path):
 
 def test_german_excel_names_its_two_options(tmp_path):
     path = written(tmp_path, GERMAN, encoding="cp1252")
-    with pytest.raises(ValueError, match="--encoding cp1252"):
+    time = r'Specify time_format=.* \(--time-format "%d\.%m\.%Y %H:%M:%S"\)'
+    with pytest.raises(ValueError, match=rf"--encoding cp1252\)\. The time column 'time' .*{time}"):
         pg.read_table(path)
-    with pytest.raises(ValueError, match=r'--time-format "%d.%m.%Y %H:%M:%S"'):
+    with pytest.raises(ValueError, match=time):
         pg.read_table(path, encoding="cp1252")
     frame = pg.read_table(path, encoding="cp1252", time_format="%d.%m.%Y %H:%M:%S", tz="Europe/Berlin")
     assert frame["time"].tolist() == list(pd.to_datetime(["2024-03-25 07:00", "2024-03-25 07:01"], utc=True))
     assert str(frame["time"].dt.tz) == "Europe/Berlin"
     assert frame.geometry.x.tolist() == [4.8, 4.9]
+
+
+GERMAN_NAMES = "Wer;Zeitpunkt;Ost;Nord;Straße\n"
+NEEDS = {
+    "encoding": "--encoding cp1252",
+    "names": "No user column, no lon column and no lat column were found",
+    "time": '--time-format "%d.%m.%Y %H:%M:%S"',
+}
+
+
+@pytest.mark.parametrize("size", [1, 3000])  # lines: less and more than is looked at first
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("header", ["Straße", "Strasse"])
+def test_one_error_names_all_that_text_needs(size, packed, header, tmp_path):
+    rows = "Jörg;25.03.2024 08:00:00;4,8;45,7;Königsweg\n" * size
+    content = (GERMAN_NAMES.replace("Straße", header) + rows).encode("cp1252")
+    path = tmp_path / "table.csv.gz" if packed else tmp_path / "table.csv"
+    path.write_bytes(gzip.compress(content) if packed else content)
+    given = {"user": "Wer", "lon": "Ost", "lat": "Nord"}
+    solved = {"encoding": {"encoding": "cp1252"}, "names": given, "time": {"time_format": "%d.%m.%Y %H:%M:%S"}}
+    for known in (set(), {"encoding"}, {"names"}, {"time"}, {"encoding", "time"}, {"names", "time"}):
+        options = {key: value for need in known for key, value in solved[need].items()}
+        with pytest.raises((ValueError, KeyError)) as caught:
+            pg.read_table(path, **options)
+        words = caught.value.args[0]
+        for need, expected in NEEDS.items():
+            assert (expected in words) == (need not in known), (need, words)
+            assert words.count(expected) <= 1
+        assert "25.03" not in words
+        assert "rg;" not in words
+    options = {key: value for each in solved.values() for key, value in each.items()}
+    assert len(pg.read_table(path, **options)) == size
+
+
+def test_an_error_beyond_the_beginning_names_what_the_beginning_shows(tmp_path):
+    rows = "a;25.03.2024 08:00;4,8;45,7;Am Tor\n" * 3000 + "Jörg;25.03.2024 08:00;4,8;45,7;Am Tor\n"
+    (tmp_path / "table.csv").write_bytes(("user;time;lon;lat;Strasse\n" + rows).encode("cp1252"))
+    with pytest.raises(ValueError, match=r"--encoding cp1252\)\. The time column.*--time-format"):
+        pg.read_table(tmp_path / "table.csv")
+
+
+def test_the_encoding_of_what_is_not_read_is_not_asked_for(tmp_path):
+    rows = "a;25.03.2024 08:00;4,8;45,7;Königsweg\n"
+    (tmp_path / "table.csv").write_bytes(("user;time;lon;lat;Strasse\n" + rows).encode("cp1252"))
+    with pytest.raises(ValueError, match="--time-format") as caught:
+        pg.read_table(tmp_path / "table.csv")
+    assert "--encoding" not in str(caught.value)
+    assert len(pg.read_table(tmp_path / "table.csv", time_format="%d.%m.%Y %H:%M")) == 1
+
+
+def test_nothing_is_added_to_an_error_of_sound_text(tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\n" + ROWS + "a,2024-03-04 08:02:00,x,45.7\n")
+    with pytest.raises(ValueError, match=r"'lon' holds something that is not a number.*\(--skip\)\.$"):
+        pg.read_table(path)
 
 
 def test_an_order_of_day_and_month_is_never_guessed(tmp_path):

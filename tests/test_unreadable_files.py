@@ -58,6 +58,12 @@ KINDS = {
     ),
     "lines.json": (b'{"a": 1, "b": 2}\n{"a": 2, "b": 3}\n', "JSON, but not GeoJSON", "CSV"),
     "array.json": (b'[{"a": 1}, {"a": 2}]', "JSON array", "CSV"),
+    "values.json": (b'["a", 4.8, 45.7]', "JSON array", "CSV"),
+    "tdf.json": (
+        b"""["<class 'skmob.core.trajectorydataframe.TrajDataFrame'>", "{\\"columns\\":[\\"uid\\"]}", {}, []]""",
+        "scikit-mobility",
+        "skmob.read",
+    ),
 }
 
 

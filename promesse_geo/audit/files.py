@@ -24,7 +24,7 @@ from promesse_geo.io.registry import guess_format
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import ENDINGS, table_kind
 from promesse_geo.io.table_columns import METADATA_KEY, parse_protection, parse_roles
-from promesse_geo.io.text_table import read_layout
+from promesse_geo.io.text_layout import read_layout
 from promesse_geo.io.writers.crs import coordinate_names, has_custom_text
 from promesse_geo.io.writers.gpx import is_written
 from promesse_geo.io.writers.output import describe

@@ -1,4 +1,4 @@
-"""Find where the header of a text table stands: below titles and comments, or nowhere, with one separator too many."""
+"""Find encoding and layout of a text table: its header below titles and comments, its separators, its columns."""
 
 import codecs
 import csv
@@ -8,10 +8,22 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import pyarrow as pa
+
+from promesse_geo.io.sources import UTF16, decompressed
+
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _LINES = 50  # looked at
+_HEAD, _LONGEST_CHARACTER = 1 << 16, 4  # bytes
+_JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
+_TAR = slice(257, 265)  # where a tar archive names its kind
+REPLACEMENT = "\ufffd"
+"""Stands for bytes that are no text in an encoding."""
+
+OTHER_ENCODING = "cp1252"
+"""What text often is in if it is not in UTF-8."""
 _REST = "\x1f"  # name of the empty column after the last separator
 _TIME_ONLY = re.compile(r"\s*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*")
 _DATE_ONLY = re.compile(r"\s*\d{1,4}([-/.])\d{1,2}\1\d{1,4}\s*")
@@ -25,6 +37,9 @@ class TextOptions(NamedTuple):
     encoding: str | None = None
     time_format: str | None = None
     columns: tuple[str, ...] | None = None
+
+
+_DETECTED = TextOptions()
 
 
 def check_text_options(
@@ -69,6 +84,63 @@ class Layout(NamedTuple):
     columns: list[str]
     above: int
     replaces_header: bool
+
+
+class TextFile(NamedTuple):
+    """An open text file, its encoding, its beginning, and its layout."""
+
+    file: pa.NativeFile
+    encoding: str
+    head: str
+    layout: Layout
+    options: TextOptions
+
+    @property
+    def delimiter(self) -> str:
+        """Return what separates the values."""
+        return self.layout.delimiter
+
+    @property
+    def skipped(self) -> int:
+        """Return the number of lines that are not parsed: titles, comments, and a header that is replaced."""
+        return self.layout.above if self.layout.replaces_header else self.layout.above - 1
+
+    def beginning(self) -> "TextFile":
+        """Return the first whole lines, as a file of their own."""
+        end = self.head.rfind("\n") + 1 if len(self.head) >= _HEAD // _LONGEST_CHARACTER else 0
+        head = self.head[: end or None]
+        return self._replace(file=pa.BufferReader(head.encode()), encoding="utf-8", head=head)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return self.layout.columns
+
+
+def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFile:
+    """Detect encoding and delimiter from the beginning of a text, and read the column names."""
+    with decompressed(file) as stream:
+        head = stream.read(_HEAD)
+    if head[_TAR].startswith(b"ustar"):
+        raise ValueError("it is a tar archive. Read it with read_file.")
+    encoding = options.encoding or ("utf-16" if head.startswith(UTF16) else "utf-8")
+    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
+    if not text.strip():
+        raise ValueError("it is empty, or begins with 64 KiB of blanks." if len(head) == _HEAD else "it is empty.")
+    if "\0" in text:
+        raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
+    if _JSON.match(text):
+        raise ValueError("it holds JSON, but not as GeoJSON in UTF-8, unpacked. Save it so, or as CSV.")
+    layout = find_layout(text, options)
+    if any(REPLACEMENT in column for column in layout.columns):
+        raise ValueError(not_encoded(encoding))
+    return TextFile(file, encoding, text, layout, options)
+
+
+def not_encoded(encoding: str) -> str:
+    """Return the message for a text that is in another encoding."""
+    other = OTHER_ENCODING if encoding.lower() != OTHER_ENCODING else "utf-16"
+    return f"it is not text in {encoding.upper()}. Specify the encoding, as in encoding='{other}' (--encoding {other})."
 
 
 def find_layout(text: str, options: TextOptions) -> Layout:
@@ -168,10 +240,11 @@ def _fit_to_lines(columns: list[str], lines: Sequence[str], delimiter: str) -> l
     return columns
 
 
-def first_rows(text: str, layout: Layout) -> list[list[str]]:
-    """Return the first rows of a text that have a value for each column, without the last one, which may be cut."""
-    lines = "\n".join(_lines_of(text)[layout.above : layout.above + _LINES])
-    rows = [row for row in csv.reader(io.StringIO(lines, newline=""), delimiter=layout.delimiter) if row]
+def first_rows(text: str, layout: Layout, *, lines: int | None = _LINES) -> list[list[str]]:
+    """Return the rows that have a value for each column in the first lines, or all, but the last, which may be cut."""
+    end = None if lines is None else layout.above + lines
+    content = io.StringIO("\n".join(_lines_of(text)[layout.above : end]), newline="")
+    rows = [row for row in csv.reader(content, delimiter=layout.delimiter) if row]
     complete = rows if len(rows) == 1 else rows[:-1]
     return [row for row in complete if len(row) == len(layout.columns)]
 

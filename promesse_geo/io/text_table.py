@@ -4,7 +4,7 @@ import csv as lines
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -21,42 +21,24 @@ from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, IfFits, ReadOptions
 from promesse_geo.io.text_geometry import SHAPE, ShapePositions, find_shape_column, missing_data_column, read_shapes
-from promesse_geo.io.text_layout import DELIMITERS, Layout, TextOptions, find_date_and_time, find_layout, first_rows
+from promesse_geo.io.text_layout import (
+    DELIMITERS,
+    OTHER_ENCODING,
+    REPLACEMENT,
+    TextFile,
+    TextOptions,
+    find_date_and_time,
+    first_rows,
+    not_encoded,
+    read_layout,
+)
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Names
+from promesse_geo.traces.columns import Names, find_columns, renamed_error
 
-_JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
 _COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
-_DETECTED = TextOptions()
-_HEAD, _PIECE = 1 << 16, 1 << 20  # bytes
-_TAR = slice(257, 265)  # where a tar archive names its kind
+_PIECE = 1 << 20  # bytes
 _SMALLEST_METRES = 1000  # projected coordinates below may be thousands with a comma as separator
-
-
-class TextFile(NamedTuple):
-    """An open text file, its encoding, its beginning, and its layout."""
-
-    file: pa.NativeFile
-    encoding: str
-    head: str
-    layout: Layout
-    options: TextOptions
-
-    @property
-    def delimiter(self) -> str:
-        """Return what separates the values."""
-        return self.layout.delimiter
-
-    @property
-    def skipped(self) -> int:
-        """Return the number of lines that are not parsed: titles, comments, and a header that is replaced."""
-        return self.layout.above if self.layout.replaces_header else self.layout.above - 1
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the names of the columns."""
-        return self.layout.columns
 
 
 class _Plan(NamedTuple):
@@ -71,9 +53,77 @@ class _Plan(NamedTuple):
     """The column of geometries, and that of trips that miss positions, if they exist."""
     crs: Any
 
+    @property
+    def needed(self) -> list[str]:
+        """Return the columns to read."""
+        names = self.names.user, self.names.segment
+        return [*self.numbers, *self.shapes, *self.time, *(str(name) for name in names if name is not None)]
+
 
 def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
-    """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising."""
+    """Read a CSV; with `options.lenient`, count lines with too few or too many values instead of raising.
+
+    An error names all options that the text needs, as far as its beginning shows that.
+    """
+    try:
+        return _read_table(path, file, options)
+    except (ValueError, TypeError, KeyError) as error:
+        first = str(error.args[0])
+        others = [words for words in _problems(file, options) if words.partition(". ")[0] not in first]
+        sentences = [first, *(f"{words[0].upper()}{words[1:]}" for words in others)]
+        raise renamed_error(error, " ".join(sentences)) from error
+
+
+def _problems(file: pa.NativeFile, options: ReadOptions) -> Iterator[str]:
+    """Yield why the beginning of a text cannot be read as it is: its encoding, its layout, its columns, its times."""
+    options = options._replace(segment=None if options.segment is ... else options.segment)  # without a warning
+    try:
+        text = read_layout(file, options.text)
+    except ValueError as error:
+        yield str(error.args[0])
+        if options.text.encoding is None and error.args[0] == not_encoded("utf-8"):
+            yield from _problems(file, options._replace(text=options.text._replace(encoding=OTHER_ENCODING)))
+        return
+    text = text.beginning()
+    time: tuple[str, ...] | None
+    try:
+        plan = _choose_columns(text, options)
+        needed, time = plan.needed, plan.time
+    except (ValueError, KeyError) as error:
+        yield str(error.args[0])
+        needed, time = text.columns, _find_time(text, options)
+    places = [text.columns.index(name) for name in needed]
+    rows = first_rows(text.head, text.layout, lines=None)
+    if any(REPLACEMENT in row[place] for row in rows for place in places):
+        yield not_encoded(options.text.encoding or "utf-8")
+    if time is not None:
+        yield from _problems_of_times(text, time)
+
+
+def _problems_of_times(text: TextFile, time: Sequence[str]) -> Iterator[str]:
+    types = dict.fromkeys(time, pa.string()) if _are_text(time, text.options) else {}
+    with suppress(pa.ArrowInvalid, LookupError):
+        table = _parse(text, types=types, missing=[""], point=".", time=time, ragged=[], threads=False)
+        try:
+            _read_times(table, time, time[-1], text.options)
+        except (ValueError, TypeError) as error:
+            yield str(error.args[0])
+
+
+def _find_time(text: TextFile, options: ReadOptions) -> tuple[str, ...] | None:
+    """Return the column of times, or those of dates and times of day; None if it cannot be found."""
+    with suppress(KeyError, ValueError):
+        name = str(find_columns(text.columns, {"time": options.fitting(text.columns).time})["time"])
+        return find_date_and_time(text.head, text.layout, name) or (name,)
+    return None
+
+
+def _are_text(time: Sequence[str], options: TextOptions) -> bool:
+    """Whether times are read as text, because they are in two columns or in a format."""
+    return len(time) == 2 or options.time_format is not None
+
+
+def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     text, name = read_layout(file, options.text), repr(str(path))
     plan = _choose_columns(text, options)
     with _errors_without_values(text):
@@ -83,9 +133,7 @@ def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Co
     names = plan.names
     users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
     table, users, dropped, is_ended = _without_damaged(text, table, users, plan, ragged, name=name)
-    times, notes = table_columns.parse_times(
-        _times_of(table, plan, options.text), names.time, time_format=options.text.time_format
-    )
+    times, notes = _read_times(table, plan.time, names.time, options.text)
     segments = table_columns.as_segments(table, names)
     if plan.numbers:
         x, y = (table.column(number).to_numpy() for number in plan.numbers)
@@ -162,47 +210,23 @@ def _without_damaged(
     return table, users, dropped, is_ended
 
 
-def _times_of(table: pa.Table, plan: _Plan, options: TextOptions) -> pa.ChunkedArray:
-    """Return the column of times; dates and times of day are joined, with dashes in dates that begin with the year."""
-    if len(plan.time) < 2:
-        return table.column(plan.names.time)
-    written = pc.binary_join_element_wise(*(table.column(part) for part in plan.time), " ")
-    if options.time_format is not None:
-        return written
-    return pc.replace_substring_regex(written, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
-
-
-def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFile:
-    """Detect encoding and delimiter from the beginning of a text, and read the column names."""
-    with decompressed(file) as stream:
-        head = stream.read(_HEAD)
-    if head[_TAR].startswith(b"ustar"):
-        raise ValueError("it is a tar archive. Read it with read_file.")
-    encoding = options.encoding or ("utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
-    text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
-    if not text.strip():
-        raise ValueError("it is empty, or begins with 64 KiB of blanks." if len(head) == _HEAD else "it is empty.")
-    if "\0" in text:
-        raise ValueError("it is neither GeoParquet, GeoPackage or GeoJSON nor text in UTF-8 or UTF-16.")
-    if _JSON.match(text):
-        raise ValueError("it holds JSON, but not as GeoJSON in UTF-8, unpacked. Save it so, or as CSV.")
-    layout = find_layout(text, options)
-    if any("\ufffd" in column for column in layout.columns):
-        raise ValueError(_not_encoded(encoding))
-    return TextFile(file, encoding, text, layout, options)
-
-
-def _not_encoded(encoding: str) -> str:
-    other = "cp1252" if encoding.lower() != "cp1252" else "utf-16"
-    return f"it is not text in {encoding.upper()}. Specify the encoding, as in encoding='{other}' (--encoding {other})."
+def _read_times(
+    table: pa.Table, time: Sequence[str], name: Hashable, options: TextOptions
+) -> tuple[pd.Series, tuple[str, ...]]:
+    """Parse the times of a table, as `parse_times` does; `name` is that of the column, or of one of two."""
+    column = table.column(time[0])
+    if len(time) == 2:  # dashes in dates that begin with the year
+        column = pc.binary_join_element_wise(*(table.column(part) for part in time), " ")
+        if options.time_format is None:
+            column = pc.replace_substring_regex(column, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
+    return table_columns.parse_times(column, name, time_format=options.time_format)
 
 
 def _read(text: TextFile, plan: _Plan, *, lenient: bool) -> tuple[pa.Table, list[csv.InvalidRow]]:
     """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
     parse = partial(_parse, text, time=plan.time)
-    has_text_times = len(plan.time) == 2 or text.options.time_format is not None
-    as_text = [*plan.shapes, *(plan.time if has_text_times else ())]
+    as_text = [*plan.shapes, *(plan.time if _are_text(plan.time, text.options) else ())]
     fit = partial(_fit, plan=plan, as_text=as_text, points=text.options.decimal or ".,", lenient=lenient)
     try:
         return fit(parse), ragged
@@ -408,7 +432,7 @@ def _errors_without_values(text: TextFile) -> Iterator[None]:
         separated = f"separated by {DELIMITERS.get(text.delimiter, repr(text.delimiter))}"
         if counts is None:
             if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
-                raise ValueError(_not_encoded(text.encoding)) from None
+                raise ValueError(not_encoded(text.encoding)) from None
             raise ValueError(f"its lines cannot be read as values {separated}, in {text.encoding.upper()}.") from None
         where = f" (line {_line_of(text, int(counts[1])):,})" if counts[1] else ""
         columns, values = counted(int(counts[2]), "column"), counted(int(counts[3]), "value")
