@@ -10,7 +10,7 @@ _BITS = 11  # of a time that a pass sorts by
 _UNITS = (1_000_000_000, 1_000_000, 1_000)  # nanoseconds that times may be multiples of
 
 
-@loop
+@loop("starts, out")
 def group_records(codes, first, last, starts, out):
     """Write the positions of the records of users `first` … `last` − 1, in the order of the records of each user.
 
@@ -32,7 +32,7 @@ def group_records(codes, first, last, starts, out):
             starts[code] += 1
 
 
-@loop
+@loop("times, order")
 def sort_by_time(offsets, first, last, times, order):
     """Sort the records of each trace by time; records of equal times keep their order.
 
@@ -62,7 +62,7 @@ def sort_by_time(offsets, first, last, times, order):
             _sort_trace(times, order, begin, end, other_times, other_order, bounds, digits)
 
 
-@inner
+@inner("times, order, other_times, other_order, bounds, digits")
 def _sort_trace(times, order, begin, end, other_times, other_order, bounds, digits):
     """Merge runs if there are few, else sort by digits."""
     backward = 0
@@ -76,7 +76,7 @@ def _sort_trace(times, order, begin, end, other_times, other_order, bounds, digi
         _merge_runs(times, order, number, end, other_times, other_order, bounds)
 
 
-@inner
+@inner()
 def _is_sorted(times, begin, end):
     """Whether times do not go back."""
     record = begin + 1
@@ -85,7 +85,7 @@ def _is_sorted(times, begin, end):
     return record >= end
 
 
-@inner
+@inner("times, order")
 def _insert(times, order, begin, middle, end):
     """Sort by insertion, given that the records before `middle` are sorted."""
     for record in range(middle, end):
@@ -97,7 +97,7 @@ def _insert(times, order, begin, middle, end):
         times[place], order[place] = time, position
 
 
-@inner
+@inner("times, order, other_times, other_order, digits")
 def _radix_sort(times, order, begin, end, other_times, other_order, digits):
     """Sort by digits of the time since the first one, in the largest unit that all times are multiples of."""
     first, last = times[begin], times[begin]
@@ -128,7 +128,7 @@ def _radix_sort(times, order, begin, end, other_times, other_order, digits):
         times[record] = times[record] * unit + first
 
 
-@inner
+@inner("digits, out_times, out_order")
 def _sort_digit(times, order, begin, end, shift, digits, out_times, out_order, start):
     """Write records sorted by one digit of the time, from `start` on."""
     mask = (1 << _BITS) - 1
@@ -147,7 +147,7 @@ def _sort_digit(times, order, begin, end, shift, digits, out_times, out_order, s
         digits[digit] = place + 1
 
 
-@inner
+@inner("times, order, bounds")
 def _find_runs(times, order, begin, end, bounds):
     """Return the number of runs that ascend, or strictly descend and are reversed; they begin at the bounds."""
     number, start = 0, begin
@@ -159,7 +159,7 @@ def _find_runs(times, order, begin, end, bounds):
     return number
 
 
-@inner
+@inner("times, order, other_times, other_order, bounds")
 def _merge_runs(times, order, number, end, other_times, other_order, bounds):
     """Merge consecutive sorted runs pair by pair."""
     while number > 1:
@@ -177,7 +177,7 @@ def _merge_runs(times, order, number, end, other_times, other_order, bounds):
         number = kept
 
 
-@inner
+@inner("times, order")
 def _find_run(times, order, start, end):
     """Return the end of a sorted run of 32 or more records from `start`, made by reversal and insertion if need be."""
     stop = start + 1
@@ -199,7 +199,7 @@ def _find_run(times, order, start, end):
     return stop
 
 
-@inner
+@inner("times, order, other_times, other_order")
 def _merge(times, order, low, middle, high, other_times, other_order):
     """Merge two sorted runs; of equal times those of the first run come first."""
     length = middle - low
