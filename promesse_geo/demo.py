@@ -8,7 +8,7 @@ import geopandas as gpd
 
 from promesse_geo.io.atomic import atomic_path
 from promesse_geo.io.writers import check_output, write
-from promesse_geo.mechanisms import Promesse
+from promesse_geo.mechanisms import Promesse, mechanism_in_words
 from promesse_geo.messages import counted
 from promesse_geo.plot.figures import overview
 from promesse_geo.plot.tables import comparison
@@ -78,7 +78,7 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
         overview(parts, epsilon=epsilon, trace=drawn, places=places).savefig(temporary, dpi=150)
     dropped = len(parts) - len(protected)
     return f"""\
-A synthetic city of {len(city)} people and 7 days, protected with {mechanism!r}:
+A synthetic city of {len(city)} people and 7 days, protected with {mechanism_in_words(mechanism.description())}:
 
 {comparison(parts, protected)}
 
@@ -88,8 +88,8 @@ What happened to a trace: {picture}
 
 Next, on your own data:
   promesse-geo info    traces.csv
-  promesse-geo publish traces.csv public.parquet --epsilon 200 --tz Europe/Paris
+  promesse-geo publish traces.csv public.parquet --recommended people --tz Europe/Paris
 or in Python:
   import promesse_geo as pg
   traces = pg.read_table("traces.csv")
-  print(traces.promesse.publish("public.parquet", pg.Promesse(200), tz="Europe/Paris"))"""
+  print(traces.promesse.publish("public.parquet", pg.recommended("people"), tz="Europe/Paris"))"""

@@ -49,6 +49,11 @@ def decimal(value: float) -> str:
     return f"{value:,.2f}"
 
 
+def brief(value: float) -> str:
+    """Return a number with three significant digits, or as a whole number, as '0.00693', '56.4' and '12,345'."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def listed(names: Sequence[object]) -> str:
     """Return names as a list in a sentence: 'a', 'b' and 'c'."""
     texts = [repr(name) for name in names]

@@ -242,8 +242,8 @@ def test_info_is_a_table(raw):
     assert {"records", "traces", "period", "longitude", "latitude", "mean duration", "jumps", "gaps"} <= set(rows)
     assert (rows["records"], rows["traces"], rows["times"]) == ("600", "3", "UTC")
     seconds = 199 * 30 + 36_000
-    assert rows["mean duration"] == rows["longest duration"] == f"{seconds / 3600:.2f} h"
-    assert rows["sampling interval"] == f"{seconds / 199 / 60:.2f} min, median 30.0 s"
+    assert rows["mean duration"] == rows["longest duration"] == f"{seconds / 3600:.3g} h"
+    assert rows["sampling interval"] == f"{seconds / 199 / 60:.3g} min, median 30 s"
     assert rows["gaps"].startswith("3 ")
     assert (rows["distances"], rows["CRS"]) == ("on the sphere", "WGS 84")
 

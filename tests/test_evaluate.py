@@ -522,7 +522,7 @@ def test_an_undefined_value_has_its_reason_in_words(city):
     moving = city.groupby("user", observed=True).head(1)  # nobody stays with one record
     table = pg.measure(moving, moving, metrics)
     assert table.reason.tolist() == [pg.PoiRetrieval.undefined, "", "", ""]
-    lines = measures(table).splitlines()
+    lines = measures(table, metrics).splitlines()
     assert "POI" in lines[0].split(": ")[-1]
     assert not any("nan" in line for line in lines)
     nothing = pg.measure(city, city.iloc[:0], metrics)

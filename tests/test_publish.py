@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import warnings
 from dataclasses import dataclass, replace
 
@@ -96,7 +97,19 @@ def test_nothing_is_written_if_a_test_fails(raw, tmp_path):
     assert not result.passed
     assert result.path is None
     assert os.listdir(tmp_path) == []
-    assert "NOT written" in repr(result)
+    assert "so nothing was written" in repr(result)
+
+
+def test_the_page_has_each_count_and_measure_in_a_row_of_its_own(raw):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = raw.promesse.publish(None, pg.Promesse(200), dry_run=True)
+    text = result.to_html()
+    cells = re.findall(r"<tr><td>([^<]*)</td><td[^>]*>([^<]*)</td></tr>", text)
+    counts = [" ".join(line.split()) for line in result.summary[1:]]
+    assert [" ".join(row).replace("\N{NO-BREAK SPACE}", " ") for row in cells[: len(counts)]] == counts
+    assert len(cells) == len(counts) + len(result.measures)
+    assert "lower is more private" in text
 
 
 def test_a_dry_run_writes_nothing_and_says_the_same(raw, tmp_path):

@@ -248,10 +248,13 @@ def test_publish_as_recommended(files, tmp_path):
     words = ("--tz", "Europe/Paris", "--dry-run", "--secret-file", secret)
     result = run("publish", files / "raw.parquet", "--recommended", "people", *words)
     assert result.exit_code == 0, result.output
-    assert f"Protected with {pg.recommended('people')!r}" in result.stdout
+    assert (
+        "Protected with PrivacyZones (radius = 700 m, offset = 600 m), then Promesse (epsilon = 200 m, ends = 400 m)."
+        in result.stdout
+    )
     assert secret.read_text().strip() not in result.output
     result = run("publish", files / "raw.parquet", "--recommended", "fleet", "--tz", "Europe/Paris", "--dry-run")
-    assert f"Protected with {pg.recommended('fleet')!r}" in result.stdout
+    assert "Protected with Promesse (epsilon = 200 m, ends = 1,000 m)." in result.stdout
 
 
 @pytest.mark.parametrize(

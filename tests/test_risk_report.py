@@ -189,7 +189,9 @@ def test_without_a_mechanism_the_attacker_who_applies_it_is_not_computed(parts, 
     assert np.isnan(values_of(report)["footprints_alike"])
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "not computed" in text
-    assert "Promesse (epsilon 200 m" in text  # the data name their mechanism
+    assert (
+        "Promesse (epsilon\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}200\N{NO-BREAK SPACE}m)" in text
+    )  # the data name their mechanism
 
 
 # Names
@@ -266,22 +268,26 @@ def test_the_page_stands_alone_without_positions_and_names(done):
 def test_content_of_the_data_is_escaped_and_names_are_left_out(parts, tmp_path):
     users = {name: f"<script>{number}</script>" for number, name in enumerate(parts.users)}
     odd = replace(parts, users=pd.Index(sorted(users.values()), dtype=str))
-    pg.report(odd, odd, tmp_path / "odd.html", mechanism=Nothing(), seed=1)
+    pg.report(odd, odd, tmp_path / "odd.html", mechanism=Nothing(remark="x <b> & 'c'"), seed=1)
     text = (tmp_path / "odd.html").read_text(encoding="utf-8")
     assert "<script" not in text
     assert "&lt;script" not in text
-    assert "a &lt;b&gt; &amp; &#x27;c&#x27;" in text
+    assert "x &lt;b&gt; &amp; &#x27;c&#x27;" in text
     pg.report(odd, odd, tmp_path / "named.html", mechanism=Nothing(remark=odd.users[0]), seed=1)
     assert "&lt;script" not in (tmp_path / "named.html").read_text(encoding="utf-8")
 
 
 def test_mechanisms_are_named_in_words(parts):
     chain = pg.Chain([pg.PrivacyZones(600, offset=500), pg.Promesse(200)])
-    assert _in_words(pg.Promesse(200), parts) == "Promesse (epsilon 200 m, variant polyline, min_points 1)"
-    assert _in_words(chain, parts) == (
-        "Chain (mechanisms PrivacyZones (radius 600, offset 500, places 1) and Promesse (epsilon 200, variant "
-        "polyline, min_points 1))"
+    assert _in_words(pg.Promesse(200), parts) == "Promesse (epsilon = 200 m)"
+    zones, smoothing = "PrivacyZones (radius = 600 m, offset = 500 m)", "Promesse (epsilon = 200 m)"
+    assert _in_words(chain, parts) == f"{zones}, then {smoothing}"
+    odd = pg.Promesse(1234.5, variant="pseudocode", min_points=3, ends=1300)
+    assert _in_words(odd, parts) == (
+        "Promesse (epsilon = 1,234.5 m, variant = pseudocode, min points = 3, ends = 1,300 m)"
     )
+    noise = pg.GeoIndistinguishability.from_level(4, radius=200)
+    assert _in_words(noise, parts) == "GeoIndistinguishability (epsilon = 0.00693 1/m)"
     assert _in_words(None, parts) == ""
 
 

@@ -1,6 +1,5 @@
 """The risk report as one HTML page for people who decide on publication: no positions, no names."""
 
-import html
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +8,7 @@ import pandas as pd
 
 from promesse_geo.audit.risks import INFERENCE, LINKABILITY, SINGLING_OUT, Risks
 from promesse_geo.messages import counted
-from promesse_geo.plot.page import page
+from promesse_geo.plot.page import escaped, page
 
 TITLE = "Risk report of protected traces"
 
@@ -46,14 +45,9 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .glance li { margin: .3rem 0; } .glance b { font-variant-numeric: tabular-nums; }
 td { white-space: nowrap; } thead th { white-space: normal; vertical-align: bottom; max-width: 8.5rem; }
 .sizes th:first-child, .useful th:first-child, .useful td:last-child { text-align: left; white-space: normal; }
-@page { margin: 16mm 14mm; }
 @media print {
-  :root { color-scheme: light; --ink: #000; --paper: #fff; --line: #bbb; --faint: #444; --protected: #0072B2;
-    --raw: #D55E00; --guess: #767676; --ground: #e6e6e6; }
-  body { font-size: 10.5pt; margin: 0; max-width: none; padding: 0; } .bar { print-color-adjust: exact;
-    -webkit-print-color-adjust: exact; }
-  section, tr, li, dl { break-inside: avoid; } h1, h2, h3, summary { break-after: avoid; } h2 { margin-top: 1.6rem; }
-  thead { display: table-header-group; } th, td { padding: .2rem .5rem; } .wide { overflow: visible; }
+  :root { --protected: #0072B2; --raw: #D55E00; --guess: #767676; --ground: #e6e6e6; }
+  .bar { print-color-adjust: exact; -webkit-print-color-adjust: exact; } summary { break-after: avoid; }
   details::details-content { content-visibility: visible; display: block; height: auto; } summary { display: none; }
 }
 """
@@ -84,7 +78,7 @@ def risk_page(risks: Risks, *, mechanism: str) -> str:
     ]
     for question, (title, text) in _QUESTIONS.items():
         rows = risks.measures[risks.measures["question"] == question]
-        parts.append(f"<h2>{title}</h2><p>{text}</p>")
+        parts.append(f'<h2>{title}</h2><p class="lead">{text}</p>')
         parts += [_measure(row) for row in rows.to_dict("records")]
     parts += [_utility(risks), _dropped(risks.dropped), _people(risks.people), _notes()]
     return page(TITLE, "\n".join(parts), style=_STYLE)
@@ -132,7 +126,7 @@ def _facts(risks: Risks, mechanism: str) -> str:
         "People": f"{sizes['users']:,}, of whom {sizes['published_users']:,} are in the protected data",
         "Records": f"{sizes['records']:,} original, {sizes['published_records']:,} protected",
     }
-    rows = "".join(f"<dt>{name}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items())
+    rows = "".join(f"<dt>{name}</dt><dd>{escaped(text)}</dd>" for name, text in facts.items())
     return f"<dl>{rows}</dl>"
 
 
@@ -140,7 +134,7 @@ def _glance(risks: Risks) -> str:
     items = []
     for sentence in glance(risks):
         count, _, rest = sentence.partition(":")
-        items.append(f"<li><b>{html.escape(count)}</b>:{html.escape(rest)}</li>")
+        items.append(f"<li><b>{escaped(count)}</b>:{escaped(rest)}</li>")
     return f'<h2>At a glance</h2><ul class="glance">{"".join(items)}</ul>'
 
 
@@ -153,9 +147,9 @@ def _legend() -> str:
 
 
 def _measure(row: Mapping[Any, Any]) -> str:
-    title, value = html.escape(row["title"]), row["value"]
+    title, value = escaped(row["title"]), row["value"]
     if row["reason"]:
-        text = f"No value: {html.escape(row['reason'])}."
+        text = f"No value: {escaped(row['reason'])}."
         return f"<section><h3>{title}</h3><p>{text}</p></section>"
     sentence = row["sentence"].format(number=number(value), value=percent(value))
     bars = "".join(
@@ -166,7 +160,7 @@ def _measure(row: Mapping[Any, Any]) -> str:
             ("guessing", "guess", "guess"),
         )
     )
-    return f'<section><h3>{title}</h3><p>{html.escape(sentence)}</p><div class="bars">{bars}</div></section>'
+    return f'<section><h3>{title}</h3><p>{escaped(sentence)}</p><div class="bars">{bars}</div></section>'
 
 
 def _bar(name: str, value: float, colour: str) -> str:
@@ -186,7 +180,7 @@ def _utility(risks: Risks) -> str:
         sentence = "nothing to compare" if math.isnan(value) else row["sentence"].format(value=text)
         rows.append((row["title"], text, sentence))
     body = "".join(
-        f"<tr><th>{html.escape(title)}</th><td>{html.escape(text)}</td><td>{html.escape(sentence)}</td></tr>"
+        f"<tr><th>{escaped(title)}</th><td>{escaped(text)}</td><td>{escaped(sentence)}</td></tr>"
         for title, text, sentence in rows
     )
     return f'<h2>What remains useful</h2><div class="wide"><table class="useful"><tbody>{body}</tbody></table></div>'
@@ -247,7 +241,7 @@ def _person(row: Mapping[Any, Any]) -> str:
         (percent(row["singled_out"]), False),
         (percent(row["linked"]), False),
     ]
-    body = "".join(f"<td{' class=risk' if risk else ''}>{html.escape(text)}</td>" for text, risk in cells)
+    body = "".join(f"<td{' class=risk' if risk else ''}>{escaped(text)}</td>" for text, risk in cells)
     return f"<tr><th>{row['person']}</th>{body}</tr>"
 
 
@@ -264,4 +258,4 @@ def _notes() -> str:
         "There is no overall grade. Whether a risk is acceptable depends on who the people are, who receives the data, "
         "and what it is for.",
     )
-    return f"<h2>How to read this report</h2><ul>{''.join(f'<li>{html.escape(note)}</li>' for note in notes)}</ul>"
+    return f"<h2>How to read this report</h2><ul>{''.join(f'<li>{escaped(note)}</li>' for note in notes)}</ul>"

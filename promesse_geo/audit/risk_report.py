@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from promesse_geo.audit.recognition import noted_mechanism
 from promesse_geo.audit.risk_page import glance, percent, risk_page
 from promesse_geo.audit.risks import Risks, find_risks
 from promesse_geo.io.atomic import check_target, write_text
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import invalid, warn
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
@@ -172,26 +172,7 @@ def _in_words(mechanism: Mechanism | None, original: Traces) -> str:
     """Return the mechanism with its parameters, or its kind alone if a parameter is the key of a user."""
     if mechanism is None:
         return ""
-    texts = json.dumps(mechanism.description(), ensure_ascii=False)
+    description = mechanism.description()
+    texts = json.dumps(description, ensure_ascii=False)
     is_named = any(json.dumps(str(user), ensure_ascii=False) in texts for user in original.users)
-    parameters = "" if is_named else ", ".join(_parameters(mechanism))
-    return f"{type(mechanism).__name__} ({parameters})" if parameters else type(mechanism).__name__
-
-
-def _parameters(mechanism: Mechanism) -> Iterator[str]:
-    """Return the parameters that are set, with their units."""
-    for name, value in mechanism.description()["parameters"].items():
-        if value is not None:
-            unit = mechanism.units.get(name, "")
-            yield f"{name} {_as_text(value)}{f' {unit}' if unit else ''}"
-
-
-def _as_text(value: Any) -> str:
-    """Return a value of a description as text: numbers, texts, and descriptions of other mechanisms."""
-    if isinstance(value, list):
-        return " and ".join(map(_as_text, value))
-    if isinstance(value, Mapping):
-        inner = value.get("parameters", value)
-        parameters = ", ".join(f"{name} {_as_text(each)}" for name, each in inner.items() if each is not None)
-        return f"{value.get('mechanism', '')} ({parameters})".strip()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return type(mechanism).__name__ if is_named else mechanism_in_words(description)

@@ -86,7 +86,7 @@ def measure(
             options.check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
             check_results_output(out, force=force)
         table = pg.measure(*options.read_both(context, protected), metrics)
-        click.echo(measures(table))
+        click.echo(measures(table, metrics))
         if out is not None:
             pg.save_results(table, out, force=force)
 

@@ -49,12 +49,7 @@ class Measures(pd.DataFrame):
         """Return one line per metric: value, unit and metric, or the reason why the value is undefined."""
         if not self._is_complete():
             return super().__repr__()
-        columns = (self[name].tolist() for name in _MEASURES)
-        reasons = self["reason"].fillna("").tolist() if "reason" in self else [""] * len(self)
-        rows = [
-            ("undefined", f"{metric}: {reason}") if reason else (f"{decimal(value)} {unit}", metric)
-            for metric, value, unit, reason in zip(*columns, reasons, strict=True)
-        ]
+        rows = values_in_words(self)
         width = max(len(value) for value, _ in rows)
         return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
 
@@ -64,6 +59,16 @@ class Measures(pd.DataFrame):
             if self._is_complete():
                 readable = readable.assign(value=[decimal(value) for value in self["value"]])
             return str(readable._repr_html_())  # type: ignore[operator]
+
+
+def values_in_words(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return value with unit and metric of each row of a table of `measure`, or the reason of an undefined value."""
+    columns = (table[name].tolist() for name in _MEASURES)
+    reasons = table["reason"].fillna("").tolist() if "reason" in table else [""] * len(table)
+    return [
+        ("undefined", f"{metric}: {reason}") if reason else (f"{decimal(value)} {unit}", metric)
+        for metric, value, unit, reason in zip(*columns, reasons, strict=True)
+    ]
 
 
 def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class GeoIndistinguishability(Mechanism):
     True
     """
 
-    units: ClassVar[Mapping[str, str]] = {"epsilon": "1/m"}
+    units: ClassVar[Mapping[str, str]] = {"epsilon": "1/m", "grid": "m"}
 
     epsilon: float
     grid: float | None = field(default=None, kw_only=True)

@@ -101,7 +101,7 @@ class Promesse(Mechanism):
     2
     """
 
-    units: ClassVar[Mapping[str, str]] = {"epsilon": "m"}
+    units: ClassVar[Mapping[str, str]] = {"epsilon": "m", "ends": "m"}
     needs_prepared_data: ClassVar[bool] = True
     keeps_breaks: ClassVar[bool] = True
     remedy: ClassVar[str] = "Take a smaller --epsilon."

@@ -103,7 +103,7 @@ class WaitForMe(Mechanism):
     (3, 0)
     """
 
-    units: ClassVar[Mapping[str, str]] = {"delta": "m"}
+    units: ClassVar[Mapping[str, str]] = {"k": "traces", "delta": "m", "max_radius": "m"}
 
     needs_prepared_data: ClassVar[bool] = True
     is_per_user: ClassVar[bool] = False

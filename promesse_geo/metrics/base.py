@@ -42,8 +42,8 @@ class Metric(ABC):
 
     A new metric is one file with one frozen dataclass that validates its parameters in `__post_init__`, names its
     `unit`, compares in `_detail` and aggregates in `value`. `label` names it in figures and tables; the default is the
-    name of the class in words. What depends on the original data alone comes from `_index` and is computed once for
-    all protected versions.
+    name of the class in words. `meaning` says how to read the value, such as "lower is more private". What depends on
+    the original data alone comes from `_index` and is computed once for all protected versions.
 
     Examples
     --------
@@ -73,6 +73,9 @@ class Metric(ABC):
 
     label: ClassVar[str]
     """Name of the value in figures and tables."""
+
+    meaning: ClassVar[str] = ""
+    """How to read the value, in a few words for figures and texts: which values are better, or what it counts."""
 
     undefined: ClassVar[str] = "nothing to compare"
     """Why the value can be NaN although both data sets have records, in words for tables."""

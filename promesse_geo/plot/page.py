@@ -1,7 +1,8 @@
-"""Self-contained HTML pages in light and dark colours."""
+"""Self-contained HTML pages in light and dark colours, and on paper."""
 
 import html
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Sequence
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --faint: #595959; }
@@ -10,7 +11,6 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   max-width: 72rem; padding: 0 1rem; }
 h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 .wide { overflow-x: auto; }
-pre { font: 14px/1.5 ui-monospace, monospace; white-space: pre-wrap; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 tbody th { text-align: left; font-weight: normal; }
@@ -18,7 +18,17 @@ thead th { border-bottom: 2px solid var(--line); }
 .faint { color: var(--faint); font-size: .9rem; }
 figure { margin: 1rem 0; background: #fff; border-radius: 4px; padding: .5rem; display: inline-block; max-width: 100%; }
 figure svg { max-width: 100%; height: auto; }
+@page { margin: 16mm 14mm; }
+@media print {
+  :root { color-scheme: light; --ink: #000; --paper: #fff; --line: #bbb; --faint: #444; }
+  body { font-size: 10.5pt; margin: 0; max-width: none; padding: 0; }
+  section, tr, li, dl, figure { break-inside: avoid; }
+  h1, h2, h3, .lead { break-after: avoid; } h2 { margin-top: 1.6rem; }
+  thead { display: table-header-group; } th, td { padding: .2rem .5rem; } .wide { overflow: visible; }
+  thead th, tbody th { white-space: normal; }
+}
 """
+_WITH_UNIT = re.compile(r"(?<=\d) (?=(?:%|m|km|s|min|h|m/s)(?![\w/]))|(?<=[=±<]) (?=\d)|(?<=\w) (?=[=±] \d)")
 
 
 def page(title: str, body: str, *, style: str = "") -> str:
@@ -30,14 +40,31 @@ def page(title: str, body: str, *, style: str = "") -> str:
     )
 
 
-def preformatted(texts: Mapping[str, str]) -> str:
-    """Return texts under their headings as HTML, with their spaces and line breaks."""
-    return "\n".join(
-        f'<h2>{html.escape(title)}</h2><div class="wide"><pre>{html.escape(text)}</pre></div>'
-        for title, text in texts.items()
-    )
+def escaped(text: str) -> str:
+    """Return text as HTML in which no line ends between a number and its unit."""
+    return html.escape(_WITH_UNIT.sub("\N{NO-BREAK SPACE}", text))
 
 
 def paragraphs(texts: Iterable[str]) -> str:
     """Return texts as paragraphs of HTML."""
-    return "\n".join(f"<p>{html.escape(text)}</p>" for text in texts)
+    return "\n".join(f"<p>{escaped(text)}</p>" for text in texts)
+
+
+def number_table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a table of values, aligned to the right, and what each of them is."""
+    return _table("".join(f"<tr><td>{escaped(value)}</td>{_left(text)}</tr>" for value, text in rows))
+
+
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of texts with a head."""
+    body = "".join(f"<tr>{''.join(map(_left, row))}</tr>" for row in rows)
+    return _table(body, head=f"<thead><tr>{''.join(_left(name, cell='th') for name in head)}</tr></thead>")
+
+
+def _table(body: str, *, head: str = "") -> str:
+    return f'<div class="wide"><table>{head}<tbody>{body}</tbody></table></div>'
+
+
+def _left(text: str, *, cell: str = "td") -> str:
+    """Return a cell of text; notebooks align all cells to the right unless a cell says otherwise."""
+    return f'<{cell} style="text-align: left; white-space: normal">{escaped(text)}</{cell}>'

@@ -1,14 +1,16 @@
 """Tables as plain text for the terminal, and values as short text."""
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from promesse_geo.evaluation.results import Measures
-from promesse_geo.messages import counted
+from promesse_geo.evaluation.results import values_in_words
+from promesse_geo.messages import brief, counted
+from promesse_geo.metrics import Metric
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.columns import Names
 from promesse_geo.traces.traces import Traces
@@ -143,9 +145,21 @@ def _wrapped(text: str, *, width: int | None, indent: int) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
-def measures(table: pd.DataFrame) -> str:
-    """Return the results of metrics as lines of text."""
-    return repr(Measures(table))
+def measures(table: pd.DataFrame, metrics: Sequence[Metric]) -> str:
+    """Return the results of metrics, a row each, as lines of text: the value, and the metric in words."""
+    rows = measured_rows(table, metrics)
+    width = max((len(value) for value, _ in rows), default=0)
+    return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
+
+
+def measured_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> list[tuple[str, str]]:
+    """Return value and metric in words for each row of a table of `measure`."""
+    return values_in_words(table.assign(metric=list(map(metric_in_words, metrics))))
+
+
+def metric_in_words(metric: Metric) -> str:
+    """Return the label of a metric with its meaning."""
+    return f"{metric.label} ({metric.meaning})" if metric.meaning else metric.label
 
 
 def span(duration: pd.Timedelta) -> str:
@@ -155,8 +169,8 @@ def span(duration: pd.Timedelta) -> str:
     seconds = duration.total_seconds()
     for least, unit, size in ((172_800, "days", 86_400), (5_400, "h", 3_600), (90, "min", 60)):
         if seconds >= least:
-            return f"{seconds / size:.2f} {unit}"
-    return f"{seconds:.1f} s"
+            return f"{brief(seconds / size)} {unit}"
+    return f"{brief(seconds)} s" if seconds >= 0.001 or not seconds else "< 0.001 s"
 
 
 def _cells(traces: Traces) -> tuple[str, str, str, str]:

@@ -6,11 +6,11 @@ from datetime import tzinfo
 import pandas as pd
 
 from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import counted
 from promesse_geo.plot.tables import span
 from promesse_geo.preprocess.problems import FAST, FASTEST
-from promesse_geo.publication.choices import Choices
+from promesse_geo.publication.choices import CALENDARS, Choices
 
 
 def findings_of(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:
@@ -89,7 +89,9 @@ def counts_in_words(
         for name, noun, rest, done in rows
         if counts[name] and not (name == "dropped_jumps" and not done)
     ]
-    return [f"Protected with {mechanism!r}, calendar {choices.calendar!r}, {_days_of(choices, zone)}", *lines]
+    protection = mechanism_in_words(mechanism.description())
+    calendar = f"{CALENDARS[choices.calendar]}; {_days_of(choices, zone)}"
+    return [f"Protected with {protection}. Calendar: {calendar}.", *lines]
 
 
 def _days_of(choices: Choices, zone: tzinfo | None) -> str:

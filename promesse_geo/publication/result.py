@@ -1,9 +1,10 @@
 """The result of a publication, as text, HTML and JSON."""
 
+import html
 import json
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pandas as pd
 from promesse_geo.audit import FAILED, REVIEW
 from promesse_geo.messages import counted
 from promesse_geo.metrics import AdaptivePoiRetrieval, Compression, PoiRetrieval, Residue, SpatialError
-from promesse_geo.plot.page import page, paragraphs, preformatted
-from promesse_geo.plot.tables import findings, measures
+from promesse_geo.plot.page import number_table, page, paragraphs, text_table
+from promesse_geo.plot.tables import findings, measured_rows, measures, summaries
 
 METRICS = (
     PoiRetrieval(),
@@ -25,7 +26,8 @@ METRICS = (
 )
 """What is measured of every publication."""
 
-_LABELS = [metric.label for metric in METRICS]
+_FINDING = ["verdict", "test", "reason"]
+_DATA, _CHECKS, _MEASURED = "Data", "Checks before publication", "What attacks still find, and what remains useful"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,11 +99,16 @@ class Publication:
         Parameters
         ----------
         width : int or None
-            Characters to which reasons are wrapped; None does not wrap.
+            Characters to which texts are wrapped; None does not wrap.
         """
-        texts = [f"{title}\n{text}" for title, text in self._sections(width).items()]
-        notes = [note if width is None else textwrap.fill(note, width) for note in self.notes]
-        return "\n\n".join([*texts, *notes, self._outcome])
+        protection, *counts = self.summary
+        sections = {
+            _DATA: "\n".join([_filled(protection, width), *counts]),
+            _CHECKS: findings(self.audit, width=width),
+            _MEASURED: measures(self.measures, METRICS),
+        }
+        texts = [f"{title}\n{text}" for title, text in sections.items()]
+        return "\n\n".join([*texts, *(_filled(text, width) for text in (*self.notes, self._outcome))])
 
     def to_html(self) -> str:
         """Return the text as one self-contained HTML page."""
@@ -119,31 +126,44 @@ class Publication:
         }
         return json.dumps(content, indent=2, ensure_ascii=False)
 
-    def _sections(self, width: int | None) -> dict[str, str]:
-        return {
-            "Data": "\n".join(self.summary),
-            "Audit": findings(self.audit, width=width),
-            "What attacks still find (F-scores: 0 % is best), and utility": measures(
-                self.measures.assign(metric=_LABELS)
-            ),
-        }
-
     def _repr_html_(self) -> str:
-        return paragraphs([self._outcome]) + preformatted(self._sections(100)) + paragraphs(self.notes)
+        protection, *counts = self.summary
+        judged = self.audit[self.audit["verdict"].isin([FAILED, REVIEW])]
+        rows = judged[_FINDING].values.tolist()
+        parts = [
+            paragraphs([self._outcome]),
+            _headed(_DATA, [paragraphs([protection]), number_table(map(_split, counts))]),
+            _headed(_CHECKS, [text_table(_FINDING, rows) if rows else "", paragraphs(summaries(self.audit))]),
+            _headed(_MEASURED, [number_table(measured_rows(self.measures, METRICS))]),
+            _headed("Before you publish", [paragraphs(self.notes)]),
+        ]
+        return "\n".join(parts)
 
     @property
     def _outcome(self) -> str:
         failed, reviews = (int((self.audit["verdict"] == verdict).sum()) for verdict in (FAILED, REVIEW))
         if failed:
-            return f"No: {counted(failed, 'test')} failed. NOT written."
+            return f"{counted(failed, 'test')} failed, so nothing was written."
         records, traces = self.counts["published_records"], self.counts["published_traces"]
         size = f"{counted(records, 'record')} of {counted(traces, 'trace')}"
-        judged = f"{counted(reviews, 'test')} to review: only you can judge whether to publish." if reviews else ""
+        judged = f" {counted(reviews, 'test')} to review: only you can decide whether to publish." if reviews else ""
         done = (
-            "Not written (dry run)"
+            f"Not written (dry run): {size}."
             if self.path is None
-            else f"Written: {os.fsencode(self.path.name).decode(errors='replace')}"
+            else f"Written: {os.fsencode(self.path.name).decode(errors='replace')}, {size}."
         )
-        return f"{'' if reviews else 'Yes: '}{'No' if reviews else 'no'} test failed. {judged} {done}, {size}.".replace(
-            "  ", " "
-        )
+        return f"No test failed.{judged} {done}"
+
+
+def _filled(text: str, width: int | None) -> str:
+    return text if width is None else textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _headed(title: str, parts: Iterable[str]) -> str:
+    return "\n".join([f"<h2>{html.escape(title)}</h2>", *filter(None, parts)])
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Return the count at the start of a line, and the rest."""
+    count, _, text = line.strip().partition(" ")
+    return count, text.strip()

@@ -131,6 +131,7 @@ class EndRetrieval(Metric):
     linked: bool = True
     unit: ClassVar[str] = "%"
     label: ClassVar[str] = "end retrieval"
+    meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no owner has enough ends of original parts near one place"
 
     def __post_init__(self) -> None:

@@ -76,6 +76,7 @@ class HeatMapReidentification(HalvesMetric):
     level: str = field(init=False)
     _in_both: np.ndarray | None = field(default=None, init=False, repr=False, compare=False)
     label: ClassVar[str] = "heat-map re-identification"
+    meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no user is known"
 
     def __post_init__(self, unit: str) -> None:

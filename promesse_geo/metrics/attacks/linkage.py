@@ -48,6 +48,7 @@ class Linkage(Metric):
     within: Any = "48h"
     unit: ClassVar[str] = "%"
     label: ClassVar[str] = "linkage"
+    meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no part has a later part of the same owner in the window"
 
     def __post_init__(self) -> None:

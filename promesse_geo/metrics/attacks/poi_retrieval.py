@@ -75,6 +75,7 @@ class PoiRetrieval(Metric):
     unit: ClassVar[str] = "%"
     undefined: ClassVar[str] = "no original trace has a POI"
     label: ClassVar[str] = "POI retrieval, F-score"
+    meaning: ClassVar[str] = "lower is more private"
 
     def __post_init__(self) -> None:
         """Validate the parameters."""

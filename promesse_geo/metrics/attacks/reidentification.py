@@ -74,6 +74,7 @@ class Reidentification(HalvesMetric):
     unit: ClassVar[str] = "%"
     undefined: ClassVar[str] = "no user has a known POI"
     label: ClassVar[str] = "re-identification"
+    meaning: ClassVar[str] = "lower is more private"
 
     def __post_init__(self) -> None:
         """Validate the parameters."""

@@ -67,6 +67,7 @@ class Unicity(Metric):
     seed: int | str | None = field(default=None, repr=False)
     unit: ClassVar[str] = "%"
     label: ClassVar[str] = "unicity"
+    meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no user has enough different cells and windows"
 
     def __post_init__(self) -> None:

@@ -52,6 +52,7 @@ class AreaCoverage(Metric):
     cell: float = 200.0
     unit: ClassVar[str] = "%"
     label: ClassVar[str] = "area coverage, F-score"
+    meaning: ClassVar[str] = "higher is more useful"
 
     def __post_init__(self) -> None:
         """Validate the parameter."""

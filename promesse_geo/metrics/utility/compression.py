@@ -28,6 +28,7 @@ class Compression(Metric):
     """
 
     unit: ClassVar[str] = "%"
+    meaning: ClassVar[str] = "records published for 100 original ones"
 
     def _detail(self, pairs: Pairs, index: None) -> pd.DataFrame:
         original = pairs.original.counts

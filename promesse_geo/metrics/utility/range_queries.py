@@ -110,6 +110,7 @@ class RangeQueryDistortion(Metric):
     queries: "int | gpd.GeoDataFrame | FrameQueries" = 1000
     seed: int | str | None = field(default=None, repr=False)
     unit: ClassVar[str] = "%"
+    meaning: ClassVar[str] = "lower is more useful"
     undefined: ClassVar[str] = "no query matches an original user"
 
     def __post_init__(self) -> None:

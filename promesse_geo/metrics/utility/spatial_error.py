@@ -52,6 +52,7 @@ class SpatialError(Metric):
     """
 
     unit: ClassVar[str] = "m"
+    meaning: ClassVar[str] = "lower is more useful"
     per_record: ClassVar[bool] = True
 
     def project(
