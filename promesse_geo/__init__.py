@@ -24,8 +24,8 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
   `Unicity`; `Metric` is the base class
 - publish: `publish` does all steps, best with a `recommended` mechanism, and returns a `Publication`; its last ones are
   `check_published`, `pseudonymize` and `write`; `report` writes a page on the risks (the result is a `RiskReport`)
-- scale: `protect_parquet` protects folders of Parquet in bounded memory, and returns a `Report`; `protect_arrow` is for
-  other engines
+- scale: `protect_parquet` protects folders of Parquet in bounded memory, and returns a `Report`; `measure_parquet`
+  measures them; `protect_arrow` is for other engines
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
 
 Only the names of this package, of `promesse_geo.plot` and of `promesse_geo.paper` are stable; other modules may change.
@@ -43,6 +43,7 @@ from promesse_geo import accessor as _accessor  # registers gdf.promesse  # noqa
 from promesse_geo.audit import RiskReport, check_published, report
 from promesse_geo.bulk.arrow import protect_arrow
 from promesse_geo.bulk.files import protect_parquet
+from promesse_geo.bulk.measuring import measure_parquet
 from promesse_geo.bulk.run import Report
 from promesse_geo.evaluation import Tuning, evaluate, load_results, measure, save_results, tune
 from promesse_geo.io import read_cabspotting, read_file, read_geolife, read_gpx, read_mdc, read_table
@@ -128,5 +129,5 @@ __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_de
 __all__ += ["Tuning", "tune"]
 __all__ += ["RiskReport", "report"]
 __all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "recommended", "write"]
-__all__ += ["Report", "protect_arrow", "protect_parquet"]
+__all__ += ["Report", "measure_parquet", "protect_arrow", "protect_parquet"]
 __all__ += ["Plane", "Sphere", "Traces"]

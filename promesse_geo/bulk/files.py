@@ -124,27 +124,20 @@ def protect_parquet(
         raise TypeError(invalid("executor", _OWNER, "an executor with 'submit', or None", executor))
     final = check_path(target, name="target", owner=_OWNER).absolute()
     _check_target(final, force=check_flag(force, name="force", owner=_OWNER))
-    workers = _count_workers(executor)
+    workers = count_workers(executor)
     chunk = chunk_size(amount, workers=workers)
     options = ReadOptions(user, time, lon, lat, crs, None, lenient=False, segment=segment, several_files=True)
     sources = find_sources(source, options, chunk=chunk, owner=_OWNER)
-    chosen = find_space(sources, space)
     buckets = 1 if sources.layout.names.user is None else count_buckets(sources.records, amount, workers=workers)
     beside = final.parent if scratch is None else check_path(scratch, name="scratch", owner=_OWNER).absolute()
     job = Job(
         scratch=beside / f"{final.name}.partial" / "spills",
         parts=final.with_name(f"{final.name}.partial") / "parts",
-        tasks=sources.tasks,
-        layout=sources.layout,
-        has_integers=sources.has_integers,
-        time_numbers=sources.time_numbers,
-        space=chosen,
-        zone=sources.zone,
+        space=find_space(sources, space),
+        **sources.choices(),
         chunk=chunk,
         buckets=buckets,
         name_buckets=min(256, 4 * buckets),
-        key=b"",
-        seed="",
         preparation=None if prepare is None else dict(prepare),
         mechanism=mechanism,
         keep_users=check_flag(keep_users, name="keep_users", owner=_OWNER),
@@ -190,7 +183,7 @@ def _check_target(target: Path, *, force: bool) -> None:
         raise FileNotFoundError(f"The folder {str(target.parent)!r} does not exist. Create it first.")
 
 
-def _count_workers(executor: Any) -> int:
+def count_workers(executor: Any) -> int:
     """Return how many tasks run at a time."""
     number = getattr(executor, "_max_workers", None)
     client = getattr(executor, "_client", None)  # of Dask

@@ -42,6 +42,20 @@ class Done:
         _write_json(self._folder / f"done-{step}-{number:06d}.json", content)
 
 
+class NothingDone(Done):
+    """Steps of work that is not resumed."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def of(self, step: str) -> dict[int, Any]:
+        """Return no results."""
+        return {}
+
+    def add(self, step: str, number: int, result: Any) -> None:
+        """Keep nothing."""
+
+
 def _write_json(path: Path, content: Any) -> None:
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(content), encoding="utf-8")

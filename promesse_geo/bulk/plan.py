@@ -87,6 +87,11 @@ class Sources:
     zone: tzinfo | None
     states: list[list[Any]]
 
+    def choices(self) -> dict[str, Any]:
+        """Return what a job takes from the files, by name."""
+        names = ("tasks", "layout", "has_integers", "time_numbers", "zone")
+        return {name: getattr(self, name) for name in names}
+
 
 def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -> Sources:
     """Look at the schemas of the files of a source.

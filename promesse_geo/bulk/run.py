@@ -114,15 +114,9 @@ class Run:
     def run(self, records: int) -> Report:
         """Do all steps, and return the counts."""
         job = self.job
-        numbers = range(len(job.tasks))
-        sizes = [records // max(len(job.tasks), 1)] * len(job.tasks)
-        scattered = self._all("reading", scatter, {number: (number,) for number in numbers}, sizes, Scattered.of)
-        self._report_invalid(scattered)
-        spills = [spill for each in scattered for spill in each.spills]
-        counts = np.sum([spill.records for spill in spills], axis=0).tolist() if spills else [0] * job.buckets
-        self._check_memory(spills, counts)
+        scattered, spills, counts = self.scatter(records)
         calls = {bucket: (bucket, spills) for bucket in range(job.buckets)}
-        gathered = self._all("protecting", gather, calls, counts, Gathered.of)
+        gathered = self.all("protecting", gather, calls, counts, Gathered.of)
         remove_spills(job, "chunk")
         if records and not any(each.protected_records for each in gathered):
             remedy = f" {job.mechanism.remedy}" if job.mechanism is not None and job.mechanism.remedy else ""
@@ -135,7 +129,18 @@ class Run:
             warn(f"Nothing is left of {result.dropped_traces:,} of {counted(result.traces, 'trace')}.")
         return result
 
-    def _all(
+    def scatter(self, records: int) -> tuple[list[Scattered], list[Spill], list[int]]:
+        """Divide the input by user; return what was read, all spills, and the number of records of each bucket."""
+        tasks = self.job.tasks
+        calls, sizes = {number: (number,) for number in range(len(tasks))}, [records // max(len(tasks), 1)] * len(tasks)
+        scattered = self.all("reading", scatter, calls, sizes, Scattered.of)
+        self._report_invalid(scattered)
+        spills = [spill for each in scattered for spill in each.spills]
+        counts = np.sum([spill.records for spill in spills], axis=0).tolist() if spills else [0] * self.job.buckets
+        self._check_memory(spills, counts)
+        return scattered, spills, counts
+
+    def all(
         self,
         label: str,
         step: Callable[..., Any],
@@ -143,7 +148,23 @@ class Run:
         sizes: Sequence[int],
         restore: Callable[[Any], Any],
     ) -> list[Any]:
-        """Do a step for each number, the largest first and as many at a time as fit into memory."""
+        """Do a step for each number, and return the results in their order.
+
+        The largest ones are done first, and as many at a time as fit into memory.
+
+        Parameters
+        ----------
+        label : str
+            What the progress bar says.
+        step : callable
+            Called with the job and the arguments of `calls`.
+        calls : mapping of int to tuple
+            The arguments by number.
+        sizes : sequence of int
+            The records of each number.
+        restore : callable
+            Makes a result of what JSON holds of it.
+        """
         results = {number: restore(result) for number, result in self.done.of(step.__name__).items()}
         waiting = sorted(calls.keys() - results, key=lambda number: (-sizes[number], number))
         running: dict[Future[Any], int] = {}
@@ -216,7 +237,7 @@ class Run:
         unit = gathered[0].unit
         calls = {number: (number, *part, spills, unit) for number, part in enumerate(parts)}
         sizes = [sum(counts[first:last]) for first, last in parts]
-        return self._all("writing", write_names, calls, sizes, int)
+        return self.all("writing", write_names, calls, sizes, int)
 
     def _sum_up(
         self, records: int, scattered: Sequence[Scattered], gathered: Sequence[Gathered], sizes: Sequence[int]

@@ -47,7 +47,7 @@ class Piece(NamedTuple):
     row: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """What is done, without the files that come and go.
 
@@ -88,7 +88,7 @@ class Job:
     """
 
     scratch: Path
-    parts: Path
+    parts: Path = Path()
     tasks: tuple[tuple[Piece, ...], ...]
     layout: Layout
     has_integers: bool
@@ -97,14 +97,14 @@ class Job:
     zone: tzinfo | None
     chunk: int
     buckets: int
-    name_buckets: int
-    key: bytes
-    seed: str
-    preparation: Mapping[str, Any] | None
-    mechanism: Mechanism | None
-    keep_users: bool
-    encoding: str
-    time_unit: Unit | None
+    name_buckets: int = 1
+    key: bytes = b""
+    seed: str = ""
+    preparation: Mapping[str, Any] | None = None
+    mechanism: Mechanism | None = None
+    keep_users: bool = True
+    encoding: str = "WKB"
+    time_unit: Unit | None = None
 
     @property
     def renames(self) -> bool:
@@ -318,11 +318,7 @@ def as_array(users: pd.Index) -> pa.Array:
 
 def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
     """Protect the users of a bucket, and write what is left by new names, or as a part."""
-    runs = Runs.join([_no_runs(job), *(spill.read(job.scratch, bucket, bucket + 1) for spill in spills)])
-    records = as_records(job, runs)
-    del runs
-    traces = Traces.from_records(records, space=job.space)
-    del records
+    traces = read_bucket(job, bucket, spills)
     users, count, largest = len(traces), traces.records, int(traces.counts.max(initial=0))
     with collected_warnings():
         traces = _prepared(traces, job.preparation)
@@ -341,6 +337,12 @@ def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
     spill = _spill_names(job, f"names-{bucket:06d}", result) if job.renames else None
     size = 0 if job.renames else write_part(job, bucket, result, unit=unit)
     return Gathered(spill, users, number, count, prepared, left, len(result.times), largest, unit, size)
+
+
+def read_bucket(job: Job, bucket: int, spills: Sequence[Spill]) -> Traces:
+    """Return the users of a bucket."""
+    runs = Runs.join([_no_runs(job), *(spill.read(job.scratch, bucket, bucket + 1) for spill in spills)])
+    return Traces.from_records(_as_records(job, runs), space=job.space)
 
 
 def _no_runs(job: Job) -> Runs:
@@ -365,7 +367,7 @@ def check_preparation(preparation: Mapping[str, Any]) -> None:
     _prepared(nothing, preparation)
 
 
-def as_records(job: Job, runs: Runs) -> Records:
+def _as_records(job: Job, runs: Runs) -> Records:
     """Return runs, of which a user may have several, as records."""
     name = job.layout.names.user
     codes, users = read_users(pd.Series(as_users(pa.chunked_array([runs.users]), name), name=name))

@@ -80,7 +80,7 @@ def measure(
     >>> pg.measure(city, city.promesse.smooth(200), [pg.PoiRetrieval()]).unit.tolist()
     ['%']
     """
-    checked = _check_metrics(metrics, owner="measure")
+    checked = check_metrics(metrics, owner="measure")
     for metric in checked:
         if _splits(metric):
             raise ValueError(
@@ -170,7 +170,7 @@ def evaluate(
     named = _check_datasets(datasets)
     rule = "a list such as [pg.Promesse(200)], of what derives from pg.Mechanism"
     to_run = _check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
-    to_compute = _check_metrics(metrics, owner="evaluate")
+    to_compute = check_metrics(metrics, owner="evaluate")
     chosen = check_seeds(seeds, owner="evaluate")
     processes = check_jobs(n_jobs, owner="evaluate")
     traces = {}
@@ -347,7 +347,8 @@ def _splits(metric: Metric) -> bool:
     return hasattr(metric, "split")
 
 
-def _check_metrics(metrics: Any, *, owner: str) -> list[Metric]:
+def check_metrics(metrics: Any, *, owner: str) -> list[Metric]:
+    """Return metrics as a list; raise TypeError or ValueError if they are none, or one comes twice."""
     rule = "a list such as [pg.PoiRetrieval()], of what derives from pg.Metric"
     checked = _check_components(metrics, Metric, name="metrics", owner=owner, rule=rule)
     for metric in checked:

@@ -2,8 +2,9 @@
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import geopandas as gpd
 import numpy as np
@@ -12,6 +13,15 @@ import pandas as pd
 from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Pairs, Traces, align, as_traces
+from promesse_geo.traces.values import read_users
+
+
+class Parts(Protocol):
+    """Original and protected data that are divided by user, such as the partitions of a cluster."""
+
+    def map(self, work: Callable[..., Any], given: Sequence[Any] = ()) -> list[Any]:
+        """Return `work(original, protected, *given)` of each part: Traces of the same users."""
+
 
 Detail = pd.DataFrame | pd.Series
 """The result of a detailed comparison, one row per trace, record or query."""
@@ -83,6 +93,12 @@ class Metric(ABC):
     per_record: ClassVar[bool] = False
     """Whether the detail has one row per protected record, in the order of `Pairs.protected`."""
 
+    is_per_user: ClassVar[bool] = False
+    """Whether the detail is a table with a row for each original user, which depends on the user's data alone.
+
+    Such metrics also measure data that are divided by user; see `measure_parts`.
+    """
+
     def __init_subclass__(cls) -> None:
         """Set the default label of a new metric."""
         super().__init_subclass__()
@@ -115,6 +131,35 @@ class Metric(ABC):
             As for `detail`.
         """
         return self.value(self.detail(original, protected, user=user, time=time))
+
+    def measure_parts(self, parts: Parts) -> float:
+        """Compare data that are divided by user, and return the value that they would have together.
+
+        Parameters
+        ----------
+        parts : Parts
+            The data.
+
+        Returns
+        -------
+        float
+            In `unit`; NaN without anything to compare.
+
+        Raises
+        ------
+        ValueError
+            If the metric compares users with each other.
+        """
+        if not self.is_per_user:
+            raise ValueError(
+                f"{type(self).__name__} compares users with each other, so it needs all data in memory. Use pg.measure."
+            )
+        details = parts.map(_detail_of, [self])
+        table = pd.concat([detail for detail in details if len(detail)] or details[:1])
+        ranks, users = read_users(pd.Series(table.index, name="user"))
+        if len(users) < len(table):
+            raise ValueError("Parts hold the same users. Divide the data by user first.")
+        return self.value(table.iloc[np.argsort(ranks)])
 
     def index(self, original: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> Index:
         """Compute what depends on the original data alone.
@@ -283,6 +328,11 @@ class Metric(ABC):
     def _index(self, original: Traces) -> Any:
         """Compute what depends on the original alone; nothing by default."""
         return None
+
+
+def _detail_of(original: Traces, protected: Traces, metric: Metric) -> Any:
+    """Compare the traces of a part."""
+    return metric.compare(metric.pair(original, protected))
 
 
 def name_in_words(name: str) -> str:

@@ -89,6 +89,8 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     True
     """
 
+    is_per_user: ClassVar[bool] = False  # the noise is estimated from all users
+
     kind: str = field(kw_only=True)
     label: ClassVar[str] = "adaptive attack, F-score"
 

@@ -29,6 +29,7 @@ class Compression(Metric):
 
     unit: ClassVar[str] = "%"
     meaning: ClassVar[str] = "records published for 100 original ones"
+    is_per_user: ClassVar[bool] = True
 
     def _detail(self, pairs: Pairs, index: None) -> pd.DataFrame:
         original = pairs.original.counts

@@ -2,8 +2,9 @@
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import geopandas as gpd
 import numpy as np
@@ -15,10 +16,11 @@ from pyproj.exceptions import ProjError
 from promesse_geo import threads
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.messages import counted, listed, warn
-from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.base import Metric, Parts, pair_by_user
+from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces.traces import Pairs, Traces
-from promesse_geo.traces.values import check_geometry, make_points, read_times
+from promesse_geo.traces.values import check_geometry, make_points, read_times, read_users
 from promesse_geo.validation import check_integer, check_seed, key_of
 
 HALF_DIAGONALS = 500.0, 5_000.0
@@ -132,11 +134,61 @@ class RangeQueryDistortion(Metric):
         return QueryIndex(table.assign(original=_answer(original, boxes, windows)), boxes, windows)
 
     def _detail(self, pairs: Pairs, index: QueryIndex) -> gpd.GeoDataFrame:
-        before = index.table.original.to_numpy()
-        after = _answer(pairs.protected, index.boxes, index.windows)
-        distortion = np.where(after > 0, math.nan, 0.0)
-        np.divide(np.abs(before - after), before, out=distortion, where=before > 0)
-        return index.table.assign(protected=after, distortion=distortion)
+        return _compare(index.table, _answer(pairs.protected, index.boxes, index.windows))
+
+    def detail_of_parts(self, parts: Parts) -> gpd.GeoDataFrame:
+        """Compare data that are divided by user; the queries are those that `detail` draws for all of them.
+
+        Parameters
+        ----------
+        parts : Parts
+            The data.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            As of `detail`.
+        """
+        sizes = parts.map(_sizes)
+        empty = next((empty for users, _, empty in sizes if len(users)), sizes[0][2])
+        queries = self.queries
+        if isinstance(queries, FrameQueries):
+            table, centres = _project(queries, empty)
+            windows = queries.windows
+        else:
+            table, centres, windows = self._draw_of_parts(int(queries), parts, sizes, empty)
+        boxes = _to_boxes(empty.space, centres, table.half_side.to_numpy(np.float64))
+        before, after = np.sum(parts.map(_answers, [boxes, windows]), axis=0)
+        return _compare(table.assign(original=before), after)
+
+    def _draw_of_parts(
+        self, number: int, parts: Parts, sizes: list[Any], empty: Traces
+    ) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
+        """Draw the queries that `_draw` draws for all parts together."""
+        counts = np.concatenate([counts for _, counts, _ in sizes])
+        ranks, users = read_users(pd.Series([user for names, _, _ in sizes for user in names], name="user"))
+        ordered = np.zeros(len(users), np.int64)
+        ordered[ranks] = counts
+        offsets = as_offsets(ordered)
+        draws = _draw_numbers(int(offsets[-1]), number, self.seed)
+        owners = np.searchsorted(offsets, draws.records, side="right") - 1
+        wanted: dict[Any, list[tuple[int, int]]] = {}
+        for query, (owner, record) in enumerate(zip(owners, draws.records - offsets[owners], strict=True)):
+            wanted.setdefault(users[owner], []).append((query, int(record)))
+        centres, times = np.empty((len(owners), empty.space.dimension)), np.empty(len(owners), np.int64)
+        for queries, points, moments in parts.map(_find_records, [wanted]):
+            centres[queries], times[queries] = points, moments
+        return _query_table(empty, centres, times, draws)
+
+    def measure_parts(self, parts: Parts) -> float:
+        """Return the mean distortion of data that are divided by user.
+
+        Parameters
+        ----------
+        parts : Parts
+            The data.
+        """
+        return self.value(self.detail_of_parts(parts))
 
     def value(self, detail: pd.DataFrame) -> float:
         """Return the mean distortion in percent; warn of undefined distortions and exclude them."""
@@ -145,6 +197,35 @@ class RangeQueryDistortion(Metric):
             noun = counted(missing, "query has an undefined distortion", "queries have an undefined distortion")
             warn(f"{noun} (no original user matches), excluded from the mean of {len(detail):,}.")
         return 100 * float(detail.distortion.mean())
+
+
+def _compare(table: gpd.GeoDataFrame, after: np.ndarray) -> gpd.GeoDataFrame:
+    """Add the protected counts, shape (queries,), and distortions to a table of queries with the original ones."""
+    before = table.original.to_numpy()
+    distortion = np.where(after > 0, math.nan, 0.0)
+    np.divide(np.abs(before - after), before, out=distortion, where=before > 0)
+    return table.assign(protected=after, distortion=distortion)
+
+
+def _sizes(original: Traces, protected: Traces) -> tuple[list[Any], np.ndarray, Traces]:
+    """Users and counts of the original records of a part, and the original without any."""
+    return original.users.tolist(), original.counts, original.select(np.zeros(original.records, bool))
+
+
+def _find_records(
+    original: Traces, protected: Traces, wanted: Mapping[Any, list[tuple[int, int]]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find records by user and their number in the trace: the numbers of their queries, points and times."""
+    starts = dict(zip(original.users.tolist(), original.offsets[:-1].tolist(), strict=True))
+    found = [(query, starts[user] + record) for user in starts for query, record in wanted.get(user, ())]
+    queries, rows = np.array(found, np.int64).reshape(-1, 2).T
+    return queries, original.points[rows], original.times[rows]
+
+
+def _answers(original: Traces, protected: Traces, boxes: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Return the counts of the original and of the protected traces of a part, int64 of shape (2, queries)."""
+    pairs = pair_by_user(original, protected)
+    return np.stack([_answer(traces, boxes, windows) for traces in (original, pairs.protected)])
 
 
 def _check_queries(frame: gpd.GeoDataFrame) -> FrameQueries:
@@ -213,19 +294,39 @@ def _project(queries: FrameQueries, original: Traces) -> tuple[gpd.GeoDataFrame,
     return frame, space.points(x, y)
 
 
-def _draw(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
-    """Draw queries around records of the original, each from three random numbers; none without records."""
+class Draws(NamedTuple):
+    """Numbers of records, half sides in metres, and lengths of windows in nanoseconds, shape (queries,) each."""
+
+    records: np.ndarray
+    half_sides: np.ndarray
+    lengths: np.ndarray
+
+
+def _draw_numbers(records: int, queries: int, seed: int | str | None) -> Draws:
+    """Draw queries around records, each from three random numbers; none without records."""
     entropy = int.from_bytes(key_of(seed, "queries"), "little")
-    draws = np.random.default_rng(entropy).random((queries if original.records else 0, 3))
-    records = (draws[:, 0] * original.records).astype(np.int64)
+    draws = np.random.default_rng(entropy).random((queries if records else 0, 3))
     half_sides = (HALF_DIAGONALS[0] + draws[:, 1] * (HALF_DIAGONALS[1] - HALF_DIAGONALS[0])) / math.sqrt(2)
     lengths = LENGTHS[0] + (draws[:, 2] * (LENGTHS[1] - LENGTHS[0] + 1)).astype(np.int64)
-    starts = original.times[records] - lengths // 2
-    windows = np.column_stack((starts, starts + lengths))
-    centres = original.points[records]
+    return Draws((draws[:, 0] * records).astype(np.int64), half_sides, lengths)
+
+
+def _draw(original: Traces, queries: int, seed: int | str | None) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
+    """Draw queries around records of the original; return them with their centres and windows."""
+    draws = _draw_numbers(original.records, queries, seed)
+    centres = original.points[draws.records]
+    return _query_table(original, centres, original.times[draws.records], draws)
+
+
+def _query_table(
+    original: Traces, centres: np.ndarray, times: np.ndarray, draws: Draws
+) -> tuple[gpd.GeoDataFrame, np.ndarray, np.ndarray]:
+    """Return queries around centres and times, with the space and the zone of the original."""
+    starts = times - draws.lengths // 2
+    windows = np.column_stack((starts, starts + draws.lengths))
     x, y = original.space.coordinates(centres)
     start, end = (_as_index(original, times) for times in windows.T)
-    columns = {"geometry": make_points(x, y), "half_side": half_sides, "start": start, "end": end}
+    columns = {"geometry": make_points(x, y), "half_side": draws.half_sides, "start": start, "end": end}
     return gpd.GeoDataFrame(columns, geometry="geometry", crs=original.space.crs), centres, windows
 
 

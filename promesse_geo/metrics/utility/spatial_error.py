@@ -1,5 +1,6 @@
 """Distance of protected records from the original path."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.messages import counted
-from promesse_geo.metrics.base import Metric, as_rows_of
+from promesse_geo.metrics.base import Metric, Parts, as_rows_of
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces, as_traces
@@ -128,6 +129,24 @@ class SpatialError(Metric):
     def value(self, detail: pd.Series) -> float:
         """Return the mean distance in metres; NaN without records."""
         return float(detail.mean())
+
+    def measure_parts(self, parts: Parts) -> float:
+        """Return the mean distance of data that are divided by user; its last digits may differ from `measure`.
+
+        Parameters
+        ----------
+        parts : Parts
+            The data.
+        """
+        sums = parts.map(_sum_up, [self])
+        records = sum(number for _, number in sums)
+        return math.fsum(metres for metres, _ in sums) / records if records else math.nan
+
+
+def _sum_up(original: Traces, protected: Traces, metric: SpatialError) -> tuple[float, int]:
+    """Return the exact sum of the distances of a part, rounded once, and their number."""
+    detail = metric.compare(metric.pair(original, protected))
+    return math.fsum(detail.tolist()), len(detail)
 
 
 def _search(pairs: Pairs, index: PolylineIndex, feet: np.ndarray) -> np.ndarray:

@@ -1,0 +1,133 @@
+"""Measure folders of Parquet in bounded memory."""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from promesse_geo.bulk.files import count_workers
+from promesse_geo.bulk.folders import NothingDone
+from promesse_geo.bulk.plan import check_disk, check_memory, chunk_size, count_buckets, find_sources, find_space
+from promesse_geo.bulk.run import Run
+from promesse_geo.bulk.runs import Spill
+from promesse_geo.bulk.tasks import Job, read_bucket
+from promesse_geo.evaluation.runs import PAPER, Measures, check_metrics, name_of
+from promesse_geo.io.table_columns import ReadOptions
+from promesse_geo.messages import invalid
+from promesse_geo.metrics import Metric
+from promesse_geo.traces.columns import Name
+from promesse_geo.validation import check_errors, check_path
+
+_OWNER = "measure_parquet"
+
+
+def measure_parquet(
+    original: Any,
+    protected: Any,
+    metrics: Sequence[Metric] = PAPER,
+    *,
+    memory: str | int = "2GB",
+    executor: Executor | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    user: Name = ...,
+    time: Name = ...,
+    errors: str = "raise",
+) -> pd.DataFrame:
+    """Measure the privacy and the utility of a protected folder of Parquet files, in bounded memory.
+
+    Parameters
+    ----------
+    original, protected : path, glob pattern, or several of these
+        Parquet or GeoParquet; of a folder, all files at any depth. The protected data must have the users of the
+        original: protect with `keep_users=True`, measure, and rename the users before you publish.
+    metrics : sequence of Metric
+        Metrics that compare each user with himself, and `RangeQueryDistortion`; by default the metrics of the paper.
+    memory, executor, scratch, errors
+        As for `protect_parquet`; true data go to the system's folder for temporary files by default.
+    user, time : column name, None or ...
+        Columns of both; by default detected.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per metric: `metric`, `value`, `unit`. The values are those of `measure`; the last digits of means over
+        records may differ.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError, OSError, MemoryError
+        As for `protect_parquet`, and if a metric compares users with each other.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pg.write(pg.make_city(users=5, days=2), folder / "city.parquet")
+    >>> report = pg.protect_parquet(folder / "city.parquet", folder / "safe", pg.Promesse(200), keep_users=True)
+    >>> pg.measure_parquet(folder / "city.parquet", folder / "safe", [pg.Compression()]).unit.tolist()
+    ['%']
+    """
+    checked = check_metrics(metrics, owner=_OWNER)
+    for metric in checked:
+        if type(metric).measure_parts is Metric.measure_parts and not metric.is_per_user:
+            raise ValueError(
+                f"{type(metric).__name__} compares users with each other, so it needs all data in memory. Use "
+                "pg.measure, on some of the data if all do not fit."
+            )
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise TypeError(invalid("executor", _OWNER, "an executor with 'submit', or None", executor))
+    amount, workers = check_memory(memory, owner=_OWNER), count_workers(executor)
+    drops = check_errors(errors, owner=_OWNER) == "drop"
+    beside = None if scratch is None else check_path(scratch, name="scratch", owner=_OWNER)
+    options = ReadOptions(user, time, None, None, None, None, lenient=False, several_files=True)
+    with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
+        plans = _plan(Path(folder), (original, protected), options, amount, workers)
+        runs = [(Run(job, NothingDone(), executor, workers, amount, drops=drops), records) for job, records in plans]
+        parts = _ParquetParts([(run, *run.scatter(records)[1:]) for run, records in runs])
+        values = [float(metric.measure_parts(parts)) for metric in checked]
+    labels = list(map(name_of, checked))
+    return Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
+
+
+def _plan(
+    folder: Path, both: Sequence[Any], options: ReadOptions, memory: int, workers: int
+) -> Iterator[tuple[Job, int]]:
+    """Yield the jobs of the original and of the protected data, with the same buckets, and their records."""
+    chunk = chunk_size(memory, workers=workers)
+    found = [find_sources(source, options, chunk=chunk, owner=_OWNER) for source in both]
+    records = [sources.records for sources in found]
+    check_disk(folder, sum(records))
+    buckets, key = count_buckets(sum(records), memory, workers=workers), secrets.token_bytes(32)
+    for name, sources in zip(("original", "protected"), found, strict=True):
+        (folder / name).mkdir(mode=0o700)
+        choices = {"scratch": folder / name, "chunk": chunk, "buckets": buckets, "key": key, **sources.choices()}
+        yield Job(space=find_space(sources, None), **choices), sources.records
+
+
+@dataclass(frozen=True)
+class _ParquetParts:
+    """Buckets of original and protected data; for each of both the run, the spills, and the records of each bucket."""
+
+    both: Sequence[tuple[Run, list[Spill], list[int]]]
+
+    def map(self, work: Callable[..., Any], given: Sequence[Any] = ()) -> list[Any]:
+        """Return `work(original, protected, *given)` of each bucket."""
+        run = self.both[0][0]
+        read = tuple((each.job, spills) for each, spills, _ in self.both)
+        sizes = [sum(counts) for counts in zip(*(counts for _, _, counts in self.both), strict=True)]
+        calls = {bucket: (read, bucket, work, given) for bucket in range(len(sizes))}
+        return run.all("measuring", _measure_bucket, calls, sizes, lambda result: result)
+
+
+def _measure_bucket(
+    job: Job, read: Sequence[tuple[Job, list[Spill]]], bucket: int, work: Callable[..., Any], given: Sequence[Any]
+) -> Any:
+    """Call a function for the original and the protected traces of a bucket."""
+    original, protected = (read_bucket(each, bucket, spills) for each, spills in read)
+    return work(original, protected, *given)

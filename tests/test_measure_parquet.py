@@ -1,0 +1,104 @@
+"""Folders of Parquet are measured in bounded memory, with the values of one table in memory."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import promesse_geo as pg
+from promesse_geo.bulk import measuring
+from promesse_geo.metrics.base import Metric
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*could not be protected", "ignore:In .* files overlap in time", "ignore:.*undefined distortion"
+)
+
+
+@pytest.fixture(scope="module")
+def city():
+    return pg.make_city(users=7, days=3, seed=6)
+
+
+@pytest.fixture(scope="module")
+def safe(city):
+    with warnings.catch_warnings(action="ignore"):
+        return city[city["user"] != "user-003"].promesse.smooth(150)
+
+
+@pytest.fixture(scope="module")
+def folders(city, safe, tmp_path_factory):
+    """Both data sets as files that each hold all users."""
+    folder = tmp_path_factory.mktemp("both")
+    for name, frame in (("original", city), ("safe", safe)):
+        (folder / name).mkdir()
+        for number in range(3):
+            pg.write(frame.iloc[number::3], folder / name / f"{number}.parquet")
+    return folder / "original", folder / "safe"
+
+
+@pytest.fixture(params=[1, 4])
+def buckets(request, monkeypatch):
+    monkeypatch.setattr(measuring, "count_buckets", lambda records, memory, workers: request.param)
+    monkeypatch.setattr(measuring, "chunk_size", lambda memory, workers: 5_000)
+
+
+DIVISIBLE = [
+    pg.PoiRetrieval(),
+    pg.PoiRetrieval(diameter=100, duration="5min"),
+    pg.Residue(),
+    pg.AreaCoverage(),
+    pg.Compression(),
+    pg.RangeQueryDistortion(300, seed=4),
+]
+
+
+def test_values_are_those_in_memory(city, safe, folders, buckets):
+    found = pg.measure_parquet(*folders, DIVISIBLE)
+    expected = pg.measure(city, safe, DIVISIBLE)
+    assert found["metric"].tolist() == expected["metric"].tolist()
+    assert found["unit"].tolist() == expected["unit"].tolist()
+    assert found["value"].tolist() == expected["value"].tolist()
+
+
+def test_the_mean_over_records_is_equal_but_for_its_last_digits(city, safe, folders, buckets):
+    metric = pg.SpatialError()
+    found = pg.measure_parquet(*folders, [metric])["value"][0]
+    assert found == pytest.approx(metric.measure(city, safe), rel=1e-12)
+
+
+def test_metrics_that_know_the_data_of_each_user_alone_are_those_tested():
+    kinds = {getattr(pg, name) for name in pg.__all__}
+    metrics = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Metric) and kind is not Metric}
+    divisible = {kind for kind in metrics if kind.is_per_user or kind.measure_parts is not Metric.measure_parts}
+    assert divisible == {type(metric) for metric in DIVISIBLE} | {pg.SpatialError}
+
+
+def test_queries_of_the_caller_are_used(city, safe, folders, buckets):
+    queries = pg.RangeQueryDistortion(50, seed=1).detail(city, safe)
+    metric = pg.RangeQueryDistortion(queries[["half_side", "start", "end", "geometry"]])
+    assert pg.measure_parquet(*folders, [metric])["value"][0] == metric.measure(city, safe)
+
+
+def test_metrics_that_compare_users_are_refused(folders):
+    for metric in (pg.Linkage(), pg.Unicity(), pg.EndRetrieval(), pg.AdaptivePoiRetrieval(kind="none")):
+        with pytest.raises(ValueError, match="compares users with each other"):
+            pg.measure_parquet(*folders, [metric])
+
+
+def test_protected_users_must_be_those_of_the_original(safe, folders, tmp_path):
+    pg.write(pg.pseudonymize(safe), tmp_path / "renamed.parquet")
+    with pytest.raises(ValueError, match="The original has none"):
+        pg.measure_parquet(folders[0], tmp_path / "renamed.parquet", [pg.Compression()])
+
+
+def test_true_data_on_disk_go_away(folders, tmp_path):
+    pg.measure_parquet(*folders, [pg.Compression()], scratch=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_records_have_no_value(city, tmp_path):
+    pg.write(city.iloc[:0], tmp_path / "none.parquet")
+    values = pg.measure_parquet(
+        tmp_path / "none.parquet", tmp_path / "none.parquet", [pg.Compression(), pg.SpatialError()]
+    )
+    assert np.isnan(values["value"]).all()
