@@ -128,7 +128,7 @@ class _Bar(tqdm):
 def progress_bar(
     items: Iterable | None = None, *, label: str, unit: str, total: int | None = None, hidden: bool = False
 ) -> tqdm:
-    """Return a progress bar on standard error; it appears after one second and only in a terminal.
+    """Return a progress bar on standard error, which appears after one second, only in a terminal, until its end.
 
     Parameters
     ----------
@@ -147,4 +147,4 @@ def progress_bar(
     -------
     tqdm.tqdm
     """
-    return _Bar(items, desc=label, unit=f" {unit}", total=total, delay=1, disable=True if hidden else None)
+    return _Bar(items, desc=label, unit=f" {unit}", total=total, delay=1, leave=False, disable=True if hidden else None)

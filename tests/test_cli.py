@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from shapely import Point
 
 import promesse_geo as pg
+from promesse_geo.cli import layout
 from promesse_geo.cli.commands import main
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sample"
@@ -172,8 +173,8 @@ def test_progress_and_warnings_are_on_stderr_and_one_line_each(raw, tmp_path):
     result = done("smooth", raw, tmp_path / "safe.parquet", "--epsilon", 200)
     assert len(result.stdout.splitlines()) == 1
     lines = result.stderr.splitlines()
-    assert lines[:2] == ["reading …", "read 600 records of 3 traces"]
-    assert lines[-1] == "writing …"
+    assert lines[:2] == ["reading INPUT …", "INPUT: 600 records of 3 traces"]
+    assert lines[-1] == "writing OUTPUT …"
     assert [line for line in lines if line.startswith("Warning: 1 of 3 traces could not be protected")] == lines[2:-1]
     assert not re.search("zaphod|ford|trillian", result.output)
 
@@ -531,7 +532,7 @@ def test_the_result_can_be_piped_without_the_progress(raw, tmp_path, run_fresh):
     result = run_fresh(RUN, tmp_path, "info", raw)
     assert result.stdout.startswith("records ")
     assert "reading" not in result.stdout
-    assert "reading …" in result.stderr
+    assert "reading INPUT …" in result.stderr
 
 
 def test_standard_input_is_no_input():
@@ -627,3 +628,15 @@ def test_the_format_of_every_sample_is_detected(sample):
     if not path.exists():
         pytest.fail(f"there is no sample {sample}: {sorted(path.parent.iterdir())}")
     assert "records" in done("info", path).stdout
+
+
+def test_messages_are_wrapped_between_words_in_a_terminal_only(monkeypatch, capsys):
+    text = " ".join(["--secret-file"] * 30)
+    layout.say(text)
+    assert capsys.readouterr().err.splitlines() == [text]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    layout.say(text)
+    lines = capsys.readouterr().err.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(line.strip() for line in lines) == text

@@ -178,7 +178,7 @@ def test_in_a_folder_a_name_counts_for_each_file_that_has_the_column(tmp_path):
     assert "user column 'Fahrzeug' does not exist" in said
     result = run("check", folder, together, "--user", "Fahrzeug")
     assert result.exit_code == 3  # nothing is protected
-    assert "read 200 records of 4 traces" in result.stderr
+    assert "PROTECTED: 200 records of 4 traces" in result.stderr
     assert "4 of 4 lie within" in result.stdout
     assert "does not exist" in failed("check", folder, together, "--user", "Wagen")
 

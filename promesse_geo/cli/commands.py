@@ -123,8 +123,8 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
         click.echo(_COLOURED.sub(_coloured, findings(table, width=width)))
         reviews = int((table["verdict"] == REVIEW).sum())
         if reviews:
-            click.echo(f"{counted(reviews, 'test')} to review: only you can decide whether to publish.", err=True)
-        click.echo(CLOSING, err=True)
+            layout.say(f"{counted(reviews, 'test')} to review: only you can decide whether to publish.")
+        layout.say(CLOSING)
     if (table["verdict"] == FAILED).any():
         sys.exit(3)
 

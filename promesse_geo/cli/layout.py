@@ -1,5 +1,8 @@
 """The help of commands: how it is wrapped, and in which sections options stand."""
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable
 from functools import partial
 
@@ -67,6 +70,15 @@ class Sections(click.Group):
         for title, names in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names], col_max=26)
+
+
+def say(text: str, *, err: bool = True) -> None:
+    """Write text to standard error, or to standard output, wrapped between words if that is a terminal."""
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    click.echo(text, err=err)
 
 
 command = partial(click.command, cls=Command)

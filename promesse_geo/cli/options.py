@@ -263,18 +263,18 @@ def _read_protected(options: Mapping[str, Any]) -> Traces:
     """Read PROTECTED; names of files and folders are its users only if it has no users itself."""
     if options["user"] in BY_PLACE:
         try:
-            return _read_reported({**options, "user": ...})
+            return _read_reported({**options, "user": ...}, role="PROTECTED")
         except ValueError as error:
             if missing_columns(error) is None:
                 raise
-    return _read_reported(options)
+    return _read_reported(options, role="PROTECTED")
 
 
-def _read_reported(options: Mapping[str, Any]) -> Traces:
+def _read_reported(options: Mapping[str, Any], *, role: str = "INPUT") -> Traces:
     """Read a file or folder, and report its size."""
-    click.echo("reading …", err=True)
+    click.echo(f"reading {role} …", err=True)
     traces = pg.read_file(**options, as_traces=True)
-    click.echo(f"read {size(traces)}", err=True)
+    click.echo(f"{role}: {size(traces)}", err=True)
     return traces
 
 
@@ -326,7 +326,7 @@ def column_options(context: click.Context) -> dict[str, Any]:
 
 def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:
     """Write OUTPUT and report its size."""
-    click.echo("writing …", err=True)
+    click.echo("writing OUTPUT …", err=True)
     pg.write(traces, output, mechanism=mechanism, force=force)
     click.echo(f"{click.format_filename(output)}: {size(traces)}")
 
@@ -350,9 +350,7 @@ def expected_errors() -> Iterator[None]:
     """Report expected errors and warnings in one line each on stderr."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *rest: click.echo(
-            f"Warning: {_with_options_named(str(message))}", err=True
-        )
+        warnings.showwarning = lambda message, *rest: layout.say(f"Warning: {_with_options_named(str(message))}")
         try:
             yield
         except _EXPECTED as error:
@@ -360,7 +358,7 @@ def expected_errors() -> Iterator[None]:
             if isinstance(error, MemoryError) and not words:  # Python's own has no words
                 words = "There is not enough memory."
             words = " ".join((words, *getattr(error, "__notes__", ())))
-            click.echo(f"Error: {_with_options_named(' '.join(words.split()))}", err=True)
+            layout.say(f"Error: {_with_options_named(' '.join(words.split()))}")
             sys.exit(1)
 
 

@@ -8,6 +8,7 @@ import click
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
+from promesse_geo.plot.tables import groups_in_words
 
 
 @layout.command(short_help="Apply Promesse: points at constant distance and time.")
@@ -147,12 +148,6 @@ def _wait_for_me_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options.with_options(command, added)
 
 
-def _with_unit(name: str) -> str:
-    """Return a name of the report with its unit, if it has one."""
-    units = {"final_radius": "m", "space_translation": "m", "time_translation": "s", "pseudo_diameter": "m"}
-    return next((f"{name} ({unit})" for start, unit in units.items() if name.startswith(start)), name)
-
-
 @layout.command(short_help="Move traces together in groups (Wait for Me).")
 @options.input_options
 @options.output_argument
@@ -170,10 +165,7 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
         options.check_target(context, output, force=force)
         traces = options.read(context)
         protected, report = mechanism.protect_with_report(traces)
-        summary = report.summary.rename(_with_unit)
-        click.echo(summary.to_string(float_format=lambda x: f"{x:.3g}" if 0 < x < 1 else f"{x:,.1f}"), err=True)
-        if report.clusters:
-            click.echo("The pivot of each cluster is published unchanged, with all its stops.", err=True)
+        click.echo(groups_in_words(report), err=True)
         options.save(protected, mechanism, of=traces.records, output=output, keep_users=keep_users, force=force)
 
 

@@ -47,7 +47,7 @@ def read_secret(path: str | None) -> str | None:
         file, source = Path(path), click.format_filename(path)
         if not file.exists():
             write_text(file, secrets.token_hex(32) + "\n", force=False, private=True)
-            click.echo(f"A new secret is in {source}. Keep it, and pass it each time for the same people.", err=True)
+            layout.say(f"A new secret is in {source}. Keep it, and pass it each time for the same people.")
         text = file.read_text(encoding="utf-8")
     try:
         return check_secret(text.strip())
@@ -106,7 +106,7 @@ def zones(
         with options.usage_errors():
             mechanism = make_zones(context.obj, radius, offset)
         if mechanism.is_random:
-            click.echo("Centres are displaced by a new key. Keep a secret to publish again: --secret-file.", err=True)
+            layout.say("Centres are displaced by a new key. Keep a secret to publish again: --secret-file.")
         protect = protect_data_set if is_data_set else options.protect
         protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 

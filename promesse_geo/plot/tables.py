@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.evaluation.results import values_in_words
+from promesse_geo.mechanisms import WaitForMeReport
 from promesse_geo.messages import brief, counted
 from promesse_geo.metrics import Metric
 from promesse_geo.preprocess import describe
@@ -160,6 +161,25 @@ def measured_rows(table: pd.DataFrame, metrics: Sequence[Metric]) -> list[tuple[
 def metric_in_words(metric: Metric) -> str:
     """Return the label of a metric with its meaning."""
     return f"{metric.label} ({metric.meaning})" if metric.meaning else metric.label
+
+
+def groups_in_words(report: WaitForMeReport) -> str:
+    """Return what Wait for Me did as lines of text."""
+    means = report.summary
+    shift = means["time_translation_per_record"]
+    rows = [
+        (f"{report.traces:,}", "traces"),
+        (f"{report.clusters:,}", "groups; the pivot of each is published unchanged, with all its stops"),
+        (f"{report.trash:,}", f"traces without a group (dropped), with {counted(report.trashed_records, 'record')}"),
+        (f"{brief(report.final_radius)} m", "radius with which the groups were formed"),
+    ]
+    if report.clusters:
+        rows += [
+            (f"{brief(means['space_translation_per_record'])} m", "mean distance by which a record was moved"),
+            (span(pd.Timedelta(shift, unit="s")), "mean time by which a record was moved"),
+        ]
+    width = max(len(value) for value, _ in rows)
+    return "\n".join(f"{value:>{width}}  {text}" for value, text in rows)
 
 
 def span(duration: pd.Timedelta) -> str:
