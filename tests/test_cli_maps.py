@@ -45,7 +45,7 @@ def test_a_file_of_protected_data_is_recognized(folder, tmp_path):
     assert code == 0, output
     html = page.read_text(encoding="utf-8")
     assert "Protected data (Promesse)." in html
-    for secret in ("do not publish", "Original", "user-000", "POIs found"):
+    for secret in ("do not publish", "Original", "user-000", "Stays (POIs)"):
         assert secret not in html
     assert "do not publish" not in output
 

@@ -92,7 +92,7 @@ def test_layers_are_named_and_counted(city, safe):
     assert found[:4] == [
         f"Original: {len(city):,} records",
         f"Protected: {len(safe):,} records",
-        f"POIs found in the original: {before:,}",
+        f"Stays (POIs) in the original: {before:,}",
         f"Hit, still found: {hit:,}",
     ]
     assert found[4] == f"Missed, no longer found: {before - hit:,}"
@@ -116,7 +116,7 @@ def test_records_are_drawn_at_their_coordinates_and_times(city, safe):
 def test_data_compared_with_itself_has_only_hits():
     frame = stroll()
     assert names(frame.promesse.map(frame))[2:] == [
-        "POIs found in the original: 2",
+        "Stays (POIs) in the original: 2",
         "Hit, still found: 2",
         "Missed, no longer found: 0",
         "False, not in the original: 0",
@@ -143,7 +143,7 @@ def test_pois_are_drawn_where_the_attack_finds_them():
 
 def test_the_attack_can_be_another_or_none(city, safe):
     long = city.promesse.map(safe, attack=pg.PoiRetrieval(duration="6h"))
-    assert names(long)[2] == f"POIs found in the original: {len(city.promesse.pois(duration='6h'))}"
+    assert names(long)[2] == f"Stays (POIs) in the original: {len(city.promesse.pois(duration='6h'))}"
     assert len(names(city.promesse.map(safe, attack=None))) == 2
     with pytest.raises(TypeError, match="'attack' parameter of map"):
         city.promesse.map(safe, attack="paper")
@@ -160,9 +160,9 @@ def test_a_stronger_attack_is_drawn_with_what_it_finds(city):
 def test_the_original_can_be_drawn_alone(city):
     assert [name.partition(":")[0] for name in names(city.promesse.map(kind="original"))] == [
         "Original",
-        "POIs found in the original",
+        "Stays (POIs) in the original",
     ]
-    assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Data", "POIs found"]
+    assert [name.partition(":")[0] for name in names(city.promesse.map())] == ["Data", "Stays (POIs)"]
 
 
 def page_of_protected(drawn) -> list[str]:
@@ -384,7 +384,7 @@ def test_points_of_interest_are_thinned_as_well():
     stays = pd.concat([once.assign(user=f"u{number:04}") for number in range(600)])
     drawn = stays.promesse.map(stays)
     before, hit, missed, _ = calls_in(drawn, "pois")
-    assert names(drawn)[2] == f"POIs found in the original: 1,200 ({MOST_POIS:,} drawn)"
+    assert names(drawn)[2] == f"Stays (POIs) in the original: 1,200 ({MOST_POIS:,} drawn)"
     assert (len(places(before)), len(places(hit)), len(places(missed))) == (MOST_POIS, MOST_POIS, 0)
 
 
@@ -613,7 +613,7 @@ def test_the_slider_is_for_a_few(city, safe):
 def test_a_pair_of_maps_is_side_by_side(city, safe):
     figure = city.promesse.map_pair(safe)
     left, right = (child for child in figure._children.values() if isinstance(child, folium.Map))
-    assert [name.partition(":")[0] for name in names(left)] == ["Original", "POIs found in the original"]
+    assert [name.partition(":")[0] for name in names(left)] == ["Original", "Stays (POIs) in the original"]
     assert next(iter(names(right))).partition(":")[0] == "Protected"
     assert len(names(right)) == 4
     assert call_in(left, "addControls").data["corners"] == call_in(right, "addControls").data["corners"]
@@ -664,8 +664,8 @@ def test_times_are_in_the_zone_of_the_data(zone, name):
     remarks = [f"Times are in {name}."] if name else []
     assert call_in(drawn, "addControls").data["remarks"] == [*remarks, secret]
     left, right = (each for each in frame.promesse.map_pair(frame)._children.values() if isinstance(each, folium.Map))
-    assert call_in(left, "addControls").data["remarks"] == [*remarks, secret]
-    assert call_in(right, "addControls").data["remarks"] == []
+    assert call_in(left, "addControls").data["remarks"] == [*remarks, f"Original data. {secret}"]
+    assert call_in(right, "addControls").data["remarks"] == ["Protected data."]
     moving = frame.promesse.map(slider=True, kind="original")
     assert call_in(moving, "slider").data == name
     dots = f"Large dots: users at this time ({name})." if name else "Large dots: users at this time."

@@ -124,17 +124,41 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city_map, city, saf
     assert redder > (picture[..., 2] - picture[..., 0] > 40).sum()  # the original shows beside what lies on it
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1000, 600), (700, 900)])
-def test_legend_and_remarks_cover_nothing(look, city, safe, size):
-    browser = look(city.promesse.map(safe, points=300), width=size[0], height=size[1])
+@pytest.mark.parametrize("kind", ["one map", "pair", "slider"])
+@pytest.mark.parametrize("size", [(1280, 800), (1000, 600), (700, 900), (420, 420)])
+def test_no_control_covers_data(look, city, safe, size, kind):
+    draw = city.promesse.map_pair if kind == "pair" else city.promesse.map
+    drawn = draw(safe, points=300, **({"slider": True} if kind == "slider" else {}))
+    browser = look(drawn, width=size[0], height=size[1])
     hidden = browser.run(
-        "(() => { const boxes = ['.leaflet-control-layers', '.promesse-note'].map("
-        "each => document.querySelector(each).getBoundingClientRect());"
+        "(() => { const controls = '.leaflet-control-layers, .promesse-note, .promesse-slider';"
+        "const boxes = [...document.querySelectorAll(controls)].map(each => each.getBoundingClientRect());"
         "return [...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
         ".filter(poi => boxes.some(box => poi.right > box.left && poi.left < box.right && poi.bottom > box.top"
         " && poi.top < box.bottom)).length; })()"
     )
     assert hidden == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(420, 420), (360, 640), (640, 360)])
+def test_legends_leave_space_for_the_data(look, city_map, width, height):
+    browser = look(city_map, width=width, height=height)
+    boxes = "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
+    sides = [
+        browser.run(f"(() => {{ const all = {boxes}.map(({{ {axis} }}) => {axis});"
+                    f"return Math.max(...all) - Math.min(...all); }})()")
+        for axis in ("x", "y")
+    ]  # fmt: skip
+    assert max(sides[0] / width, sides[1] / height) > 0.35
+
+
+def test_each_page_has_a_title_and_says_which_map_is_which(look, city_pair):
+    browser = look(city_pair, width=400, height=400)
+    assert browser.run("document.title") == "Maps of original and protected data"
+    assert browser.run("document.documentElement.lang") == "en"
+    notes = browser.run("[...document.querySelectorAll('.promesse-note')].map(each => each.innerText)")
+    assert ["Original data" in note for note in notes] == [True, False]
+    assert ["Protected data" in note for note in notes] == [False, True]
 
 
 @pytest.mark.parametrize("pair", [False, True], ids=["one map", "a pair"])
@@ -162,7 +186,7 @@ def test_layers_can_be_hidden_and_shown_again(look, city_map, city, safe):
     assert [label.partition(":")[0] for label in labels] == [
         "Original",
         "Protected",
-        "POIs found in the original",
+        "Stays (POIs) in the original",
         "Hit, still found",
         "Missed, no longer found",
         "False, not in the original",

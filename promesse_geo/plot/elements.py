@@ -69,9 +69,7 @@ class Call(MacroElement):
         return ", ".join(named if self.data is None else [*named, literal(self.data)])
 
 
-def new_map(
-    *, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure | None = None, half: int | None = None
-) -> Map:
+def new_map(*, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure, half: int | None = None) -> Map:
     """Return a map without layers, which sends no requests unless it has tiles or is not offline.
 
     Parameters
@@ -84,8 +82,8 @@ def new_map(
         Whether coordinates are metres of a plane instead of degrees.
     owner : str
         The function whose parameters these are, for error messages.
-    figure : branca.element.Figure, optional
-        The page; a new one by default.
+    figure : branca.element.Figure
+        The page.
     half : int, optional
         0 for the left half of the page, 1 for the right half.
 
@@ -114,10 +112,9 @@ def new_map(
         raise kind(invalid("tiles", owner, rule, tiles)) from None
     if check_flag(offline, name="offline", owner=owner):
         base.default_js, base.default_css = [], []
-    page = figure or Figure()
-    page.add_child(base)
+    figure.add_child(base)
     if not half:
-        page.add_child(Assets(leaflet=offline), index=0)
+        figure.add_child(Assets(leaflet=offline), index=0)
     return base
 
 

@@ -343,8 +343,8 @@ class _Symbol(NamedTuple):
 
 _CIRCLE = _stroke("M8 1a7 7 0 1 0 .01 0z", colours.ORIGINAL)
 _SYMBOLS = {
-    "original": _Symbol("POIs found in the original", _CIRCLE, 16, 0),
-    "unknown": _Symbol("POIs found", _CIRCLE, 16, 0),
+    "original": _Symbol("Stays (POIs) in the original", _CIRCLE, 16, 0),
+    "unknown": _Symbol("Stays (POIs)", _CIRCLE, 16, 0),
     "hit": _Symbol("Hit, still found", _fill("M8 0 16 8 8 16 0 8z", colours.HIT), 16, 20_000),
     "missed": _Symbol("Missed, no longer found", _stroke("M4 4 12 12M12 4 4 12", colours.MISSED), 16, 10_000),
     "false": _Symbol("False, not in the original", _fill("M8 1 15.5 14 .5 14z", colours.FALSE), 11, -10_000),
@@ -365,7 +365,12 @@ def _poi_layer(kind: str, traces: Traces, projection: Projection, located: _Loca
     glyph = _glyph(symbol.drawing)
     data = _pack(traces, projection, numbers, places, *times)
     size = symbol.size if len(points) <= _MANY_POIS else 2 * symbol.size // 3
-    data |= {"title": symbol.name.replace("POIs", "POI"), "glyph": glyph, "size": size, "rank": symbol.rank}
+    data |= {
+        "title": symbol.name.replace("Stays (POIs)", "Stay (POI)"),
+        "glyph": glyph,
+        "size": size,
+        "rank": symbol.rank,
+    }
     return Layer("pois", f"{symbol.name}: {total:,}{_drawn(total, len(points))}", glyph, places, data)
 
 

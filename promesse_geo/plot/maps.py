@@ -126,7 +126,9 @@ def draw_map(
             f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {content.traces:,}. "
             "Choose some with users=[…] (--users)."
         )
-    base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map")
+    what = "original and protected data" if data[1] is not None else "data" if shown == "unknown" else f"{shown} data"
+    figure = Figure(title=f"Map of {what}")
+    base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map", figure=figure)
     times = _slider_remarks(content) if slider else _time_remarks(content)
     remarks = [*content.remarks, *times, _remark_on(data[0], shown)]
     groups = _add_layers(base, content.records + content.pois, content.corners, remarks)
@@ -176,13 +178,16 @@ def draw_map_pair(
         raise TypeError(invalid("protected", "map_pair", "a GeoDataFrame or Traces", protected))
     data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map_pair")
     content = _content(*data, period=period, attack=attack, points=points, owner="map_pair")
-    figure = Figure()
+    figure = Figure(title="Maps of original and protected data")
     maps: list[Map] = []
-    remarks = [*content.remarks, *_time_remarks(content), _WARNING]
+    remarks = [
+        [*content.remarks, *_time_remarks(content), f"Original data. {_WARNING}"],
+        [*content.remarks, "Protected data."],
+    ]
     for half, layers in enumerate((content.records[:1] + content.pois[:1], content.records[1:] + content.pois[1:])):
         flat = content.projection.flat
         maps.append(new_map(tiles=tiles, offline=offline, flat=flat, owner="map_pair", figure=figure, half=half))
-        _add_layers(maps[half], layers, content.corners, content.remarks if half else remarks)
+        _add_layers(maps[half], layers, content.corners, remarks[half])
     Call("moveTogether", maps).add_to(figure)
     return figure
 

@@ -2,6 +2,8 @@
 const promesse = (() => {
   "use strict";
 
+  document.documentElement.lang ||= "en";
+
   const sums = (steps, scale) => {
     let sum = 0;
     return steps.map((step) => (sum += step) / scale);
@@ -107,38 +109,64 @@ const promesse = (() => {
   const keepBelow = (map, group) =>
     map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
 
-  /* Add scale and remarks, and show the corners (south-west, north-east) where neither legend nor remarks cover them.
-     A legend that would cover the zoom buttons opens on hover. */
-  const addControls = (map, control, { corners, closest, remarks }) => {
+  const collapse = (map) => {
+    const { control } = map.promesse;
+    control.options.collapsed = true;
+    control.addTo(map);
+  };
+
+  /* Pixels that legend, remarks and slider cover: at the right, at the top, at the bottom, and there without remarks. */
+  const covered = (map) => {
     const container = map.getContainer();
+    const legend = container.querySelector(".leaflet-control-layers");
+    const [note, slider] = [".promesse-note", ".promesse-slider"].map((name) => container.querySelector(name));
+    const above = (box) => (box ? Math.ceil(container.getBoundingClientRect().bottom - box.getBoundingClientRect().top) : 0);
+    const right = Math.max(legend.offsetWidth, note ? note.offsetWidth : 0);
+    return { right, top: legend.offsetHeight, bottom: Math.max(above(note), above(slider)), foot: above(slider) };
+  };
+
+  /* The padding with which a view of the corners is largest and no control of any of the maps, which are of one size,
+     covers anything; and by how much larger it would be without them. */
+  const bestPadding = (maps, corners) => {
+    const boxes = maps.map(covered);
+    const most = (side) => Math.max(...boxes.map((box) => box[side]));
+    const foot = Math.max(45, most("foot") + 15);
+    const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, foot] };
+    const beside = { ...padding, paddingBottomRight: [most("right") + 20, foot] };
+    const between = {
+      paddingTopLeft: [50, most("top") + 20],
+      paddingBottomRight: [25, Math.max(foot, most("bottom") + 20)],
+    };
+    const zoom = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
+      const taken = L.point(left + right, top + bottom);
+      const { x, y } = maps[0].getSize().subtract(taken);
+      return Math.min(x, y) < 60 ? -Infinity : maps[0].getBoundsZoom(corners, false, taken);
+    };
+    const best = zoom(between) > zoom(beside) ? between : beside;
+    const isPossible = zoom(best) > -Infinity;
+    return { padding: isPossible ? best : padding, loss: isPossible ? zoom(padding) - zoom(best) : 0 };
+  };
+
+  /* Show all data. Legends that would leave less than half of the size for it open on hover. */
+  const showAll = (maps) => {
+    const { corners, closest } = maps[0].promesse;
+    if (!corners) return;
+    if (bestPadding(maps, corners).loss > 1) maps.forEach(collapse);
+    const { padding } = bestPadding(maps, corners);
+    maps[0].fitBounds(corners, { maxZoom: closest, animate: false, ...padding });
+  };
+
+  /* Add scale and remarks, and show all data. A legend that would cover the zoom buttons opens on hover. */
+  const addControls = (map, control, { corners, closest, remarks }) => {
+    map.promesse = { control, corners, closest };
     L.control.scale({ imperial: false }).addTo(map);
     const note = L.control({ position: "bottomright" });
     note.onAdd = () => L.Util.extend(textBox(remarks), { className: "promesse-note" });
     if (remarks.length) note.addTo(map);
-    if (control.getContainer().offsetWidth + 60 > map.getSize().x) {
-      control.options.collapsed = true;
-      control.addTo(map);
-    }
-    if (corners) {
-      const legend = container.querySelector(".leaflet-control-layers");
-      const remarksBox = (container.querySelector(".promesse-note") || legend).getBoundingClientRect();
-      const below = remarks.length ? Math.ceil(container.getBoundingClientRect().bottom - remarksBox.top) : 0;
-      const padding = { paddingTopLeft: [50, 25], paddingBottomRight: [25, 45] };
-      const widest = Math.max(legend.offsetWidth, Math.ceil(remarksBox.width));
-      const besideLegend = { ...padding, paddingBottomRight: [widest + 20, 45] };
-      const belowLegend = {
-        paddingTopLeft: [50, legend.offsetHeight + 20],
-        paddingBottomRight: [25, Math.max(45, below + 20)],
-      };
-      const zoom = ({ paddingTopLeft: [left, top], paddingBottomRight: [right, bottom] }) => {
-        const taken = L.point(left + right, top + bottom);
-        const { x, y } = map.getSize().subtract(taken);
-        return Math.min(x, y) < 60 ? -Infinity : map.getBoundsZoom(corners, false, taken);
-      };
-      const layouts = [besideLegend, belowLegend].sort((first, second) => zoom(second) - zoom(first));
-      map.fitBounds(corners, { maxZoom: closest, ...[...layouts, padding].find((each) => zoom(each) > -Infinity) });
-    } else {
-      const empty = container.appendChild(document.createElement("div"));
+    if (control.getContainer().offsetWidth + 60 > map.getSize().x) collapse(map);
+    showAll([map]);
+    if (!corners) {
+      const empty = map.getContainer().appendChild(document.createElement("div"));
       Object.assign(empty, { className: "promesse-empty", textContent: "No records to draw." });
     }
   };
@@ -223,6 +251,7 @@ const promesse = (() => {
       return box;
     };
     control.addTo(map);
+    showAll([map]);
   };
 
   const moveTogether = (left, right) => {
@@ -236,8 +265,8 @@ const promesse = (() => {
       });
     follow(left, right);
     follow(right, left);
-    const [wide, near] = left.getZoom() <= right.getZoom() ? [left, right] : [right, left];
-    near.setView(wide.getCenter(), wide.getZoom(), { reset: true }); // without reset Leaflet pans by whole pixels
+    showAll([left, right]);
+    right.setView(left.getCenter(), left.getZoom(), { reset: true }); // without reset Leaflet pans by whole pixels
     right.getContainer().classList.add("promesse-pair");
   };
 
