@@ -19,10 +19,13 @@ import pyarrow as pa
 import pyogrio
 import pytest
 from format_samples import GPX
+from test_cli import done
 
 import promesse_geo as pg
 from promesse_geo.io import archives, sources
 from promesse_geo.io.registry import guess_format
+from promesse_geo.messages import DroppedWarning
+from promesse_geo.traces.columns import missing_columns
 
 CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\nana,2024-03-04T08:01:00Z,4.85,45.75\n"
 COMPRESS = {
@@ -129,6 +132,21 @@ def test_errors_name_archive_and_member(tmp_path, private):
     single = store(tmp_path / "bad.gpx.xz", lzma.compress(b"<gpx><trk>"))
     with pytest.raises(ValueError, match=r"bad\.gpx\.xz' is not GPX"):
         pg.read_file(single, as_traces=True)
+
+
+def test_an_archive_keeps_what_warnings_count_and_what_errors_miss(tmp_path):
+    lines = CSV + b"ben,,4.8,45.7\n"
+    path = store(tmp_path / "a.zip", zipped({"table.csv": lines}))
+    with pytest.warns(DroppedWarning, match=r"a\.zip/table\.csv") as caught:
+        pg.read_file(path, errors="skip")
+    assert caught[0].message.counts == {"records (no time, or one that cannot be read)": 1}
+    renamed = store(tmp_path / "b.zip", zipped({"table.csv": CSV.replace(b"user", b"Wer")}))
+    with pytest.raises(KeyError, match=r"b\.zip/table\.csv.*'Wann' does not exist") as missing:
+        pg.read_file(renamed, user="Wer", time="Wann")
+    assert missing_columns(missing.value) == {"time": "Wann"}
+    plain = store(tmp_path / "safe.csv", CSV)
+    for pair in ((renamed, plain), (plain, renamed)):
+        assert "Compression" in done("measure", *pair, "--user", "Wer").stdout
 
 
 @pytest.mark.parametrize("name", ["../out.csv", "/out.csv", "a/../../out.csv", "..\\out.csv", "C:\\out.csv"])

@@ -83,11 +83,11 @@ def test_a_name_of_one_file_alone_is_the_error_if_the_other_has_no_such_role(tmp
 
 
 def test_all_columns_that_are_not_found_are_in_one_error(tmp_path):
-    path = table(tmp_path, "user_name,own_time,lon,north")
+    path = table(tmp_path, "the_user,own_time,lon,north")
     said = failed("info", path)
     assert "No user column, no time column and no lat column were found" in said
-    assert "the columns are 'user_name', 'own_time', 'lon' and 'north'" in said
-    assert "--user user_name, --time own_time and --lat …" in said
+    assert "the columns are 'the_user', 'own_time', 'lon' and 'north'" in said
+    assert "--user the_user, --time own_time and --lat …" in said
 
 
 def test_a_column_that_is_not_there_and_one_that_is_not_found_are_in_one_error(tmp_path):

@@ -295,9 +295,9 @@ WHAT_COMES = [
     ),
     refused(
         "two candidates for the time",
-        lambda: read(make_frame(time=None, timestamp=TIMES, t=TIMES)),
+        lambda: read(make_frame(time=None, timestamp=TIMES, ts=TIMES)),
         ValueError,
-        r"Several columns could hold the time: 'timestamp' and 't'\. Specify which.*time='timestamp'",
+        r"Several columns could hold the time: 'timestamp' and 'ts'\. Specify which.*time='timestamp'",
     ),
     refused(
         "a DatetimeIndex and a candidate",

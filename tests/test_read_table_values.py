@@ -363,7 +363,7 @@ def test_users_are_integers_only_where_nothing_is_lost(tmp_path):
 
 def test_users_are_integers_where_all_files_say_so(tmp_path):
     one = written(tmp_path, TEXT.replace("ana", "1").replace("ben", "2"), "a.csv")
-    two = written(tmp_path, TEXT.replace("ana", "03").replace("ben", "2"), "b.csv")
+    two = written(tmp_path, TEXT.replace("ana", "03").replace("ben", "2").replace("T08", "T09"), "b.csv")
     assert read_table(one, as_traces=True).users.tolist() == [1, 2]
     assert read_table([one, two], as_traces=True).users.tolist() == ["03", "1", "2"]
 

@@ -26,7 +26,7 @@ from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_zone
 
-_TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--[^)]+)\)")
+_TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--(?:'[^']*'|[^)'])+)\)")
 _OF_FILE = ("columns", "separator", "decimal", "encoding", "time_format", "tz", "layer")
 _OF_TRACKS = ("track", "device")  # values of --user for tracks and phones, which have no columns
 _NO_NAMES: dict[str, Any] = {"time": ..., "segment": ..., "lon": None, "lat": None}

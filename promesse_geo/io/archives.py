@@ -346,14 +346,16 @@ def _renamed(names: dict[str, str]) -> Iterator[None]:
         except (ValueError, TypeError, KeyError, OSError) as error:
             failure = error
     for each in caught:
-        if issubclass(each.category, UserWarning):
-            warn(rename(str(each.message)))
+        if isinstance(each.message, UserWarning):  # which keeps its class and counts
+            each.message.args = (rename(str(each.message)),)
+            warn(each.message)
     if failure is None:
         return
     words = failure.args[0] if isinstance(failure, KeyError) and failure.args else str(failure)
     kinds = (FileNotFoundError, PermissionError, ValueError, TypeError, KeyError, OSError)
     kind = next(kind for kind in kinds if isinstance(failure, kind))
     renamed = kind(rename(str(words)))
+    vars(renamed).update({name: value for name, value in vars(failure).items() if name != "__notes__"})
     for note in getattr(failure, "__notes__", ()):
         renamed.add_note(rename(note))
     raise renamed from failure

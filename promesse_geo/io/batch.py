@@ -27,6 +27,7 @@ LAST_SECOND = 9_000_000_000  # of the year 2255: int64 nanoseconds end in 2262
 _AHEAD = 8 * (os.cpu_count() or 1)  # files in memory
 _TOGETHER = 50  # files parsed at once: a call of arrow's parser costs as much as hundreds of lines
 _BLOCK = 1 << 24  # bytes parsed at once
+_NOTHING = "nothing_read"  # attribute of errors
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,8 @@ def read_parts(
                 parts += parse(name, read())
             except (ValueError, TypeError, KeyError, OSError) as error:
                 if raises:
+                    if total != 1 and "skip" not in str(error):
+                        error.add_note("Skip files that cannot be read with errors='skip' (--skip).")
                     raise
                 skipped.append(Skipped(name, str(error if isinstance(error, OSError) else error.args[0])))
         return parts, skipped, len(group)
@@ -296,9 +299,16 @@ def _overlap(spans: Sequence[Span]) -> bool:
 
 
 def check_some_read(parts: Sequence[Any], skipped: Sequence[Skipped]) -> None:
-    """Raise ValueError if every file was skipped."""
+    """Raise ValueError if every file was skipped, for which `is_of_nothing_read` is true."""
     if skipped and not parts:
-        raise ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+        error = ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+        vars(error)[_NOTHING] = True
+        raise error
+
+
+def is_of_nothing_read(error: ValueError) -> bool:
+    """Return whether an error is that of `check_some_read`."""
+    return _NOTHING in vars(error)
 
 
 def impossible(latitude: np.ndarray, longitude: np.ndarray, seconds: np.ndarray) -> dict[str, np.ndarray]:

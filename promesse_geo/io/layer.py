@@ -1,9 +1,11 @@
 """Read GeoPackage and GeoJSON by GDAL, and count what GDAL silently drops."""
 
 import json
+import re
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,7 +18,7 @@ import shapely
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
-from promesse_geo.io.lines import find_line_user, read_json_lines, read_measured_lines
+from promesse_geo.io.lines import NAMES, find_line_user, read_json_lines, read_measured_lines
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import (
     BY_NAME,
@@ -33,10 +35,12 @@ from promesse_geo.traces.columns import Names
 _LONGEST = 1 << 20  # bytes of one feature
 _PIECE = 1 << 20  # bytes in memory
 _BOM = b"\xef\xbb\xbf"
-_LINES = (b'LineString"', b'"MovingPoint"')
 _LINE_TYPES = (shapely.GeometryType.LINESTRING, shapely.GeometryType.MULTILINESTRING)
-_OVERLAP = 16  # bytes, more than any of these
+_OVERLAP = max(map(len, NAMES))  # bytes
 _MEMBERS = (b'"Feature"', b'"geometry"')
+_TEXT_POSITION = re.compile(
+    rb'("coordinates"\s*:\s*\[)\s*"\s*(-?\d+(?:\.\d+)?)\s*"\s*,\s*"\s*(-?\d+(?:\.\d+)?)\s*"\s*\]'
+)
 
 
 def read_geopackage(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
@@ -77,12 +81,27 @@ def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Colum
         if _may_hold_lines(stored) and (lines := read_json_lines(path, options)) is not None:
             return lines
         is_sequence = _is_sequence(stored)
-        columns, _, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", path, options)
+        with _with_numbers(path, stored) as source:
+            columns, _, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", source, options)
         count = _count_lines(stored) if is_sequence else _count_features(stored, expected=len(columns.x))
     lost = count - len(columns.x)
     if lost <= 0:
         return columns
     return columns._replace(dropped=(DroppedRecords("a feature that is cut or damaged", lost, repr(str(path))),))
+
+
+@contextmanager
+def _with_numbers(path: Path, file: BinaryIO) -> Iterator[Path]:
+    """Provide the file, or a private copy with coordinates as numbers if they are text, which GDAL takes for none."""
+    file.seek(0)
+    if _TEXT_POSITION.search(file.read(_PIECE)) is None:
+        yield path
+        return
+    file.seek(0)
+    with tempfile.TemporaryDirectory(prefix="promesse-geo-") as folder:  # of mode 0700
+        copy = Path(folder, "data.json")
+        copy.write_bytes(_TEXT_POSITION.sub(rb"\1\2,\3]", file.read()))
+        yield copy
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
@@ -96,7 +115,7 @@ def _may_hold_lines(file: BinaryIO) -> bool:
     window = b""
     for piece in _pieces(file):
         window = window[-_OVERLAP:] + piece
-        if any(word in window for word in _LINES):
+        if any(word in window for word in NAMES):
             return True
     return False
 

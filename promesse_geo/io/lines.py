@@ -21,6 +21,10 @@ _GEOMETRY = "geometry"
 _TIMES = ("coordTimes", "times", "datetimes", "timestamps")
 _CRS84 = "OGC:CRS84"
 _KINDS = ("LineString", "MultiLineString")
+_POINTS = ("MovingPoint", "MovingGeomPoint", "MovingGeogPoint")  # the last two of MobilityDB
+_MOVING = (*_POINTS, "MovingGeometryCollection", "MovingGeometry")
+NAMES = tuple(f'{name}"'.encode() for name in ("LineString", *_POINTS))
+"""Ends of the names of lines in JSON."""
 
 
 class _Line(NamedTuple):
@@ -182,12 +186,14 @@ def _as_object(value: Any) -> dict[str, Any]:
 def _lines_of(feature: dict[str, Any], number: int) -> Iterator[_Line]:
     """Yield the lines of a feature."""
     moving = feature.get("temporalGeometry", feature.get("geometry"))
-    moving = _as_object(feature if feature.get("type") == "MovingPoint" else moving)
-    if moving.get("type") in ("MovingPoint", "MovingGeometryCollection", "MovingGeometry"):
-        for prism in moving.get("prisms", [moving]):
-            times = prism.get("datetimes") or prism.get("dateTimes")
-            if isinstance(prism.get("coordinates"), list) and isinstance(times, list):
-                yield _Line(_checked(prism["coordinates"], number), times, number)
+    moving = _as_object(feature if feature.get("type") in _MOVING else moving)
+    if moving.get("type") in _MOVING:
+        for part in moving.get("prisms") or moving.get("sequences") or [moving]:
+            positions, times = part.get("coordinates"), part.get("datetimes") or part.get("dateTimes")
+            if isinstance(positions, list) and isinstance(times, str):  # an instant
+                positions, times = [positions], [times]
+            if isinstance(positions, list) and isinstance(times, list):
+                yield _Line(_checked(positions, number), times, number)
         return
     geometry = _as_object(feature.get("geometry") if feature.get("type") == "Feature" else feature)
     if geometry.get("type") not in _KINDS or not isinstance(geometry.get("coordinates"), list):

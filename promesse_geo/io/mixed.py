@@ -11,7 +11,7 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo.io import batch
 from promesse_geo.io.sources import BY_PLACE, NO_HEAD, Format
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_users, check_users_exist
 
@@ -50,10 +50,7 @@ def read_mixed(
     chosen = check_users(users, owner="read_file")
     if errors == "skip":
         groups = _without_lost_files(groups)
-    read = [
-        (form.name, form.read(list(files), as_traces=True, errors=errors, **_options_of(form, options)))
-        for form, files in groups
-    ]
+    read = _read_groups(groups, errors=errors, options=options)
     for name, traces in read:
         _check_joinable(name, traces)
     if options.get("user") not in ("folder", "folder-2"):
@@ -72,6 +69,25 @@ def _without_lost_files(groups: Sequence[Group]) -> list[Group]:
         warn(f"read_file skipped {counted(len(lost), 'file')}. The first: {str(lost[0])!r} is a link to nothing.")
     kept = [(form, [file for file in files if file not in lost]) for form, files in groups]
     return [(form, files) for form, files in kept if files]
+
+
+def _read_groups(groups: Sequence[Group], *, errors: str, options: Mapping[str, Any]) -> list[tuple[str, Traces]]:
+    """Read each group; skip, with a warning, those of which no file can be read, if that is not all."""
+    read: list[tuple[str, Traces]] = []
+    failures: list[tuple[Group, ValueError]] = []
+    for form, files in groups:
+        try:
+            traces = form.read(list(files), as_traces=True, errors=errors, **_options_of(form, options))
+            read.append((form.name, traces))
+        except ValueError as error:
+            if not batch.is_of_nothing_read(error):
+                raise
+            failures.append(((form, files), error))
+    if not read:
+        raise failures[0][1]
+    for (form, files), failure in failures:
+        warn(DroppedWarning(f"Format '{form.name}': {failure}", {"files": len(files)}))
+    return read
 
 
 def _options_of(form: Format, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ _OF_THE_CLOCK = ("now", "today")  # pandas reads them as the time of the run
 _WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
 _UTC = r"\s*(?:UTC|GMT)$"
 _DAY_IN_FRONT = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})([T ,]+\d{1,2}:\d{2})?(:\d{2})?([.]\d+)?")
+_DATE = r"\s*\d{4}-\d\d-\d\d\s*"
 _WHOLE = r"^(?:0|-?[1-9][0-9]{0,17})$"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
@@ -227,7 +228,8 @@ def _check_header(columns: Sequence[str], asked: Mapping[str, Name], options: Re
             raise ValueError(
                 f"No {role} column was found: the first line names none of its {counted(len(columns), 'column')} as "
                 "user, time, lon or lat (it is not shown, since it may be a record). Specify the columns, as in "
-                f"{role}='…' (--{role} …); if there is no header, add one."
+                f"{role}='…' (--{role} …); if there is no header, name the columns in their order, as in "
+                "columns='user,time,lon,lat' (--columns user,time,lon,lat)."
             )
 
 
@@ -236,8 +238,11 @@ def _for_files(words: str, *, several: bool) -> str:
     before, single, after = words.partition(" If all is a single trace")
     if not single:
         return words
-    by_file = " If each file is a user, pass user='file' (--user file)."
-    return before + (by_file + single + after if several else single + after + by_file)
+    by_file = " If each file is a user, pass user='file' (--user file)"
+    by_folder = (
+        ", if each folder is one, user='folder' (--user folder), or user='folder-2' (--user folder-2) one higher"
+    )
+    return before + (f"{by_file}{by_folder}.{single}{after}" if several else f"{single}{after}{by_file}.")
 
 
 def _warn_unused_segment(columns: Sequence[str], segment: Hashable | None) -> None:
@@ -407,6 +412,8 @@ def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
     """Parse ISO 8601; convert to UTC if there are offsets, which may differ."""
     written = column.mask(column.isin(_OF_THE_CLOCK))
+    if column.notna().any() and column.dropna().str.fullmatch(_DATE).all():
+        raise TypeError(_no_datetimes(pa.date32(), name))
     times = pd.to_datetime(written, format="ISO8601", utc=True, errors="coerce")
     if times.isna().any() and (in_utc := column.str.contains(_UTC, na=False)).any():
         column = column.mask(in_utc, column.str.replace(_UTC, "Z", regex=True))

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from promesse_geo.io.sources import UTF16, decompressed
+from promesse_geo.traces.columns import KNOWN, fold
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
+_KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
 _LINES = 50  # looked at
 _HEAD, _LONGEST_CHARACTER = 1 << 16, 4  # bytes
 _JSON = re.compile(r"[\s\x1e]*(?:\[\s*)*\{")
@@ -215,6 +217,8 @@ def _lines_above_header(lines: Sequence[str], delimiter: str) -> int:
     """Return the number of title and comment lines: they have fewer separators than most lines, or begin with #."""
     counts = [_count(line, delimiter) for line in lines]
     usual = Counter(counts[1:]).most_common(1)[0][0] if len(counts) > 2 else 0
+    if usual and (named := _named_header(lines, counts, delimiter, usual)):
+        return named
     if not usual or (abs(counts[0] - usual) <= 1 and not lines[0].startswith("#")):
         return 0
     for number, (line, count) in enumerate(zip(lines, counts, strict=True)):
@@ -224,6 +228,17 @@ def _lines_above_header(lines: Sequence[str], delimiter: str) -> int:
         if not is_comment:
             values = next(csv.reader([line], delimiter=delimiter))
             return 0 if any(_DECIMAL.fullmatch(value.strip()) for value in values) else number
+    return 0
+
+
+def _named_header(lines: Sequence[str], counts: Sequence[int], delimiter: str, usual: int) -> int:
+    """Return the number of lines above the first one that names at least two known columns, before any with numbers."""
+    for number, (line, count) in enumerate(zip(lines, counts, strict=True)):
+        values = [value.strip() for value in next(csv.reader([line], delimiter=delimiter), [])]
+        if any(map(_DECIMAL.fullmatch, values)):
+            return 0
+        if abs(count - usual) <= 1 and len(_KNOWN & {fold(value.lstrip("#")) for value in values}) > 1:
+            return number
     return 0
 
 

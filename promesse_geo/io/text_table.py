@@ -4,12 +4,13 @@ import csv as lines
 import io
 import itertools
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,10 +34,16 @@ from promesse_geo.io.text_layout import (
     read_layout,
 )
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Names, find_columns, renamed_error
+from promesse_geo.traces.columns import Names, candidates_for, find_columns, renamed_error
 
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
 _COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
+_SIGNS = r"(?i)^\s*[NSEW]\s*|\s*°\s*[NSEW]?\s*$|\s*[NSEW]\s*$"
+_MINUTES = r"\d\s*[°º:]\s*\d+\s*['′’:]"
+_SIDES = (
+    ("E/W", "EW", "E/W indicator", "lon_dir", "lon_direction", "lon_hemisphere", "longitude_hemisphere"),
+    ("N/S", "NS", "N/S indicator", "lat_dir", "lat_direction", "lat_hemisphere", "latitude_hemisphere"),
+)
 _PIECE = 1 << 20  # bytes
 _SMALLEST_METRES = 1000  # projected coordinates below may be thousands with a comma as separator
 
@@ -52,12 +59,20 @@ class _Plan(NamedTuple):
     shapes: list[str]
     """The column of geometries, and that of trips that miss positions, if they exist."""
     crs: Any
+    sides: Mapping[int, str]
+    """Columns of the hemispheres (N or S, E or W) of coordinates, by their number in `numbers`."""
 
     @property
     def needed(self) -> list[str]:
         """Return the columns to read."""
         names = self.names.user, self.names.segment
-        return [*self.numbers, *self.shapes, *self.time, *(str(name) for name in names if name is not None)]
+        return [
+            *self.numbers,
+            *self.sides.values(),
+            *self.shapes,
+            *self.time,
+            *(str(name) for name in names if name is not None),
+        ]
 
 
 def read_text_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
@@ -136,7 +151,7 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
     times, notes = _read_times(table, plan.time, names.time, options.text)
     segments = table_columns.as_segments(table, names)
     if plan.numbers:
-        x, y = (table.column(number).to_numpy() for number in plan.numbers)
+        x, y = (_signed(table, name, plan.sides.get(i)) for i, name in enumerate(plan.numbers))
         positions = ShapePositions(x, y, plan.crs)
     else:
         positions = read_shapes(table, plan.shapes[0], text.columns, options, file=name)
@@ -174,7 +189,17 @@ def _choose_columns(text: TextFile, options: ReadOptions) -> _Plan:
         names = table_columns.find_names(others, options, geometry=shape)
         shapes = [shape, *filter(None, [missing_data_column(text.columns, shape)])]
     time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
-    return _Plan(names, time, numbers, shapes, crs)
+    sides = [candidates_for(text.columns, (known,)) if numbers else [] for known in _SIDES]
+    return _Plan(names, time, numbers, shapes, crs, {i: found[0] for i, found in enumerate(sides) if found})
+
+
+def _signed(table: pa.Table, name: str, side: str | None) -> np.ndarray:
+    """Return coordinates, negative where the hemisphere is south or west."""
+    numbers = table.column(name).to_numpy()
+    if side is None:
+        return numbers
+    is_negative = pc.match_substring_regex(table.column(side), r"(?i)^\s*(?:S|W)(?:OUTH|EST)?\s*$")
+    return np.where(pc.fill_null(is_negative, False).to_numpy(), -np.abs(numbers), numbers)
 
 
 def _without_damaged(
@@ -226,7 +251,7 @@ def _read(text: TextFile, plan: _Plan, *, lenient: bool) -> tuple[pa.Table, list
     """Read the columns of the roles; return lines that do not fit if lenient, else raise for the first one."""
     ragged: list[csv.InvalidRow] = []
     parse = partial(_parse, text, time=plan.time)
-    as_text = [*plan.shapes, *(plan.time if _are_text(plan.time, text.options) else ())]
+    as_text = [*plan.shapes, *plan.sides.values(), *(plan.time if _are_text(plan.time, text.options) else ())]
     fit = partial(_fit, plan=plan, as_text=as_text, points=text.options.decimal or ".,", lenient=lenient)
     try:
         return fit(parse), ragged
@@ -324,18 +349,31 @@ def _parse(
 def _as_numbers(column: pa.ChunkedArray, name: str, *, points: str, lenient: bool) -> tuple[pa.ChunkedArray, str]:
     """Convert text to numbers; what is no number becomes missing if lenient, else raises. Return the decimal sign."""
     column = table_columns.without_words(pc.utf8_trim_whitespace(column))
-    column = pc.if_else(pc.equal(column, ""), None, column)  # quoted
+    column = _without_signs(pc.if_else(pc.equal(column, ""), None, column))  # empty if quoted
     matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in points}
     sign = max(matches, key=lambda sign: pc.sum(matches[sign], min_count=0).as_py())
     fits = matches[sign]
     if not pc.all(fits, min_count=0).as_py() and not (lenient and pc.any(fits).as_py()):
         first = pc.index(fits, False).as_py()
         cure = " Fix such records, or drop them with errors='skip' (--skip)." if pc.any(fits).as_py() else ""
+        if not cure and pc.any(pc.match_substring_regex(column, _MINUTES)).as_py():
+            raise ValueError(
+                f"the column {name!r} holds degrees, minutes and seconds. Write decimal degrees, such as 12.5."
+            )
         raise ValueError(
             f"the column {name!r} holds something that is not a number, first in row {first:,}, counted from 0.{cure}"
         )
     written = pc.replace_substring(pc.if_else(fits, column, None), sign, ".")
     return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign
+
+
+def _without_signs(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return text such as -4.8 for 4.8 W, W4.8 or 4.8°W: without a degree sign, negative in the south and west."""
+    if not pc.any(pc.match_substring_regex(column, _SIGNS)).as_py():
+        return column
+    is_negative = pc.match_substring_regex(column, r"(?i)^\s*[SW]\s*[\d.,]|[\d.,]\s*°?\s*[SW]\s*$")
+    bare = pc.replace_substring_regex(column, _SIGNS, "")
+    return pc.if_else(is_negative, pc.binary_join_element_wise("-", pc.utf8_ltrim(bare, "-+"), ""), bare)
 
 
 def _pieces(file: pa.NativeFile) -> Iterator[bytes]:

@@ -65,6 +65,7 @@ _KINDS = (
     _kind(rb"<stata_dta>", "a Stata file", "Write it as CSV: pandas.read_stata(…).to_csv(…)"),
     _kind(rb"MsRcf|MsRcd", "a Garmin MapSource database (.gdb)", _babel("gdb")),
     _kind(rb"OziExplorer", "an OziExplorer file", _babel("ozi")),
+    _kind(rb"INDEX,TAG,DATE,TIME,LATITUDE N/S", "a file of a Columbus logger", _babel("v900")),
     _kind(rb".{0,64}(?:DSOMGPS|HOLUX)", "a file of a GPS logger", _babel("m241-bin")),
     _kind(rb"PGDMP", "a dump of PostgreSQL", "Restore it, and export the table as CSV."),
     _kind(rb".{257}ustar", "a tar archive", "Read it with read_file."),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from shlex import quote
 from types import EllipsisType
 from typing import Any
 
@@ -16,7 +17,9 @@ Name = Hashable | None | EllipsisType
 """The name of a column; None if there is none; ... to detect it."""
 
 Ranks = tuple[tuple[str, ...], ...]
-"""Known names of a role; those of an earlier rank come first. Case, blanks and `-_.#:` do not count."""
+"""Known names of a role; those of an earlier rank come first. Case, blanks, `-_.#:` and a unit in brackets at the end
+do not count.
+"""
 
 TRIPS = ("trip_id", "track_id", "traj_id", "trajectory_id", "track_fid")
 """Names of columns of trajectories or trips: segments of their user if there is a user column, else the users."""
@@ -24,11 +27,14 @@ TRIPS = ("trip_id", "track_id", "traj_id", "trajectory_id", "track_fid")
 USERS: Ranks = (
     ("user",),
     (
-        *("uid", "user_id", "participant_id", "participant", "pid", "person_id", "individual-local-identifier"),
-        *("Teilnehmer", "Benutzer", "Nutzer", "Proband", "Person", "utilisateur", "usuario"),
+        *("uid", "user_id", "username", "participant_id", "participant", "pid", "person_id"),
+        *("individual-local-identifier", "Teilnehmer", "Benutzer", "Nutzer", "Proband", "Person"),
+        *("utilisateur", "usuario"),
     ),
     ("subject_id", "subject", "animal_id", "rider_id", "rider", "driver_id", "driver", "Fahrer"),
-    ("device_id", "device", "tid", "tracker_id", "imei"),
+    ("device_id", "tracker_id", "imei"),
+    ("device",),
+    ("tid",),
     ("MMSI", "icao24", "taxi_id", "vehicle_id", "cab_id", "bus_id"),
     TRIPS,
 )
@@ -39,7 +45,8 @@ USERS: Ranks = (
 
 TIMES: Ranks = (
     ("time",),
-    ("datetime", "timestamp", "tracked_at", "t", "ts", "tst", "BaseDateTime", "fixtime"),
+    ("datetime", "timestamp", "tracked_at", "ts", "tst", "BaseDateTime", "fixtime"),
+    ("t",),
     ("UTC time", "isotst", "Zeitstempel", "Zeitpunkt", "Zeit", "Datum/Uhrzeit", "horodatage", "fecha_hora"),
     ("recorded_at", "measured_at", "observed_at", "time_utc", "timestamp_utc", "utc", "gps_time", "gps_timestamp"),
     ("unix_time", "epoch"),
@@ -73,6 +80,7 @@ KNOWN: dict[str, Ranks] = {"user": USERS, "time": TIMES, "lon": LONGITUDES, "lat
 """Known names of columns by role."""
 
 _IGNORED = re.compile(r"[\s_.#:-]+")
+_UNIT = re.compile(r"(?<=[^\s(\[])\s*(?:\([^()]*\)|\[[^\[\]]*\])\s*$")
 INDEX: Any = object()
 """Stands for the DatetimeIndex, which may have no name."""
 _MISSING = "missing_columns"  # attribute of errors
@@ -309,8 +317,14 @@ def find_columns(
 
 
 def fold(name: Hashable) -> Hashable:
-    """Return a name without what does not count when columns are detected: case, blanks and `-_.#:`."""
-    return _IGNORED.sub("", name).casefold() if isinstance(name, str) else name
+    """Return a name without what does not count when columns are detected: case, blanks, `-_.#:` and a unit.
+
+    Examples
+    --------
+    >>> fold("location-long"), fold("Latitude [deg]")
+    ('locationlong', 'latitude')
+    """
+    return _IGNORED.sub("", _UNIT.sub("", name)).casefold() if isinstance(name, str) else name
 
 
 def candidates_for(columns: Sequence[Hashable], known: Ranks, *, every: bool = False) -> list[Any]:
@@ -440,7 +454,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def _as_option(role: str, name: Any) -> str:
-    return f"{role}={name!r} (--{role} {name})"
+    return f"{role}={name!r} (--{role} {name if name == '…' else quote(str(name))})"
 
 
 def _closest(name: Any, columns: Sequence[Any]) -> Any:
@@ -456,4 +470,9 @@ def _likely(columns: Sequence[Any], known: Ranks) -> Any:
     for column in texts:
         if {word.casefold() for word in _WORD.findall(column)} & set(names):
             return column
-    return next((column for column in texts if get_close_matches(str(fold(column)), names, 1, _ALIKE)), None)
+    by_start = {start: [name for name in names if name[0] == start] for start in {name[0] for name in names}}
+    folded = {column: str(fold(column)) for column in texts}
+    return next(
+        (column for column, name in folded.items() if get_close_matches(name, by_start.get(name[:1], []), 1, _ALIKE)),
+        None,
+    )
