@@ -29,7 +29,7 @@ LAYERS = (
     ("publication",),
     ("accessor",),
     ("__init__",),
-    ("cli",),
+    ("cli", "dask"),
     ("__main__",),
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}

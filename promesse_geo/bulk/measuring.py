@@ -21,6 +21,7 @@ from promesse_geo.evaluation.runs import PAPER, Measures, check_metrics, name_of
 from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.messages import invalid
 from promesse_geo.metrics import Metric
+from promesse_geo.metrics.base import Parts
 from promesse_geo.traces.columns import Name
 from promesse_geo.validation import check_errors, check_path
 
@@ -73,13 +74,7 @@ def measure_parquet(
     >>> pg.measure_parquet(folder / "city.parquet", folder / "safe", [pg.Compression()]).unit.tolist()
     ['%']
     """
-    checked = check_metrics(metrics, owner=_OWNER)
-    for metric in checked:
-        if type(metric).measure_parts is Metric.measure_parts and not metric.is_per_user:
-            raise ValueError(
-                f"{type(metric).__name__} compares users with each other, so it needs all data in memory. Use "
-                "pg.measure, on some of the data if all do not fit."
-            )
+    checked = check_divisible(metrics, owner=_OWNER)
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise TypeError(invalid("executor", _OWNER, "an executor with 'submit', or None", executor))
     amount, workers = check_memory(memory, owner=_OWNER), count_workers(executor)
@@ -90,9 +85,26 @@ def measure_parquet(
         plans = _plan(Path(folder), (original, protected), options, amount, workers)
         runs = [(Run(job, NothingDone(), executor, workers, amount, drops=drops), records) for job, records in plans]
         parts = _ParquetParts([(run, *run.scatter(records)[1:]) for run, records in runs])
-        values = [float(metric.measure_parts(parts)) for metric in checked]
-    labels = list(map(name_of, checked))
-    return Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
+        return measure_parts(parts, checked)
+
+
+def check_divisible(metrics: Any, *, owner: str) -> list[Metric]:
+    """Return metrics as a list; raise TypeError or ValueError if one is none, or compares users with each other."""
+    checked = check_metrics(metrics, owner=owner)
+    for metric in checked:
+        if type(metric).measure_parts is Metric.measure_parts and not metric.is_per_user:
+            raise ValueError(
+                f"{type(metric).__name__} compares users with each other, so it needs all data in memory. Use "
+                "pg.measure, on some of the data if all do not fit."
+            )
+    return checked
+
+
+def measure_parts(parts: Parts, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Return a table with the value of each metric for data that are divided by user."""
+    values = [float(metric.measure_parts(parts)) for metric in metrics]
+    labels = list(map(name_of, metrics))
+    return Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in metrics]})
 
 
 def _plan(

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyproj import CRS
 
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
@@ -201,20 +202,32 @@ def _unit_of(note: str) -> str:
 
 def find_space(sources: Sources, space: Any) -> Space:
     """Choose the space for all records: for projected CRSs by their bounding box, which needs a pass."""
-    crs, nothing = sources.layout.crs, np.empty(0)
+    crs = sources.layout.crs
+
+    def look() -> np.ndarray:
+        pieces = [piece for task in sources.tasks for piece in task]
+        corners = [bounds_of(x, y, crs) for piece in pieces for x, y in _coordinates(sources, piece)]
+        return np.concatenate([np.empty((0, 2)), *corners])
+
+    return space_of(crs, look, space=space)
+
+
+def space_of(crs: CRS, look: Callable[[], np.ndarray], *, space: Any) -> Space:
+    """Choose the space of divided data; `look` returns the corners of their bounding boxes, shape (corners, 2)."""
+    nothing = np.empty(0)
     if space is not None or crs.is_geographic or not crs.is_projected:
         return choose_space(crs, nothing, nothing, space=space)
-    low, high = np.full(2, np.inf), np.full(2, -np.inf)
+    return choose_space(crs, *look().T)
+
+
+def bounds_of(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
+    """Return the corners of the bounding box of coordinates, shape (n,): two, or none; far ones are errors."""
     limit = FARTHEST / (float(crs.axis_info[0].unit_conversion_factor) or 1.0)
-    for task in sources.tasks:
-        for piece in task:
-            for x, y in _coordinates(sources, piece):
-                near = (np.abs(x) <= limit) & (np.abs(y) <= limit)
-                if near.any():
-                    low = np.minimum(low, [x[near].min(), y[near].min()])
-                    high = np.maximum(high, [x[near].max(), y[near].max()])
-    corners = np.array([low, high]) if np.isfinite(low).all() else np.empty((0, 2))
-    return choose_space(crs, corners[:, 0], corners[:, 1])
+    near = (np.abs(x) <= limit) & (np.abs(y) <= limit)
+    if not near.any():
+        return np.empty((0, 2))
+    points = np.column_stack((x[near], y[near]))
+    return np.array([points.min(axis=0), points.max(axis=0)])
 
 
 def _coordinates(sources: Sources, piece: Piece) -> Any:

@@ -1,0 +1,419 @@
+"""The accessor `ddf.promesse` for frames of Dask and dask-geopandas: lazy, with the results of a notebook.
+
+Importing this module adds the accessor. It needs the extra `dask`::
+
+    import promesse_geo.dask
+
+    safe = ddf.promesse.smooth(200)
+    safe.to_parquet("public/")
+"""
+
+import secrets
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import dask_geopandas  # makes frames of GeoDataFrames  # noqa: F401
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+from dask.base import get_scheduler
+from dask.dataframe.extensions import register_dataframe_accessor
+from geopandas.array import GeometryArray
+
+from promesse_geo.bulk.measuring import check_divisible, measure_parts
+from promesse_geo.bulk.plan import bounds_of, space_of
+from promesse_geo.evaluation import PAPER
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse
+from promesse_geo.messages import collected_warnings, invalid
+from promesse_geo.metrics import Metric, RangeQueryDistortion
+from promesse_geo.preprocess.pipeline import prepare
+from promesse_geo.stays import pois
+from promesse_geo.traces.columns import Name, Names, find_names
+from promesse_geo.traces.frames import as_points, find_coordinates
+from promesse_geo.traces.owners import PART
+from promesse_geo.traces.records import Records
+from promesse_geo.traces.space import Space, read_crs
+from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.values import make_points, read_points, read_segments
+from promesse_geo.validation import check_flag, check_integer, check_zone
+
+__all__ = ["DaskAccessor", "Grouped"]
+
+_GROUP, _X, _Y, _TIME = "_promesse_group", "_promesse_x", "_promesse_y", "_promesse_time"
+_OWNER = "ddf.promesse"
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The columns of a frame: their names, those of longitude and latitude if it has no geometry, and the CRS."""
+
+    names: Names
+    places: tuple[Hashable, ...]
+    crs: Any
+
+    @classmethod
+    def find(cls, meta: pd.DataFrame, names: dict[str, Name]) -> "_Layout":
+        """Return the layout of frames with the columns of an empty one."""
+        places = () if isinstance(meta, gpd.GeoDataFrame) else find_coordinates(meta)
+        frame = as_points(meta)
+        if frame.crs is None:
+            raise ValueError("The frame has no CRS, so its distances have no unit. Set it with ddf.set_crs(4326).")
+        return cls(find_names(frame, **names), places, read_crs(frame.crs))
+
+    def plain(self, part: pd.DataFrame, groups: int) -> pd.DataFrame:
+        """Return a partition as plain columns, with the number of the group of each record's user."""
+        names = self.names
+        x, y = (part[name] for name in self.places) if self.places else read_points(part[names.geometry].array)[:2]
+        columns: dict[Hashable, Any] = {} if names.user is None else {names.user: part[names.user]}
+        columns[_TIME] = part.index.to_series(index=part.index) if names.time_is_index else part[names.time]
+        if names.segment is not None:
+            columns[names.segment] = part[names.segment]
+        columns |= {_X: np.asarray(x, float), _Y: np.asarray(y, float)}
+        columns[_GROUP] = np.zeros(len(part), np.int64)
+        if names.user is not None:
+            columns[_GROUP] = _groups_of(part[names.user], groups)
+        return pd.DataFrame(columns, index=part.index).reset_index(drop=True)
+
+    def traces(self, part: pd.DataFrame, space: Space) -> Traces:
+        """Return the records of plain columns."""
+        names = self.names
+        times = pd.Series(part[_TIME].array, name=names.time)
+        records = Records.from_columns(
+            part[_X].to_numpy(float),
+            part[_Y].to_numpy(float),
+            times=pd.DatetimeIndex(times) if names.time_is_index else times,
+            users=None if names.user is None else part[names.user],
+            crs=self.crs,
+            names=names,
+            segments=None if names.segment is None else read_segments(part[names.segment]),
+        )
+        return Traces.from_records(records, space=space)
+
+
+def _groups_of(users: pd.Series, groups: int) -> np.ndarray:
+    """Return the number of each user's group, int64; parts `<user>-00000`, … have that of the user."""
+    codes, keys = pd.factorize(users)
+    owners = np.array([PART.sub("", str(key)) for key in keys], object)
+    numbers = (pd.util.hash_array(owners) % np.uint64(groups)).astype(np.int64)
+    return np.append(numbers, 0)[codes]
+
+
+@register_dataframe_accessor("promesse")
+class DaskAccessor:
+    """Prepare, protect and measure the trajectories of a frame of Dask.
+
+    `ddf.promesse` detects the columns as `gdf.promesse` does; `ddf.promesse(user="cab", time="stamp")` specifies them.
+    Each verb shuffles the records by user; `grouped()` shuffles them once for several verbs. What is protected is a
+    lazy frame of dask-geopandas. Records of one user with equal times are taken in the order of partitions and rows.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame or dask_geopandas.GeoDataFrame
+        One row per record, with points and a CRS, or with columns of longitude and latitude.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd, promesse_geo as pg, promesse_geo.dask
+    >>> city = pg.make_city(users=3, days=1)
+    >>> table = pd.DataFrame({"user": city.user, "time": city.time, "lon": city.geometry.x, "lat": city.geometry.y})
+    >>> safe = dd.from_pandas(table, npartitions=4, sort=False).promesse.smooth(200)
+    >>> len(safe) == len(city.promesse.smooth(200))
+    True
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._names: dict[str, Name] = {}
+
+    def __call__(self, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> "DaskAccessor":
+        """Specify the columns of user, time and segment, as for `gdf.promesse`."""
+        named = DaskAccessor(self._frame)
+        named._names = {"user": user, "time": time, "segment": segment}
+        return named
+
+    def grouped(self, *, npartitions: int | None = None, space: Space | None = None) -> "Grouped":
+        """Shuffle the records by user once, for several verbs.
+
+        Parameters
+        ----------
+        npartitions : int, optional
+            The number of partitions, by default that of the frame. Each must fit into the memory of a worker.
+        space : Sphere or Plane, optional
+            Where distances are measured. By default chosen by the CRS, and if it is projected by the bounding box of
+            all records, which is computed at once.
+
+        Returns
+        -------
+        Grouped
+            It has the verbs of the accessor.
+        """
+        frame = self._frame
+        number = npartitions
+        if number is None:
+            number = frame.npartitions
+        number = check_integer(number, name="npartitions", owner=_OWNER)
+        layout = _Layout.find(frame._meta, self._names)
+        plain = frame.map_partitions(layout.plain, number, meta=layout.plain(frame._meta, number))
+        chosen = space_of(layout.crs, lambda: _bounds(plain, layout.crs), space=space)
+        return Grouped(_shuffled(plain, number), layout, chosen)
+
+    def protect(self, mechanism: Mechanism) -> Any:
+        """Protect the records; see `Grouped.protect`."""
+        return self.grouped().protect(mechanism)
+
+    def smooth(self, epsilon: float, *, ends: float = 0.0, max_interval: Any = None) -> Any:
+        """Apply `Promesse`, as `gdf.promesse.smooth` does."""
+        return self.protect(Promesse(epsilon, ends=ends, max_interval=max_interval))
+
+    def geo_indistinguishability(self, epsilon: float, *, grid: float | None = None) -> Any:
+        """Apply `GeoIndistinguishability`, as `gdf.promesse.geo_indistinguishability` does."""
+        return self.protect(GeoIndistinguishability(epsilon, grid=grid))
+
+    def zones(self, radius: float = 500.0, offset: float = 400.0) -> Any:
+        """Apply `PrivacyZones`, as `gdf.promesse.zones` does."""
+        return self.protect(PrivacyZones(radius, offset))
+
+    def prepare(
+        self, *, tz: Any = None, days: int = 20, min_days: int | None = None, gap: Any = "4h", keep_user: bool = False
+    ) -> Any:
+        """Prepare the records; see `Grouped.prepare`."""
+        return self.grouped().prepare(tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_user)
+
+    def pois(self, diameter: float = 200, duration: Any = "15min") -> Any:
+        """Find points of interest; see `Grouped.pois`."""
+        return self.grouped().pois(diameter, duration)
+
+    def measure(self, protected: Any, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:
+        """Measure protected records; see `Grouped.measure`."""
+        return self.grouped().measure(protected, metrics)
+
+    def range_query_distortion(
+        self, protected: Any, *, queries: int | gpd.GeoDataFrame = 1000, seed: int | str | None = None
+    ) -> gpd.GeoDataFrame:
+        """Count users in areas; see `Grouped.range_query_distortion`."""
+        return self.grouped().range_query_distortion(protected, queries=queries, seed=seed)
+
+
+class Grouped:
+    """Records of a frame of Dask in partitions of whole users; `ddf.promesse.grouped()` makes it.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+        Plain columns.
+    layout : _Layout
+        What they were.
+    space : Sphere or Plane
+        Where distances are measured.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd, pandas as pd, promesse_geo as pg, promesse_geo.dask
+    >>> city = pg.make_city(users=3, days=1)
+    >>> table = pd.DataFrame({"user": city.user, "time": city.time, "lon": city.geometry.x, "lat": city.geometry.y})
+    >>> grouped = dd.from_pandas(table, npartitions=2, sort=False).promesse.grouped()
+    >>> len(grouped.pois()) == len(city.promesse.pois())
+    True
+    """
+
+    def __init__(self, frame: Any, layout: _Layout, space: Space) -> None:
+        self._frame, self._layout, self._space = frame, layout, space
+
+    def protect(self, mechanism: Mechanism) -> Any:
+        """Protect the records.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            Any that protects users one by one. If it is random, its seed is drawn now, so that a task that runs twice
+            gives the same result.
+
+        Returns
+        -------
+        dask_geopandas.GeoDataFrame
+            Lazy, in the order of users within each partition. Users keep their names: rename them before you publish.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no mechanism, or compares users with each other.
+        """
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(invalid("mechanism", _OWNER, "a mechanism such as pg.Promesse(200)", mechanism))
+        if not mechanism.is_per_user:
+            raise ValueError(
+                f"{type(mechanism).__name__} compares all traces with each other. Use gdf.promesse with ddf.compute()."
+            )
+        return self._map(_protected, [mechanism.with_seed(secrets.token_hex(32))])
+
+    def smooth(self, epsilon: float, *, ends: float = 0.0, max_interval: Any = None) -> Any:
+        """Apply `Promesse`; see `protect`."""
+        return self.protect(Promesse(epsilon, ends=ends, max_interval=max_interval))
+
+    def prepare(
+        self, *, tz: Any = None, days: int = 20, min_days: int | None = None, gap: Any = "4h", keep_user: bool = False
+    ) -> Any:
+        """Prepare the records, as `gdf.promesse.prepare` does, for whose parameters see there.
+
+        Without `keep_user` the records are shuffled again by the new names, so that no partition tells which parts are
+        of one user.
+
+        Returns
+        -------
+        dask_geopandas.GeoDataFrame
+            Lazy, in the order of users within each partition.
+        """
+        zone = None if tz is None else check_zone(tz, name="tz", owner=_OWNER)
+        choices = {"tz": zone, "days": days, "min_days": min_days, "gap": gap}
+        choices |= {"keep_user": check_flag(keep_user, name="keep_user", owner=_OWNER)}
+        prepared = self._map(_prepared, [choices | {"seed": secrets.token_hex(32)}])
+        if keep_user:
+            return prepared.map_partitions(_as_points, self._layout, meta=_as_points(prepared._meta, self._layout))
+        number = prepared.npartitions
+        grouped = prepared.map_partitions(_with_groups, number, meta=_with_groups(prepared._meta, number))
+        shuffled = _shuffled(grouped, number)
+        return shuffled.map_partitions(_as_points, self._layout, meta=_as_points(shuffled._meta, self._layout))
+
+    def pois(self, diameter: float = 200, duration: Any = "15min") -> Any:
+        """Find points of interest, as `gdf.promesse.pois` does.
+
+        Returns
+        -------
+        dask_geopandas.GeoDataFrame
+            Lazy.
+        """
+        return self._map(_pois_of, [diameter, duration])
+
+    def measure(self, protected: Any, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:
+        """Measure protected records, as `gdf.promesse.measure` does; the last digits of means may differ.
+
+        Parameters
+        ----------
+        protected : dask_geopandas.GeoDataFrame or dask.dataframe.DataFrame
+            Records under the names of the users.
+        metrics : sequence of Metric
+            Metrics that compare each user with himself, and `RangeQueryDistortion`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per metric: `metric`, `value`, `unit`.
+        """
+        checked = check_divisible(metrics, owner=f"{_OWNER}.measure")
+        return measure_parts(self._parts(protected), checked)
+
+    def range_query_distortion(
+        self, protected: Any, *, queries: int | gpd.GeoDataFrame = 1000, seed: int | str | None = None
+    ) -> gpd.GeoDataFrame:
+        """Count users in areas and time windows, as `gdf.promesse.range_query_distortion` does.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            One row per query.
+        """
+        return RangeQueryDistortion(queries, seed=seed).detail_of_parts(self._parts(protected))
+
+    def _map(self, work: Callable[..., Any], given: Sequence[Any]) -> Any:
+        """Return a lazy frame of `work(part, layout, space, *given)` of each partition."""
+        arguments = (self._layout, self._space, *given)
+        return self._frame.map_partitions(work, *arguments, meta=work(self._frame._meta, *arguments))
+
+    def _parts(self, protected: Any) -> "_DaskParts":
+        number = self._frame.npartitions
+        names = {"user": ...} if self._layout.names.user is not None else {"user": None}
+        return _DaskParts([self, DaskAccessor(protected)(**names).grouped(npartitions=number)])
+
+
+@dataclass(frozen=True)
+class _DaskParts:
+    """Original and protected records in partitions of the same users."""
+
+    both: Sequence[Grouped]
+
+    def map(self, work: Callable[..., Any], given: Sequence[Any] = ()) -> list[Any]:
+        """Return `work(original, protected, *given)` of each pair of partitions."""
+        pairs = zip(*(each._frame.to_delayed() for each in self.both), strict=True)
+        read = tuple((each._layout, each._space) for each in self.both)
+        return list(dask.compute(*(dask.delayed(_work_on)(work, read, pair, tuple(given)) for pair in pairs)))
+
+
+def _work_on(
+    work: Callable[..., Any], read: Sequence[tuple[_Layout, Space]], pair: Sequence[Any], given: Sequence[Any]
+) -> Any:
+    """Call a function for the original and the protected traces of a pair of partitions."""
+    original, protected = (layout.traces(part, space) for (layout, space), part in zip(read, pair, strict=True))
+    with collected_warnings():
+        return work(original, protected, *given)
+
+
+def _shuffled(frame: Any, number: int) -> Any:
+    """Shuffle records by group; without a cluster Dask's default method loses types and the CRS."""
+    cluster = getattr(get_scheduler(), "__self__", None)
+    method = "tasks" if cluster is None else "p2p"
+    return frame.shuffle(on=_GROUP, npartitions=number, shuffle_method=method)
+
+
+def _bounds(plain: Any, crs: Any) -> np.ndarray:
+    """Return the corners of the bounding box of all records."""
+    boxes = plain[[_X, _Y]].to_delayed()
+    found = dask.compute(*(dask.delayed(_bounds_of_part)(part, crs) for part in boxes))
+    return np.concatenate(found)
+
+
+def _bounds_of_part(part: pd.DataFrame, crs: Any) -> np.ndarray:
+    return bounds_of(part[_X].to_numpy(), part[_Y].to_numpy(), crs)
+
+
+def _protected(part: pd.DataFrame, layout: _Layout, space: Space, mechanism: Mechanism) -> gpd.GeoDataFrame:
+    """Protect the users of a partition."""
+    with collected_warnings():
+        protected = mechanism.protect(layout.traces(part, space))
+    frame = protected.to_frame()
+    frame.attrs = {}
+    if (layout.names.segment is None and not mechanism.makes_breaks) or len(protected.breaks):
+        return frame
+    names = layout.names
+    taken = (names.user, names.time, names.geometry)
+    free = next(name for name in ("segment", "segment_number", "part", "part_number") if name not in taken)
+    segment = free if names.segment is None else names.segment
+    frame.insert(int(frame.columns.get_loc(names.geometry)), segment, np.zeros(len(frame), np.int64))
+    return frame
+
+
+def _prepared(part: pd.DataFrame, layout: _Layout, space: Space, choices: dict[str, Any]) -> pd.DataFrame:
+    """Prepare the users of a partition; return user, time and plain coordinates."""
+    with collected_warnings():
+        parts = prepare(layout.traces(part, space), **choices)
+    x, y = parts.coordinates()
+    user = parts.names.user
+    columns: dict[Hashable, Any] = {
+        user: parts.users.repeat(parts.counts),
+        layout.names.time: parts.time_index(),
+        _X: x,
+        _Y: y,
+    }
+    return pd.DataFrame(columns)
+
+
+def _with_groups(part: pd.DataFrame, groups: int) -> pd.DataFrame:
+    """Add the group of each record's user, which is the first column."""
+    return part.assign(**{_GROUP: _groups_of(part.iloc[:, 0], groups)})
+
+
+def _as_points(part: pd.DataFrame, layout: _Layout) -> gpd.GeoDataFrame:
+    """Return plain columns as points in the order of users."""
+    ordered = part.sort_values(part.columns[0], kind="stable", ignore_index=True)
+    points = GeometryArray(make_points(ordered[_X].to_numpy(), ordered[_Y].to_numpy()), crs=layout.crs)
+    columns: dict[Hashable, Any] = {name: ordered[name] for name in ordered.columns if name not in (_X, _Y, _GROUP)}
+    columns[layout.names.geometry] = points
+    return gpd.GeoDataFrame(columns, geometry=layout.names.geometry)
+
+
+def _pois_of(part: pd.DataFrame, layout: _Layout, space: Space, diameter: float, duration: Any) -> gpd.GeoDataFrame:
+    """Find the points of interest of the users of a partition."""
+    found = pois(layout.traces(part, space), diameter, duration)
+    found.attrs = {}
+    return found

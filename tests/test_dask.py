@@ -1,0 +1,160 @@
+"""Frames of Dask are prepared, protected and measured as frames in memory are."""
+
+import os
+import signal
+import warnings
+
+import dask.dataframe as dd
+import dask_geopandas
+import distributed
+import numpy as np
+import pandas as pd
+import pytest
+
+import promesse_geo as pg
+from promesse_geo import dask as module
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:.*rivacy zones", "ignore:The data")
+TOKEN = "ab" * 32
+
+
+@pytest.fixture(scope="module")
+def city():
+    """Records of some users in no order, with many equal times."""
+    frame = pg.make_city(users=6, days=2, seed=3)
+    frame = frame.assign(time=frame["time"].dt.floor("2min"))
+    return frame.iloc[np.random.default_rng(1).permutation(len(frame))].reset_index(drop=True)
+
+
+@pytest.fixture(autouse=True)
+def known_keys(monkeypatch):
+    monkeypatch.setattr(module.secrets, "token_hex", lambda number: TOKEN)
+
+
+def lazy(frame, *, kind, partitions=5):
+    """A frame of Dask that holds the rows in this order."""
+    if kind == "points":
+        return dask_geopandas.from_geopandas(frame, npartitions=partitions, sort=False)
+    table = pd.DataFrame(
+        {"user": frame["user"], "time": frame["time"], "lon": frame.geometry.x, "lat": frame.geometry.y}
+    )
+    return dd.from_pandas(table, npartitions=partitions, sort=False)
+
+
+def assert_equal(found, expected):
+    """Compare without the order of users and the index."""
+    computed = found.compute() if hasattr(found, "compute") else found
+    assert list(computed.columns) == list(found._meta.columns)
+    user = computed.columns[0]
+    for name in computed.columns:
+        assert computed[name].dtype == found._meta[name].dtype
+    computed = computed.sort_values(user, kind="stable", ignore_index=True)
+    assert computed.crs == expected.crs
+    for name in expected.columns.drop("geometry"):
+        assert computed[name].tolist() == expected[name].tolist()
+    assert computed.geometry.to_wkb().tolist() == expected.geometry.to_wkb().tolist()
+
+
+MECHANISMS = [
+    pg.Promesse(200),
+    pg.Promesse(100, ends=400),
+    pg.GeoIndistinguishability(0.01),
+    pg.PrivacyZones(600, 500),
+    pg.Chain([pg.PrivacyZones(600, 500), pg.Promesse(200, ends=400)]),
+]
+
+
+@pytest.mark.parametrize("kind", ["table", "points"])
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_frames_are_protected_as_in_memory(city, kind, mechanism, partitions):
+    found = lazy(city, kind=kind, partitions=partitions).promesse.protect(mechanism)
+    assert isinstance(found, dask_geopandas.GeoDataFrame)
+    assert_equal(found, mechanism.with_seed(TOKEN).protect(city))
+
+
+def test_prepared_frames_are_those_in_memory(city):
+    choices = {"tz": "Europe/Paris", "days": 1, "gap": "1h"}
+    with warnings.catch_warnings(action="ignore"):  # of days that are dropped
+        expected = pg.prepare(city, **choices, seed=TOKEN)
+        kept = pg.prepare(city, **choices, keep_user=True)
+    frame = lazy(city, kind="table")
+    assert_equal(frame.promesse.prepare(**choices), expected)
+    parts = frame.promesse.prepare(**choices, keep_user=True)
+    assert_equal(parts, kept)
+    assert_equal(parts.promesse.smooth(200), pg.Promesse(200).protect(kept))
+
+
+def test_no_partition_of_new_names_holds_all_parts_of_a_user(city):
+    choices = {"gap": "30min", "tz": "Europe/Paris"}
+    with warnings.catch_warnings(action="ignore"):
+        kept = pg.prepare(city, **choices, keep_user=True)
+        renamed = pg.prepare(city, **choices, seed=TOKEN)
+    owner = dict(zip(renamed.geometry.to_wkb(), kept["user"].str[:-6], strict=False))
+    found = lazy(city, kind="table").promesse.prepare(**choices)
+    sizes = [part["user"].nunique() for part in found.partitions[:].to_delayed() for part in [part.compute()]]
+    assert sum(sizes) == renamed["user"].nunique()
+    assert len([size for size in sizes if size]) > 1
+    assert owner
+
+
+def test_pois_and_measures_are_those_in_memory(city):
+    frame = lazy(city, kind="points").promesse.grouped(npartitions=3)
+    assert_equal(frame.pois(150, "10min"), pg.pois(city, 150, "10min"))
+    safe = frame.smooth(150)
+    metrics = [pg.PoiRetrieval(), pg.AreaCoverage(), pg.RangeQueryDistortion(200, seed=3), pg.Compression()]
+    with warnings.catch_warnings(action="ignore"):  # of undefined distortions
+        expected = pg.measure(city, pg.Promesse(150).protect(city), metrics)
+        found = frame.measure(safe, metrics)
+        answers = frame.range_query_distortion(safe, queries=200, seed=3)
+        table = pg.RangeQueryDistortion(200, seed=3).detail(city, pg.Promesse(150).protect(city))
+    assert found["value"].tolist() == expected["value"].tolist()
+    assert answers.drop(columns="geometry").equals(table.drop(columns="geometry"))
+    assert answers.geometry.to_wkb().tolist() == table.geometry.to_wkb().tolist()
+    with pytest.raises(ValueError, match="compares users with each other"):
+        frame.measure(safe, [pg.Linkage()])
+
+
+def test_columns_can_be_specified_and_the_space_is_chosen_for_all(city):
+    metric = city.to_crs(32631).rename(columns={"user": "cab", "time": "stamp"})
+    found = lazy(metric.rename_geometry("at"), kind="points").promesse(user="cab", time="stamp").smooth(200)
+    expected = metric.promesse(user="cab", time="stamp").smooth(200).rename_geometry("at")
+    computed = found.compute().sort_values("cab", kind="stable", ignore_index=True)
+    assert computed.geometry.to_wkb().tolist() == expected.geometry.to_wkb().tolist()
+    assert list(computed.columns) == ["cab", "stamp", "at"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda frame: frame.promesse.protect(200), TypeError, "mechanism"),
+        (lambda frame: frame.promesse.protect(pg.WaitForMe(k=2)), ValueError, "compares all traces"),
+        (lambda frame: frame.promesse(user="who").smooth(200), KeyError, "who"),
+        (lambda frame: frame.promesse.grouped(npartitions=0), ValueError, "npartitions"),
+        (lambda frame: frame.promesse.prepare(tz="Paris"), ValueError, "tz"),
+        (lambda frame: frame.promesse.smooth(-1), ValueError, "epsilon"),
+        (lambda frame: frame[["user", "time"]].promesse.smooth(200), TypeError, "lon and lat"),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_at_once(city, call, error, words):
+    with pytest.raises(error, match=words):
+        call(lazy(city.head(50), kind="table"))
+
+
+def test_a_cluster_of_processes_gives_the_same_and_survives_a_killed_worker(city, tmp_path):
+    mechanism = pg.Promesse(100, ends=400)
+    expected = mechanism.with_seed(TOKEN).protect(city)
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        pg.write(city.iloc[number * 5_000 : (number + 1) * 5_000], tmp_path / "in" / f"{number}.parquet")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert_equal(lazy(city, kind="table").promesse.protect(mechanism), expected)
+        report = pg.protect_parquet(
+            tmp_path / "in", tmp_path / "out", mechanism, keep_users=True, executor=client.get_executor()
+        )
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        assert_equal(lazy(city, kind="points").promesse.protect(mechanism), expected)
+    assert report.protected_records == len(expected)
