@@ -4,7 +4,6 @@ import gzip
 import io
 import re
 import tarfile
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -292,33 +291,3 @@ class TestWhatIsWrong:
     def test_an_empty_source(self):
         with pytest.raises(ValueError, match=r"'source' parameter of read_cabspotting .* empty list"):
             pg.read_cabspotting([])
-
-
-@pytest.mark.real
-def test_the_real_data_gives_the_figures_of_the_rules(cabspotting_archive):
-    traces = pg.read_cabspotting(cabspotting_archive, as_traces=True)
-    assert (traces.records, len(traces)) == (11_219_955, 536)
-    assert traces.counts.min() == 59
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        parts = pg.prepare(traces, tz="America/Los_Angeles", min_days=21)
-    described = pg.describe(parts)
-    assert described["records"] == 8_985_370
-    assert described["traces"] == 5_525
-    assert round(described["mean_duration"] / pd.Timedelta("1h"), 2) == 32.62
-    assert round(described["longest_duration"] / pd.Timedelta("1h"), 2) == 476.97
-    assert round(described["sampling_interval"] / pd.Timedelta("1s"), 1) == 72.2
-    with pytest.warns(UserWarning, match=r"^41 of 5,525 traces could not be protected"):
-        smoothed = pg.Promesse(200).protect(parts)
-    assert smoothed.records == 17_627_393
-    assert len(smoothed) == 5_525 - 41
-    assert round(100 * smoothed.records / parts.records) == 196
-
-
-@pytest.mark.real
-def test_a_few_real_cabs_are_those_of_the_whole(cabspotting_archive):
-    one = pg.read_cabspotting(cabspotting_archive, users=["abboip"])
-    assert one["user"].unique().tolist() == ["abboip"]
-    assert one["time"].is_monotonic_increasing
-    assert one["time"].iloc[-1] == pd.Timestamp(1213084687, unit="s", tz="UTC")
-    assert (one.geometry.x.iloc[-1], one.geometry.y.iloc[-1]) == (-122.39488, 37.75134)

@@ -316,12 +316,6 @@ def test_the_kept_tables_of_most2014_are_near_the_published_ones():
     assert (kept["Table VII"].ours - kept["Table VII"].paper).abs().max() <= 0.6
 
 
-@pytest.mark.real
-def test_the_tables_of_most2014_are_met_on_real_data(cabspotting_archive):
-    raw = pg.read_cabspotting(cabspotting_archive, as_traces=True)
-    assert paper.most2014.table_3({"Cabspotting": raw}).ours.tolist() == [1_110]
-
-
 @pytest.mark.parametrize("wrong", [{"min_days": 0}, {"seeds": 0}, {"n_jobs": 0}])
 def test_wrong_parameters_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -487,31 +481,6 @@ def test_measure_says_when_users_were_renamed(city_file, tmp_path):
     called = invoke("measure", city_file, safe)
     assert called.exit_code == 1
     assert "The original has none of the" in called.output
-
-
-@pytest.mark.real
-def test_the_real_data_gives_what_an_independent_calculation_gave(cabspotting_archive):
-    cabs = pg.read_cabspotting(cabspotting_archive, as_traces=True)
-    with pytest.warns(UserWarning, match="74 users"):
-        parts = pg.prepare(cabs, tz="America/Los_Angeles", min_days=21, keep_user=True)
-    stays = pg.PoiRetrieval().index(parts).content
-    assert len(stays) == 37_787
-    assert len(set(stays.traces.tolist())) == 5_167
-    smooth, noisy = pg.Promesse(200), pg.GeoIndistinguishability.from_level(4, radius=200)
-    with warned_of_promesse():
-        table = pg.evaluate({"Cabspotting": parts}, [smooth, noisy])
-    values = {mechanism: own.value.tolist() for mechanism, own in table.groupby("mechanism")}
-    score, error, distortion, compression = values[repr(smooth)]
-    assert score == 0
-    assert error < 1e-6
-    assert distortion == pytest.approx(6.6, abs=2.7)
-    assert compression == pytest.approx(196, abs=1)
-    assert values[repr(noisy)] == [
-        pytest.approx(3.4, abs=0.6),
-        pytest.approx(62.6, abs=0.1),
-        pytest.approx(3.9, abs=1.5),
-        100.0,
-    ]
 
 
 def test_tables_stand_side_by_side_in_the_papers_order_and_later_figures_replace_earlier_ones():

@@ -4,12 +4,10 @@ import re
 
 import geopandas as gpd
 import nbformat
-import pandas as pd
 import pytest
 from readme import README, commands
 
 import promesse_geo as pg
-from promesse_geo.paper import Reproduction, table_1
 
 TEXT = README.read_text(encoding="utf-8")
 PYTHON = {  # by the number of lines before each block, so that tracebacks show lines of the README
@@ -30,19 +28,6 @@ def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
         if "cabspotting" not in block:
             exec(compile("\n" * before + block, str(README), "exec"), names)
     assert (tmp_path / "public.parquet").exists()
-
-
-@pytest.mark.real
-def test_table_1_of_the_real_data_is_what_the_code_returns(cabspotting_archive, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "cabspottingdata.tar.gz").symlink_to(cabspotting_archive)
-    block = next(block for block in PYTHON.values() if "cabspotting" in block)
-    names = {}
-    with pytest.warns(UserWarning, match="74 users"):
-        exec(compile("import promesse_geo as pg\n" + block, "README", "exec"), names)
-    stored = Reproduction.load(README.parent / "data" / "results" / "cabspotting").tables["Table I"]
-    computed = table_1({"Cabspotting": names["parts"]})
-    pd.testing.assert_frame_equal(computed.drop(columns="unit"), stored.drop(columns="unit"))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
