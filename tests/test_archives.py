@@ -146,7 +146,7 @@ def test_an_archive_keeps_what_warnings_count_and_what_errors_miss(tmp_path):
     assert missing_columns(missing.value) == {"time": "Wann"}
     plain = store(tmp_path / "safe.csv", CSV)
     for pair in ((renamed, plain), (plain, renamed)):
-        assert "Compression" in done("measure", *pair, "--user", "Wer").stdout
+        assert "compression" in done("measure", *pair, "--user", "Wer").stdout
 
 
 @pytest.mark.parametrize("name", ["../out.csv", "/out.csv", "a/../../out.csv", "..\\out.csv", "C:\\out.csv"])

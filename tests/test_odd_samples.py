@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 from fit_encoder import STOP_ALL, event, fit, record
-from format_samples import tarred, zipped
+from format_samples import NMEA, tarred, zipped
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -449,6 +449,23 @@ def test_an_export_of_strava_is_read_but_for_what_has_no_positions(tmp_path):
     words = " ".join(str(each.message) for each in said)
     assert "r.gpx" in words
     assert "Format 'table': None of 2 files could be read. The first:" in words
+
+
+def test_text_files_of_a_folder_are_read_by_their_content(tmp_path):
+    header = "type,date time,latitude,longitude,accuracy(m),name"
+    track = text(header, lambda i: f"T,{BLANK[i]},{LAT[i]},{LON[i]},1.18,x")
+    save(tmp_path, "a/20240304.txt", track)
+    save(tmp_path, "b/20240305.txt", track)
+    assert pg.read_file(tmp_path, user="file", as_traces=True).users.tolist() == ["20240304", "20240305"]
+    save(tmp_path, "photo.jpg", b"\xff\xd8")
+    with pytest.warns(UserWarning, match=r"1 file was not read.*\.jpg"):
+        assert pg.read_file(tmp_path, user="folder", as_traces=True).users.tolist() == ["a", "b"]
+    (tmp_path / "photo.jpg").unlink()
+    save(tmp_path, "c/boat.txt", NMEA)
+    assert pg.read_file(tmp_path, user="folder", tz="UTC", as_traces=True).users.tolist() == ["a", "b", "c"]
+    save(tmp_path, "d/notes.txt", b"Dear reader, this is no table\n")
+    with pytest.raises(ValueError, match=r"no file in a known format.*--columns"):
+        pg.read_file(tmp_path)
 
 
 HOSTILE = [

@@ -85,6 +85,7 @@ LABELS = ", ".join(format.label for format in FORMATS.values())
 
 _GEOJSON, _COLLECTION = b'"Feature', b'"FeatureCollection"'
 _LONG_HEAD = 1 << 20  # bytes
+_TEXTS = (".txt", ".dat")
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
@@ -166,8 +167,9 @@ def read_file(
         format = "table"
     with unpacked(path, skips=skips, passes=_unpacks_itself) as place:
         groups = find_groups(place) if format is None else [(FORMATS[format], [place])]
-        if len(groups) > 1:
-            warn_unread([place], lambda name: any(form.claims(name) for form, _ in groups))
+        if groups[0][1] != [place]:
+            names = {file.name.lower() for _, files in groups for file in files}
+            warn_unread([place], lambda name: name in names or any(form.claims(name) for form, _ in groups))
         traces = _read(groups, users=users, errors=errors, options=options)
     return traces if as_traces else traces.to_frame()
 
@@ -176,12 +178,13 @@ def _read(groups: Sequence[Group], *, users: Iterable[Any] | None, errors: str, 
     """Read files in one format or several."""
     if len(groups) > 1:
         return read_mixed(groups, users=users, errors=errors, options=options)
-    (form, (path,)), crs = groups[0], options["crs"]
+    (form, files), crs = groups[0], options["crs"]
     allowed = form.options(NO_HEAD)
     if crs is not None and "crs" not in allowed and not agrees(crs, CRS.from_epsg(4326)):
         raise ValueError(f"Format '{form.name}' is in EPSG:4326, but 'crs' (--crs) specifies another CRS. Omit it.")
     chosen = {name: value for name, value in options.items() if name in allowed}
-    return form.read(path, users=users, as_traces=True, errors=errors, **chosen)
+    source = files[0] if len(files) == 1 else list(files)
+    return form.read(source, users=users, as_traces=True, errors=errors, **chosen)
 
 
 def used_options(path: Path, format: str) -> set[str]:
@@ -254,9 +257,7 @@ def _groups_of_folder(folder: Path) -> list[Group]:
             groups.append((form, claimed))
             files = sorted(set(files) - set(claimed))
     if not groups:
-        texts = any(file.suffix.lower() in (".txt", ".dat") for file in files_inside(folder, lambda file: True))
-        columns = " For text without a header, name the columns, as in columns='user,time,lon,lat' (--columns)."
-        raise ValueError(f"The folder {str(folder)!r} has no file in a known format.{columns if texts else ''} {_CURE}")
+        return _groups_of_texts(folder)
     if len(groups) == 1:
         return [(groups[0][0], [folder])]
     names = ", ".join(form.name for form, _ in groups)
@@ -267,6 +268,24 @@ def _groups_of_folder(folder: Path) -> list[Group]:
             f"together with others. {_CURE}"
         )
     return groups
+
+
+def _groups_of_texts(folder: Path) -> list[Group]:
+    """Return the formats of text files in a folder, by their content, as no format claims their extensions."""
+    texts = sorted(files_inside(folder, lambda file: file.suffix.lower() in _TEXTS))
+    groups: dict[str, list[Path]] = {}
+    for file in texts:
+        form = _recognize(
+            file, read_head(file), [form for form in FORMATS.values() if form.joins and form != table.FORMAT]
+        )
+        if form is None and not table.names_positions(file):
+            groups = {}
+            break
+        groups.setdefault((form or table.FORMAT).name, []).append(file)
+    if groups:
+        return [(FORMATS[name], files) for name, files in groups.items()]
+    columns = " For text without a header, name the columns, as in columns='user,time,lon,lat' (--columns)."
+    raise ValueError(f"The folder {str(folder)!r} has no file in a known format.{columns if texts else ''} {_CURE}")
 
 
 def _has_many(form: Format) -> bool:

@@ -5,7 +5,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source, by_endings
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone, settled_crs
-from promesse_geo.io.text_layout import check_text_options
+from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
 from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
@@ -31,7 +31,7 @@ from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted
 from promesse_geo.traces import records
-from promesse_geo.traces.columns import Name, check_names, renamed_error
+from promesse_geo.traces.columns import KNOWN, Name, candidates_for, check_names, renamed_error
 from promesse_geo.traces.frames import type_name
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone
@@ -90,6 +90,14 @@ def table_kind(path: Path) -> str:
     if reason := why_no_table(head):
         raise ValueError(f"{str(path)!r} {reason}.")
     return kind_of(head)
+
+
+def names_positions(path: Path) -> bool:
+    """Return whether a text has a header that names a time, a longitude and a latitude."""
+    with suppress(ValueError, OSError, pa.ArrowException), pa.OSFile(os.fsencode(path), "rb") as file:
+        columns = read_layout(file).columns
+        return all(candidates_for(columns, KNOWN[role]) for role in ("time", "lon", "lat"))
+    return False
 
 
 def read_table(
