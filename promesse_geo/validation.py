@@ -30,24 +30,26 @@ def is_integer(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, _NO_NUMBERS)
 
 
-def check_number(value: Any, *, name: str, owner: str, unit: str, low: float = 0.0, high: float = math.inf) -> float:
-    """Return a finite number of `unit` above zero, from low to high, as a float.
+def check_number(
+    value: Any, *, name: str, owner: str, unit: str, low: float = 0.0, high: float = math.inf, zero: bool = False
+) -> float:
+    """Return a finite number of `unit` above zero, from low to high, as a float; with `zero`, 0 as well.
 
     Raises
     ------
     TypeError, ValueError
         If it is none.
     """
-    rule = f"a finite number of {unit} above zero"
+    rule = f"0 or a finite number of {unit} above" if zero else f"a finite number of {unit} above zero"
     if not is_number(value):
         raise TypeError(invalid(name, owner, rule, value))
     try:
         finite = math.isfinite(value)
     except OverflowError:  # an integer larger than any float
         finite = False
-    if not finite or value <= 0:
+    if not finite or value < 0 or (value == 0 and not zero):
         raise ValueError(invalid(name, owner, rule, value))
-    if not low <= value <= high:
+    if value and not low <= value <= high:
         rule = f"between {low:,.12g} and {high:,.12g} {unit}"
         raise ValueError(invalid(name, owner, rule, value, cure=f"Is it in {unit}?"))
     return float(value)
@@ -101,6 +103,19 @@ def check_path(value: Any, *, name: str, owner: str, cure: str = "") -> Path:
     if "\0" in text:
         raise ValueError(invalid(name, owner, f"{rule}, without the character NUL", text))
     return Path(text)
+
+
+def check_ending(path: Path, endings: Sequence[str], *, name: str, owner: str) -> Path:
+    """Return a path that ends as the format of the file to write.
+
+    Raises
+    ------
+    ValueError
+        If it ends otherwise.
+    """
+    if path.suffix.lower() not in endings:
+        raise ValueError(invalid(name, owner, f"a file that ends in {' or '.join(endings)}", path.name or str(path)))
+    return path
 
 
 def check_flag(value: Any, *, name: str, owner: str) -> bool:

@@ -409,7 +409,7 @@ def test_a_folder_without_cabs_is_an_error(tmp_path):
 
 def test_a_column_that_is_not_there_is_named(raw):
     said = failed("info", raw, "--user", "cab")
-    assert said.endswith("The user column 'cab' does not exist. The columns are 'user' and 'time'.")
+    assert said.endswith("The --user column 'cab' does not exist. The columns are 'user' and 'time'.")
 
 
 def test_an_unknown_crs_is_named(tmp_path):

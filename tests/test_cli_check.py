@@ -62,7 +62,7 @@ def test_the_check_sees_a_column_that_reading_leaves_out(prepared, tmp_path):
 
 @pytest.mark.parametrize("epsilon", [-1, 0, "nan", 1e9])
 def test_an_epsilon_that_is_none_is_a_wrong_call(prepared, epsilon):
-    assert "'epsilon' parameter" in failed("check", prepared, prepared, "--epsilon", epsilon, code=2)
+    assert "--epsilon must be" in failed("check", prepared, prepared, "--epsilon", epsilon, code=2)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "gpkg", "geojson"])

@@ -69,7 +69,7 @@ def test_names_that_no_file_has_are_an_error_with_the_columns_of_both(own, tmp_p
     safe = table(tmp_path, "user,time,lon,lat", "safe.csv")
     wrong = ["--user", "Teilnemer", "--time", "Uhren", "--lon", "Ost", "--lat", "Nord"]
     said = failed("measure", own, safe, *wrong)
-    assert "The user column 'Teilnemer' and the time column 'Uhren' do not exist" in said
+    assert "The --user column 'Teilnemer' and the --time column 'Uhren' do not exist" in said
     assert "'Teilnehmer', 'Uhr', 'Ost' and 'Nord'" in said
     assert "'user', 'time', 'lon' and 'lat'" in said
     assert "Did you mean --user Teilnehmer?" in said
@@ -92,7 +92,7 @@ def test_all_columns_that_are_not_found_are_in_one_error(tmp_path):
 
 def test_a_column_that_is_not_there_and_one_that_is_not_found_are_in_one_error(tmp_path):
     said = failed("info", table(tmp_path, "user,when,lon,lat"), "--user", "usr")
-    assert "The user column 'usr' does not exist. No time column was found" in said
+    assert "The --user column 'usr' does not exist. No time column was found" in said
     assert "Did you mean --user user?" in said
 
 

@@ -91,4 +91,4 @@ def test_wrong_usage_is_said(folder, arguments, words):
 def test_an_invalid_period_is_an_error(folder, tmp_path):
     code, output = run(folder / "raw.parquet", tmp_path / "map.html", "--period", "soon")
     assert code == 1
-    assert "'period'" in output
+    assert "--period must be" in output

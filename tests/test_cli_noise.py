@@ -55,9 +55,9 @@ def test_a_seed_repeats_the_noise_and_shows_nowhere(prepared, tmp_path):
         (["--epsilon", 0.01, "--level", 4], "either --epsilon, or --level"),
         (["--epsilon", 0.01, "--radius", 100], "either --epsilon, or --level"),
         (["--epsilon", 200], "Is it in 1/metre?"),
-        (["--epsilon", -1], "'epsilon' parameter"),
-        (["--level", 0.5], "'level' parameter"),
-        (["--level", 4, "--grid", 0], "'grid' parameter"),
+        (["--epsilon", -1], "--epsilon of GeoIndistinguishability must be"),
+        (["--level", 0.5], "--level of GeoIndistinguishability must be"),
+        (["--level", 4, "--grid", 0], "--grid of GeoIndistinguishability must be"),
     ],
 )
 def test_a_wrong_level_is_a_wrong_call(words, reason, prepared, tmp_path):

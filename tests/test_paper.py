@@ -456,7 +456,7 @@ def test_pois_are_written_in_each_format(city_file, tmp_path, ending):
 def test_pois_refuse_other_formats_and_wrong_parameters(city_file, tmp_path):
     for words, said in (
         (["p.txt"], "must end with one of '.parquet'"),
-        (["p.csv", "--diameter", "-1"], "'diameter' parameter of pois"),
+        (["p.csv", "--diameter", "-1"], "--diameter must be"),
         (["p.csv", "--duration", "soon"], "duration"),
     ):
         called = invoke("pois", city_file, tmp_path / words[0], *words[1:])
@@ -480,7 +480,7 @@ def test_measure_says_what_is_found_and_lost(city_file, tmp_path):
     odd = invoke("measure", city_file, safe, "--out", tmp_path / "m.txt")
     assert "must be a file that ends in .parquet or .csv" in odd.output
     assert "reading" not in odd.output
-    assert "'duration' parameter of measure" in invoke("measure", city_file, safe, "--duration", "soon").output
+    assert "--duration must be" in invoke("measure", city_file, safe, "--duration", "soon").output
 
 
 def test_measure_says_when_users_were_renamed(city_file, tmp_path):

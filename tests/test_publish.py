@@ -338,7 +338,7 @@ def test_a_wrong_file_of_choices_is_wrong_use(csv, tmp_path, content):
 
 @pytest.mark.parametrize("option", ["--report", "--save-config"])
 def test_the_files_of_a_run_are_different(csv, tmp_path, option):
-    target = tmp_path / "same.json"
+    target = tmp_path / "same.geojson"
     run = publish(csv, target, "--epsilon", 200, option, target, "--force")
     assert run.exit_code == 2
     assert "same file" in run.output

@@ -201,7 +201,7 @@ def test_zones_without_a_secret_say_so(files, tmp_path):
 @pytest.mark.parametrize(
     ("words", "environment", "code", "said"),
     [
-        (["--radius", 100], {}, 2, "'offset' parameter of PrivacyZones must be below"),
+        (["--radius", 100], {}, 2, "--offset of PrivacyZones must be below"),
         (["--zones", "none.gpkg"], {}, 1, "--zones none.gpkg does not exist"),
         (["--zones", "raw.parquet"], {}, 2, "cannot be read as points or polygons"),
         ([], {VARIABLE: "swordfish"}, 2, "at least 32 characters"),

@@ -17,9 +17,10 @@ from promesse_geo.audit.risks import Risks, find_risks
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import invalid, warn
+from promesse_geo.plot.page import ENDINGS
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
-from promesse_geo.validation import check_flag, check_path, check_seed
+from promesse_geo.validation import check_ending, check_flag, check_path, check_seed
 
 _NEW_NAME = "[0-9a-f]{16}"  # of split_gaps and pseudonymize
 
@@ -102,7 +103,7 @@ def report(
     protected : geopandas.GeoDataFrame or Traces
         The protected data under the names of the original (`--keep-users`), or of parts of its users.
     path : path of a file
-        The HTML page to write.
+        The HTML page to write; it ends in .html or .htm.
     mechanism : Mechanism, optional
         What protected the data. An attacker who applies it to what he knows is then tried as well.
     seed : int or str, optional
@@ -153,7 +154,7 @@ def report(
     if mechanism is not None and not isinstance(mechanism, Mechanism):
         raise TypeError(invalid("mechanism", "report", "a mechanism such as pg.Promesse(200), or None", mechanism))
     key = check_seed(seed, owner="report")
-    target = check_path(path, name="path", owner="report")
+    target = check_ending(check_path(path, name="path", owner="report"), ENDINGS, name="path", owner="report")
     check_target(target, force=check_flag(force, name="force", owner="report"))
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
     if len(before) and before.users.astype(str).str.fullmatch(_NEW_NAME).all():

@@ -34,6 +34,7 @@ from promesse_geo.cli import protect as cli_protect
 from promesse_geo.cli import publish as cli_publish
 from promesse_geo.cli import zones as cli_zones
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
+from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
@@ -112,9 +113,9 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
     after pseudonymize. What failed or is to be reviewed stands first. The exit status is 3 if any test failed, else 0.
     INPUT and PROTECTED that are swapped are an error.
     """
-    with options.usage_errors():
+    with usage_errors():
         check_epsilon(epsilon)
-    with options.expected_errors():
+    with expected_errors():
         before, after = options.read_both(context, protected)
         table = check_published(before, after, epsilon=epsilon, mechanism=file_mechanism(protected))
         of_files = (Finding(*row) for row in check_files(protected, after).itertuples(index=False))
@@ -189,7 +190,7 @@ def prepare(
     """
     choices: dict[str, Any] = {"days": days, "min_days": min_days, "gap": gap, "keep_zone": keep_zone}
     choices["tz"] = context.obj["tz"]
-    with options.expected_errors():
+    with expected_errors():
         before = {"keep_zero": keep_zero, "max_speed": max_speed}
         if writes_data_set(context, output):
             steps = choices | before
@@ -214,7 +215,7 @@ def pseudonymize(context: click.Context, output: str, force: bool) -> None:
 
     Use it for data that was protected with --keep-users and checked. Renaming alone protects nothing.
     """
-    with options.expected_errors():
+    with expected_errors():
         options.check_target(context, output, force=force)
         renamed = pg.pseudonymize(options.read(context))
         options.write(renamed, output, mechanism=file_mechanism(context.obj["source"]), force=force)
@@ -229,7 +230,7 @@ def info(context: click.Context) -> None:
 
     Odd are jumps, fixes at longitude and latitude 0, breaks, long gaps, equal times and users with one record.
     """
-    with options.expected_errors():
+    with expected_errors():
         click.echo(description(options.read(context), names_columns=options.has_columns(context)))
 
 
@@ -246,9 +247,9 @@ def info(context: click.Context) -> None:
 @options.force_option
 def demo(out: str, epsilon: float, force: bool) -> None:
     """Protect a synthetic city with Promesse, and write the result and a figure to a folder."""
-    with options.usage_errors():
+    with usage_errors():
         pg.Promesse(epsilon)
-    with options.expected_errors():
+    with expected_errors():
         click.echo(pg.run_demo(Path(out), epsilon=epsilon, force=force))
 
 

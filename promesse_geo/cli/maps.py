@@ -7,8 +7,10 @@ import click
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
+from promesse_geo.cli.errors import expected_errors
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.plot.layers import KINDS, kind_of_map
+from promesse_geo.plot.page import ENDINGS
 
 _SUMMARIES = {
     "original": "a map with true locations, do not publish it",
@@ -67,11 +69,11 @@ def draw_map(
         raise click.UsageError("--pair needs PROTECTED, and has no --slider.")
     if kind is not None and protected is not None:
         raise click.UsageError("--kind is for INPUT drawn alone. Omit it, or omit PROTECTED.")
-    if Path(output).suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"OUTPUT {output!r} must end with .html.")
+    if Path(output).suffix.lower() not in ENDINGS:
+        raise click.UsageError(f"OUTPUT must be a file that ends in {' or '.join(ENDINGS)}. Got {output!r} instead.")
     context.params["protected"] = protected
     options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
-    with options.expected_errors():
+    with expected_errors():
         check_target(output, force=force)
         if protected is None:
             data, after = options.read(context), None

@@ -8,14 +8,17 @@ import click
 import promesse_geo as pg
 from promesse_geo.audit import file_mechanism
 from promesse_geo.cli import layout, options
+from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.atomic import check_target
 from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted
+from promesse_geo.plot.page import ENDINGS
 from promesse_geo.plot.tables import measures
 from promesse_geo.stays.stays import checked_stay
+from promesse_geo.validation import check_ending
 
 _diameter = click.option(
     "--diameter",
@@ -74,14 +77,14 @@ def measure(
 
     Traces are compared by their users: prepare INPUT, then protect the prepared file with --keep-users.
     """
-    with options.usage_errors():
+    with usage_errors():
         metrics = (
             pg.PoiRetrieval(diameter, duration, threshold),
             pg.SpatialError(),
             pg.RangeQueryDistortion(queries, seed=seed),
             pg.Compression(),
         )
-    with options.expected_errors():
+    with expected_errors():
         if out is not None:
             options.check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
             check_results_output(out, force=force)
@@ -117,11 +120,12 @@ def report(
     INPUT is what was protected: prepare it first, with --keep-users. PROTECTED must have the users of INPUT
     (--keep-users). The page has no positions and no names.
     """
-    with options.usage_errors():
+    with usage_errors():
+        check_ending(Path(output), ENDINGS, name="output", owner="report")
         if mechanism is None and (epsilon is not None or parameter):
             raise click.UsageError("--epsilon and --parameter belong to a mechanism. Specify --mechanism as well.")
         named = None if mechanism is None else make_mechanism(mechanism, {"epsilon": epsilon}, parameter)
-    with options.expected_errors():
+    with expected_errors():
         options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
         check_target(output, force=force)
         before, after = options.read_both(context, protected)
@@ -141,9 +145,9 @@ def pois(context: click.Context, output: str, diameter: float, duration: timedel
     OUTPUT is .parquet, .gpkg, .fgb, .geojson or .csv. It contains true locations and user names: do not publish it.
     Times are cut to milliseconds in GeoPackage, FlatGeobuf and GeoJSON.
     """
-    with options.expected_errors():
+    with expected_errors():
         options.check_not_input(output, {"INPUT": context.obj["source"]})
-        with options.usage_errors():
+        with usage_errors():
             check_output(output, force=force, holds_traces=False)
             checked_stay(diameter, duration, owner="pois")
         traces = options.read(context)
@@ -216,7 +220,7 @@ def reproduce(
     With --paper most2014, write Tables III, VI and VII of Primault et al., Differentially Private Location Privacy in
     Practice, from Cabspotting and Geolife.
     """
-    with options.expected_errors():
+    with expected_errors():
         folder = Path(out)
         paths = {"cabspotting": cabspotting, "geolife": geolife, "mdc": mdc}
         options.check_not_input(out, {f"--{name}": path for name, path in paths.items()}, name="--out")

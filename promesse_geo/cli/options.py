@@ -1,10 +1,7 @@
-"""Options, reading, writing and error handling that the commands share."""
+"""Options, reading and writing that the commands share."""
 
 import re
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -15,6 +12,7 @@ import pandas as pd
 
 import promesse_geo as pg
 from promesse_geo.cli import layout
+from promesse_geo.cli.errors import usage_errors
 from promesse_geo.io.registry import FORMATS, READING, guess_format, used_options
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_columns import IfFits
@@ -26,13 +24,10 @@ from promesse_geo.traces.space import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_zone
 
-_TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--(?:'[^']*'|[^)'])+)\)")
 _OF_FILE = ("columns", "separator", "decimal", "encoding", "time_format", "tz", "layer")
 _OF_TRACKS = ("track", "device")  # values of --user for tracks and phones, which have no columns
 _NO_NAMES: dict[str, Any] = {"time": ..., "segment": ..., "lon": None, "lat": None}
 _USING_DAYS = ("prepare", "publish")  # commands that use --tz whatever INPUT is
-_OWNED = re.compile(r"The '(\w+)' parameter of read_\w+")
-_EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -334,34 +329,3 @@ def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bo
 def size(traces: Traces) -> str:
     """Return the number of records and traces as text."""
     return f"{counted(traces.records, 'record')} of {counted(len(traces), 'trace')}"
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Convert errors of parameters to usage errors."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error)) from error
-
-
-@contextmanager
-def expected_errors() -> Iterator[None]:
-    """Report expected errors and warnings in one line each on stderr."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *rest: layout.say(f"Warning: {_with_options_named(str(message))}")
-        try:
-            yield
-        except _EXPECTED as error:
-            words = error.args[0] if isinstance(error, KeyError) else str(error)
-            if isinstance(error, MemoryError) and not words:  # Python's own has no words
-                words = "There is not enough memory."
-            words = " ".join((words, *getattr(error, "__notes__", ())))
-            layout.say(f"Error: {_with_options_named(' '.join(words.split()))}")
-            sys.exit(1)
-
-
-def _with_options_named(words: str) -> str:
-    """Replace names of parameters by options: --skip instead of errors='skip' (--skip)."""
-    return _OWNED.sub(r"--\1", _TWINS.sub(r"\1", words))

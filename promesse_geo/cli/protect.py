@@ -8,6 +8,7 @@ import click
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
+from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.plot.tables import groups_in_words
 
 
@@ -69,9 +70,9 @@ def smooth(
 
     If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and --memory is not exceeded.
     """
-    with options.usage_errors():
+    with usage_errors():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points, ends=ends, max_interval=max_interval)
-    with options.expected_errors():
+    with expected_errors():
         protect = protect_data_set if writes_data_set(context, output) else options.protect
         protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
@@ -110,14 +111,14 @@ def geo_indistinguishability(
     """
     if (epsilon is None) == (level is None) or (level is None and radius is not None):
         raise click.UsageError("Specify either --epsilon, or --level and its --radius.")
-    with options.usage_errors():
+    with usage_errors():
         if epsilon is not None:
             mechanism = pg.GeoIndistinguishability(epsilon, grid=grid, seed=seed)
         elif level is not None:
             mechanism = pg.GeoIndistinguishability.from_level(
                 level, radius=200 if radius is None else radius, grid=grid, seed=seed
             )
-    with options.expected_errors():
+    with expected_errors():
         protect = protect_data_set if writes_data_set(context, output) else options.protect
         protect(context, mechanism, output=output, keep_users=keep_users, force=force)
 
@@ -159,9 +160,9 @@ def wait_for_me(context: click.Context, output: str, keep_users: bool, force: bo
 
     One trace of each group, the pivot, is published unchanged, with all its stops.
     """
-    with options.usage_errors():
+    with usage_errors():
         mechanism = pg.WaitForMe(**{name: context.obj[name] for name in _WAIT_FOR_ME})
-    with options.expected_errors():
+    with expected_errors():
         options.check_target(context, output, force=force)
         traces = options.read(context)
         protected, report = mechanism.protect_with_report(traces)

@@ -16,15 +16,17 @@ from click.core import ParameterSource
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
+from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
 from promesse_geo.messages import DroppedWarning
+from promesse_geo.plot.page import ENDINGS
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.choices import CALENDARS
 from promesse_geo.publication.recommended import KINDS
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_zone
+from promesse_geo.validation import check_ending, check_zone
 
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
 
@@ -121,11 +123,12 @@ def make_mechanism(name: str, given: dict[str, Any], parameters: tuple[str, ...]
         if not equals:
             raise ValueError(f"--parameter must be NAME=VALUE, such as epsilon=200. Got {text!r} instead.")
         if parameter in values:
-            raise ValueError(f"The parameter {parameter!r} is specified twice. Specify it once.")
+            raise ValueError(f"--parameter: {parameter!r} is specified twice. Specify it once.")
         values[parameter] = _parse(value)
     unknown = ", ".join(sorted(set(values) - set(known)))
     if unknown:
-        raise ValueError(f"{name} has no parameter {unknown} to publish with. Its parameters are {', '.join(known)}.")
+        names = ", ".join(known)
+        raise ValueError(f"{name} has no parameter {unknown} (--parameter) to publish with, only {names}.")
     try:
         return kind(**values)
     except TypeError as error:
@@ -191,9 +194,9 @@ _OPTIONS = (
     ),
     options.shared_option("--keep-zero", "Keep fixes at exactly longitude 0 and latitude 0.", kind=bool),
     options.shared_option("--dry-run", "Do all but write OUTPUT, which may be omitted.", kind=bool),
-    options.shared_option("--report", "Write what is printed to FILE as an HTML page.", metavar=_FILE),
+    options.shared_option("--report", "Write what is printed to FILE, an .html page.", metavar=_FILE),
     options.shared_option("--json", "Print counts, measures and audit as JSON.", kind=bool),
-    options.shared_option("--save-config", "Write the choices to FILE as JSON.", metavar=_FILE),
+    options.shared_option("--save-config", "Write the choices to FILE, which ends in .json.", metavar=_FILE),
     click.option(
         "--config",
         metavar=_FILE,
@@ -227,11 +230,11 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
     choices = context.obj
     if output is None and not choices["dry_run"]:
         raise click.UsageError("Missing argument 'OUTPUT'. Name a file, or pass --dry-run.")
-    with options.expected_errors(), options.usage_errors():
+    with expected_errors(), usage_errors():
         mechanism = _protection(choices, parameter)
         zone = None if choices["tz"] is None else check_zone(choices["tz"], name="tz", owner="publish")
         gap = options.as_nanoseconds(choices["gap"], name="gap", owner="publish")
-    with options.expected_errors():
+    with expected_errors():
         _check_targets(context, output, force=force)
         if choices["save_config"]:
             _save_config(context, choices["save_config"], force=force)
@@ -277,13 +280,15 @@ def _check_targets(context: click.Context, output: str | None, *, force: bool) -
     taken = {} if output is None else {"OUTPUT": output}
     if context.obj["config"]:
         taken["--config"] = context.obj["config"]
-    for option in ("report", "save_config"):
+    for option, endings in (("report", ENDINGS), ("save_config", (".json",))):
         if path := context.obj[option]:
             name = f"--{option.replace('_', '-')}"
             options.check_not_input(path, {"INPUT": context.obj["source"]}, name=name)
             for other, used in taken.items():
                 if Path(path).resolve() == Path(used).resolve():
                     raise click.UsageError(f"{name} and {other} are the same file. Specify another path.")
+            with usage_errors():
+                check_ending(Path(path), endings, name=option, owner="publish")
             check_target(path, force=force)
             taken[name] = path
 

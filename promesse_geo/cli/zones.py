@@ -12,6 +12,7 @@ import geopandas as gpd
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
+from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.io.atomic import write_text
 from promesse_geo.publication.choices import check_secret
 
@@ -99,11 +100,11 @@ def zones(
 
     Pass --keep-users to go on with prepare and smooth; publish does all steps, and applies zones first.
     """
-    with options.expected_errors():
+    with expected_errors():
         is_data_set = writes_data_set(context, output)
         if not is_data_set:
             options.check_target(context, output, force=force)
-        with options.usage_errors():
+        with usage_errors():
             mechanism = make_zones(context.obj, radius, offset)
         if mechanism.is_random:
             layout.say("Centres are displaced by a new key. Keep a secret to publish again: --secret-file.")

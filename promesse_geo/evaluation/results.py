@@ -21,7 +21,7 @@ from promesse_geo import threads
 from promesse_geo.io.atomic import atomic_path, check_target
 from promesse_geo.messages import decimal, invalid, listed
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_flag, check_path
+from promesse_geo.validation import check_ending, check_flag, check_path
 
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
 
@@ -289,6 +289,4 @@ def _as_numbers(texts: list[str]) -> pd.Series:
 
 def _check_suffix(path: Any, *, owner: str) -> Path:
     place = check_path(path, name="path", owner=owner)
-    if place.suffix.lower() not in (".parquet", ".csv"):
-        raise ValueError(invalid("path", owner, "a file that ends in .parquet or .csv", place.name or os.fspath(path)))
-    return place
+    return check_ending(place, (".parquet", ".csv"), name="path", owner=owner)

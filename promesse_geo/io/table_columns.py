@@ -200,7 +200,10 @@ def find_names(
     try:
         found = find_columns(columns, asked, empty=options.empty)
     except (ValueError, KeyError) as error:
-        raise renamed_error(error, _for_files(error.args[0], several=options.several_files)) from None
+        words = _for_files(error.args[0], several=options.several_files)
+        if options.text.columns is not None:
+            words += " The names are those that columns= (--columns) specifies."
+        raise renamed_error(error, words) from None
     segment = found.get("segment")
     if options.segment is ...:
         segment = existing.get("segment") or (

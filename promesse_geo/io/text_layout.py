@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from promesse_geo.io.sources import UTF16, decompressed
+from promesse_geo.messages import invalid
 from promesse_geo.traces.columns import KNOWN, fold
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -52,27 +53,29 @@ def check_text_options(
     columns: Sequence[str] | str | None,
 ) -> TextOptions:
     """Return the arguments of `read_table` for text; raise ValueError or TypeError if one cannot be."""
+    owner = "read_table"
     texts = {"separator": separator, "decimal": decimal, "encoding": encoding, "time_format": time_format}
     for name, value in texts.items():
         if value is not None and (not isinstance(value, str) or not value):
-            raise TypeError(f"'{name}' must be text, not empty. Got {value!r} instead.")
+            raise TypeError(invalid(name, owner, "text, not empty", value))
     separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
     if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
-        raise ValueError(f"'separator' must be one character such as ';', or 'tab'. Got {separator!r} instead.")
+        raise ValueError(invalid("separator", owner, "one character such as ';', or 'tab'", separator))
     if decimal not in (None, ".", ","):
-        raise ValueError(f"'decimal' must be '.' or ','. Got {decimal!r} instead.")
+        raise ValueError(invalid("decimal", owner, "'.' or ','", decimal))
     if decimal is not None and decimal == separator:
-        raise ValueError(f"'decimal' and 'separator' must differ. Both are {decimal!r}.")
+        raise ValueError(invalid("decimal", owner, "another character than the separator", decimal))
     if encoding is not None:
         try:
             codecs.lookup(encoding)
         except (LookupError, ValueError):
-            raise ValueError(f"'encoding' must be an encoding such as 'cp1252'. Got {encoding!r} instead.") from None
+            raise ValueError(invalid("encoding", owner, "an encoding such as 'cp1252'", encoding)) from None
     names = None
     if columns is not None:
         names = tuple(name.strip() for name in (columns.split(",") if isinstance(columns, str) else columns))
         if not all(names) or len(set(names)) < len(names):
-            raise ValueError("'columns' must be names that differ, one for each column, such as 'user,time,lon,lat'.")
+            rule = "names that differ, one for each column, such as 'user,time,lon,lat'"
+            raise ValueError(f"The 'columns' parameter of {owner} must be {rule}.")
     return TextOptions(separator, decimal, encoding, time_format, names)
 
 

@@ -177,7 +177,7 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
 
 def _choose_columns(text: TextFile, options: ReadOptions) -> _Plan:
     """Return the columns to read; raise ValueError or KeyError if they cannot be found."""
-    options = options._replace(may_lack_header=True).fitting(text.columns)
+    options = options._replace(may_lack_header=options.text.columns is None).fitting(text.columns)
     shape = find_shape_column(text.columns, first_rows(text.head, text.layout), options)
     if shape is None:
         names = table_columns.find_names(text.columns, options)

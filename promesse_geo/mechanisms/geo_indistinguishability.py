@@ -13,9 +13,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from promesse_geo import threads
 from promesse_geo.kernels import laplace
 from promesse_geo.mechanisms.base import Mechanism
+from promesse_geo.messages import invalid
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
-from promesse_geo.validation import check_number, check_seed, key_of, set_fields
+from promesse_geo.validation import check_number, check_seed, is_number, key_of, set_fields
 
 _BLOCKS = 1 << 18  # records drawn at a time: their random blocks stay in the cache
 
@@ -113,7 +114,9 @@ class GeoIndistinguishability(Mechanism):
         """
         owner = "GeoIndistinguishability.from_level"
         radius = check_number(radius, name="radius", owner=owner, unit="metres")
-        level = check_number(level, name="level", owner=owner, unit="times", low=1 + 1e-9)
+        if not is_number(level) or not 1 < level < math.inf:
+            kind = ValueError if is_number(level) else TypeError
+            raise kind(invalid("level", owner, "a finite factor above 1", level))
         return cls(math.log(level) / radius, grid=grid, seed=seed)
 
     def _protect(self, traces: Traces) -> Traces:

@@ -17,7 +17,7 @@ from promesse_geo.stays.spots import find_spots
 from promesse_geo.traces.owners import name_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze
-from promesse_geo.validation import check_integer, check_number, check_seed, is_number, key_of, set_fields
+from promesse_geo.validation import check_integer, check_number, check_seed, key_of, set_fields
 
 _FINE = 2.0**-53
 _OWNER = "PrivacyZones"
@@ -107,9 +107,7 @@ class PrivacyZones(Mechanism):
     def __post_init__(self) -> None:
         """Check the parameters."""
         radius = check_number(self.radius, name="radius", owner=_OWNER, unit="metres", high=1e6)
-        offset = 0.0
-        if not is_number(self.offset) or self.offset != 0:
-            offset = check_number(self.offset, name="offset", owner=_OWNER, unit="metres", high=1e6)
+        offset = check_number(self.offset, name="offset", owner=_OWNER, unit="metres", high=1e6, zero=True)
         if offset >= radius:
             raise ValueError(
                 f"The 'offset' parameter of PrivacyZones must be below radius = {radius:g} m: else the place may lie "

@@ -24,7 +24,6 @@ from promesse_geo.validation import (
     check_integer,
     check_number,
     check_seed,
-    is_number,
     key_of,
     set_fields,
 )
@@ -130,10 +129,8 @@ class Promesse(Mechanism):
 
     def _check_ends(self, epsilon: float) -> float:
         """Return `ends` as 0 or a number of metres of at least epsilon."""
-        if is_number(self.ends) and self.ends == 0:
-            return 0.0
-        ends = check_number(self.ends, name="ends", owner="Promesse", unit="metres", high=1e7)
-        if ends < epsilon:
+        ends = check_number(self.ends, name="ends", owner="Promesse", unit="metres", high=1e7, zero=True)
+        if 0 < ends < epsilon:
             raise ValueError(
                 f"The 'ends' parameter of Promesse must be 0 or at least epsilon = {epsilon:g} m: less than one point "
                 f"would be cut. Got {ends:g} instead."

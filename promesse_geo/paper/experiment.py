@@ -223,9 +223,11 @@ def reproduce(
     chosen, processes = check_seeds(seeds, owner="reproduce"), check_jobs(n_jobs, owner="reproduce")
     check_flag(attacks, name="attacks", owner="reproduce")
     sources = {"Cabspotting": cabspotting, "Geolife": geolife, "MDC": mdc}
-    for source in sources.values():
+    for name, source in sources.items():
         if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
-            raise FileNotFoundError(f"The file or folder {str(source)!r} does not exist.")
+            raise FileNotFoundError(
+                f"The '{name.lower()}' parameter of reproduce must be a path of data. {str(source)!r} does not exist."
+            )
     if paper == "most2014":
         most2014.check_choices(mdc=mdc, min_days=min_days, attacks=attacks)
         return _reproduce_most2014(sources, seeds=chosen, n_jobs=processes)

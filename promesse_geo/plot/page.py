@@ -4,6 +4,9 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+ENDINGS = (".html", ".htm")
+"""Endings of the names of pages."""
+
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --faint: #595959; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181c; --line: #444; --faint: #a8a8a8; } }

@@ -1,0 +1,80 @@
+"""Errors and warnings of the library on the command line, with the names of options instead of those of parameters."""
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from promesse_geo.cli import layout
+
+_EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
+_TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--(?:'[^']*'|[^)'])+)\)")
+_PARAMETER = re.compile(
+    r"[Tt]he '(\w+)' parameter(?: of (?:[a-z]\w*|([A-Z]\w*)(?:\.\w+)?))?\b"
+)  # of a function, a class
+_ABSENT = re.compile(r"([Tt]he )(user|time|lon|lat|segment)( column (?=(?:(?!\. ).)*do(?:es)? not exist))")
+_CALLED = {
+    "path": ("output", "out"),
+    "keep_user": ("keep_users",),
+    "errors": ("skip",),
+    "radius": ("zone_radius",),
+    "offset": ("zone_offset",),
+    "seed": ("secret_file",),
+    "n_jobs": ("jobs",),
+}
+"""Names of options, by those of parameters that are called otherwise."""
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Convert errors of parameters to usage errors."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(with_options_named(str(error))) from error
+
+
+@contextmanager
+def expected_errors() -> Iterator[None]:
+    """Report expected errors and warnings in one line each on stderr."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *rest: layout.say(f"Warning: {with_options_named(str(message))}")
+        try:
+            yield
+        except _EXPECTED as error:
+            words = error.args[0] if isinstance(error, KeyError) else str(error)
+            if isinstance(error, MemoryError) and not words:  # Python's own has no words
+                words = "There is not enough memory."
+            words = " ".join((words, *getattr(error, "__notes__", ())))
+            layout.say(f"Error: {with_options_named(' '.join(words.split()))}")
+            sys.exit(1)
+
+
+def with_options_named(words: str) -> str:
+    """Replace names of parameters by those of options of the command that runs.
+
+    Examples
+    --------
+    >>> with_options_named("Skip them with errors='skip' (--skip).")
+    'Skip them with --skip.'
+    """
+    return _PARAMETER.sub(_option_of, _ABSENT.sub(r"\1--\2\3", _TWINS.sub(r"\1", words)))
+
+
+def _option_of(match: re.Match[str]) -> str:
+    """Return the option or argument of a parameter, with the class whose parameter it is, if it is one."""
+    context = click.get_current_context(silent=True)
+    known = {} if context is None else {str(option.name): option for option in context.command.params}
+    name = next((each for each in (match[1], *_CALLED.get(match[1], ())) if each in known), "")
+    if name:
+        option = known[name]
+        called = max(option.opts, key=len) if isinstance(option, click.Option) else option.human_readable_name
+    elif "parameter" in known:
+        called = f"--parameter {match[1]}"
+    else:
+        return match[0]
+    return f"{called} of {match[2]}" if match[2] else called
