@@ -263,3 +263,17 @@ def check_users_exist(users: set[str] | None, existing: Iterable[Any], *, owner:
     if users and missing:
         total = counted(len(users), "user")
         raise ValueError(f"The 'users' parameter of {owner}: {missing:,} of {total} not found in the data.")
+
+
+def subclasses_by_name(base: Any) -> dict[str, Any]:
+    """Return all subclasses by their name, subclasses of subclasses too, those in the package of the base first."""
+    found: dict[str, Any] = {}
+    package = f"{base.__module__.rpartition('.')[0]}."
+    kinds = base.__subclasses__()
+    while kinds:
+        for kind in kinds:
+            known = found.get(kind.__name__)
+            if known is None or not known.__module__.startswith(package):
+                found[kind.__name__] = kind
+        kinds = [each for kind in kinds for each in kind.__subclasses__()]
+    return found

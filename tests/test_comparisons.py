@@ -73,14 +73,17 @@ def test_points_are_the_means_over_seeds_on_labelled_axes():
     one, other = (results_of(PROMESSE[:1], [found], [lost]) for found, lost in ((10, 20), (30, 60)))
     axes = trade_off(pd.concat([one, other]))
     assert [line.get_xydata().tolist() for line in axes.lines] == [[[40, 20]]]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("distortion (%)", "POI retrieval (%)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "distortion (%), lower is more useful",
+        "POI retrieval (%), lower is more private",
+    )
 
 
 def test_evaluate_returns_results_that_can_be_drawn():
     city = pg.make_city(users=3, days=1)
     mechanisms = [pg.Promesse(100), pg.Promesse(200), Boxed(epsilon=5, box=(5, 9)), Boxed(epsilon=5, box=(5, 10))]
     axes = trade_off(pg.evaluate({"city": city}, mechanisms))
-    assert axes.get_xlabel() == "range query distortion (%)"
+    assert axes.get_xlabel() == "range query distortion (%), lower is more useful"
     assert legend_of(axes) == ["Promesse, ε in m", "Boxed, box = (5, 9)", "Boxed, box = (5, 10)"]
     assert axes.get_legend().get_title().get_text() == "numbers: ε"
 
@@ -91,7 +94,7 @@ def test_results_of_earlier_versions_are_drawn_by_their_text():
     axes = trade_off(old)
     assert legend_of(axes) == old.mechanism.unique().tolist()
     assert list(axes.texts) == []
-    assert axes.get_ylabel() == "PoiRetrieval (%)"
+    assert axes.get_ylabel() == "PoiRetrieval (%), lower is more private"
     both = pd.concat([results, old.assign(mechanism="Older(a=1)")])
     assert legend_of(trade_off(both)) == ["Promesse, ε in m", "Older(a=1)"]
 
@@ -167,6 +170,23 @@ def test_parameters_have_their_units():
         "WaitForMe, delta = 100 m",
         "WaitForMe, delta = 1234.5 m",
     ]
+
+
+def test_a_chain_is_named_by_its_members():
+    chains = [pg.Chain([pg.PrivacyZones(radius, 400), pg.Promesse(200)]).description() for radius in (500, 700)]
+    described = [(each["mechanism"], each["parameters"]) for each in chains]
+    assert legend_of(drawn_for(described[:1])) == ["PrivacyZones + Promesse"]
+    first, second = legend_of(drawn_for(described))
+    assert first.startswith("PrivacyZones (radius = 500 m")
+    assert second.startswith("PrivacyZones (radius = 700 m")
+
+
+def test_a_long_legend_stands_beside_the_axes():
+    axes = drawn_for([("WaitForMe", {"k": k}) for k in range(2, 12)])
+    axes.figure.draw_without_rendering()
+    legend = axes.get_legend().get_window_extent()
+    assert legend.x0 >= axes.bbox.x1
+    assert legend.x1 <= axes.figure.bbox.x1
 
 
 def test_values_of_any_kind_are_shown():

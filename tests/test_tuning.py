@@ -210,6 +210,25 @@ def test_wrong_parameters_are_refused(city, wrong, error, words):
         pg.tune(city, 200, bounds=(1, 2), goals=[(Delay(), "<=", 1)], objective=Delay())
 
 
+def test_rounding_errors_do_not_fill_an_axis(city):
+    promesse = pg.tune(
+        city,
+        pg.Promesse(200),
+        bounds=(50, 500),
+        goals=[(pg.Compression(), "<=", 50)],
+        objective=pg.SpatialError(),
+        values=3,
+    )
+    assert 0 < promesse.table[promesse.column(pg.SpatialError())].max() < 1e-6
+    axes = tuning(promesse)
+    low, high = axes.figure.axes[1].get_ylim()
+    assert high - low > 1
+    axes.figure.draw_without_rendering()
+    labels = [label.get_text() for label in axes.get_xticklabels(which="both") if label.get_text()]
+    assert labels
+    assert not any("e" in text or "$" in text for text in labels)  # plain numbers
+
+
 def test_the_figure_has_a_line_for_each_metric_and_marks_the_best_value(city, tmp_path):
     found = tuned(city, goals=[(Delay(), "<=", 20)], values=8)
     axes = tuning(found)

@@ -18,6 +18,7 @@ from promesse_geo.preprocess.problems import path_warning
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import Sphere
 from promesse_geo.traces.traces import Data, Traces, map_traces
+from promesse_geo.validation import subclasses_by_name
 
 _ARRAYS: dict[str, np.dtype] = dict.fromkeys(("times", "offsets", "positions", "breaks"), np.dtype(np.int64))
 _ARRAYS |= {"points": np.dtype(np.float64)}
@@ -159,15 +160,7 @@ class Mechanism(ABC):
 
 def mechanism_classes() -> dict[str, type[Mechanism]]:
     """Return all mechanisms by the name of their class: subclasses of subclasses too, those of this package first."""
-    found: dict[str, type[Mechanism]] = {}
-    kinds: list[type[Mechanism]] = Mechanism.__subclasses__()
-    while kinds:
-        for kind in kinds:
-            known = found.get(kind.__name__)
-            if known is None or not known.__module__.startswith(f"{__package__}."):
-                found[kind.__name__] = kind
-        kinds = [each for kind in kinds for each in kind.__subclasses__()]
-    return found
+    return subclasses_by_name(Mechanism)
 
 
 def as_json(value: Any) -> Any:

@@ -16,7 +16,7 @@ from promesse_geo.metrics.attacks import (
     Unicity,
     match_pois,
 )
-from promesse_geo.metrics.base import Metric
+from promesse_geo.metrics.base import Metric, metric_classes
 from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDistortion, SpatialError
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "Residue",
     "Unicity",
     "match_pois",
+    "metric_classes",
 ]
 __all__ += ["AreaCoverage", "Compression", "RangeQueryDistortion", "SpatialError"]

@@ -14,6 +14,7 @@ from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Pairs, Traces, align, as_traces
 from promesse_geo.traces.values import read_users
+from promesse_geo.validation import subclasses_by_name
 
 
 class Parts(Protocol):
@@ -333,6 +334,11 @@ class Metric(ABC):
 def _detail_of(original: Traces, protected: Traces, metric: Metric) -> Any:
     """Compare the traces of a part."""
     return metric.compare(metric.pair(original, protected))
+
+
+def metric_classes() -> dict[str, type[Metric]]:
+    """Return all metrics by the name of their class."""
+    return subclasses_by_name(Metric)
 
 
 def name_in_words(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,21 @@ import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.transforms import BboxBase
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox, BboxBase
 
 from promesse_geo.evaluation.results import complete_results, is_table
-from promesse_geo.mechanisms import mechanism_classes
+from promesse_geo.mechanisms import mechanism_classes, mechanism_in_words, members_of
 from promesse_geo.messages import invalid, listed, warn
+from promesse_geo.metrics import metric_classes
 from promesse_geo.plot import colours
-from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette
+from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette, widen
 from promesse_geo.plot.tables import shortened
 from promesse_geo.validation import check_text
 
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
-_SIDES = np.array(((1, 1), (1, -1), (-1, 1), (-1, -1)))  # of a point, where its label may be
+_SIDES = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)])  # where a label may be
+_GAPS = (4, 13)  # typographic points between a marker and its label
 
 
 def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:
@@ -107,7 +111,7 @@ def trade_off(
     >>> city = pg.make_city(users=3, days=1)
     >>> results = pg.evaluate({"city": city}, [pg.Promesse(100), pg.Promesse(200)])
     >>> trade_off(results).get_xlabel()
-    'range query distortion (%)'
+    'range query distortion (%), lower is more useful'
     """
     results = _check_results(results)
     along, across = (
@@ -122,9 +126,8 @@ def trade_off(
     axes.set_ylabel(_axis_label(along), parse_math=False)
     add_legend(axes, lines, _legend(points), title="numbers: ε" if (points.epsilon != "").any() else None)
     for values, set_limits in ((points.x, axes.set_xlim), (points.y, axes.set_ylim)):
-        if values.max() - values.min() < 1e-6:  # equal values, such as no POI at all: an axis of one unit
-            lowest = values.min() - 0.5 if values.min() < 0 else max(values.min() - 0.5, -0.06)
-            set_limits(lowest, lowest + 1.06)
+        if len(values):
+            widen(values, set_limits)
     _label_points(axes, points, lines)
     finish(axes)
     return axes
@@ -152,7 +155,10 @@ def _rows_of_metric(results: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _axis_label(rows: pd.DataFrame) -> str:
-    return f"{rows.label.iloc[0]} ({rows.unit.iloc[0]})"
+    """Return the label of a metric with its unit, and which values are better if the metric is known."""
+    kind = metric_classes().get(rows.metric_name.iloc[0])
+    meaning = f", {kind.meaning}" if kind is not None and kind.meaning else ""
+    return f"{rows.label.iloc[0]} ({rows.unit.iloc[0]}){meaning}"
 
 
 def _points(across: pd.DataFrame, along: pd.DataFrame) -> pd.DataFrame:
@@ -207,24 +213,44 @@ def _draw_families(axes: Axes, points: pd.DataFrame) -> list[Line2D]:
 
 
 def _label_points(axes: Axes, points: pd.DataFrame, lines: list[Line2D]) -> None:
-    """Label points with their epsilon, where the labels cover the fewest markers and labels."""
+    """Label points with their epsilon, where the labels cover the fewest labels, markers and lines."""
     axes.autoscale_view()
-    spans = points[["x", "y"]].max() - points[["x", "y"]].min()
+    figure: Any = axes.figure.figure  # the figure of a subfigure
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)  # sizes of labels and distances of points are in pixels
     markers = axes.transData.transform(points[["x", "y"]])
-    written: list[BboxBase] = []
+    paths = [line.get_transform().transform_path(line.get_path()) for line in lines]
+    legend = axes.get_legend()
+    written: list[BboxBase] = [] if legend is None else [legend.get_window_extent()]
+    for text, point, colour in _labels(points, lines):
+        labels = [
+            annotate(axes, text, point, side=side, gap=gap, size=8, colour=colour) for gap in _GAPS for side in _SIDES
+        ]
+        boxes = [label.get_window_extent() for label in labels]
+        costs = [_cost(box, axes.bbox, written, markers, paths) for box in boxes]
+        best = costs.index(min(costs))
+        written.append(boxes[best])
+        for label in labels[:best] + labels[best + 1 :]:
+            label.remove()
+
+
+def _labels(points: pd.DataFrame, lines: list[Line2D]) -> Iterator[tuple[str, np.ndarray, Any]]:
+    """Yield text, point and colour of each label: one for points of a family that are close together."""
+    spans = points[["x", "y"]].max() - points[["x", "y"]].min()
     for (_, family), line in zip(points.groupby("family"), lines, strict=True):
         labelled = family[family.epsilon != ""]
         near = (labelled[["x", "y"]].diff().abs() <= 0.05 * spans).all(axis=1)
-        for _, close in labelled.groupby((~near).cumsum()):  # one label for points close together
-            text, point = ", ".join(close.epsilon), close[["x", "y"]].iloc[0].to_numpy()
-            style: dict[str, Any] = {"gap": 4, "size": 8, "colour": line.get_color()}
-            labels = [annotate(axes, text, point, side=side, **style) for side in _SIDES]
-            boxes = [label.get_window_extent().padded(4) for label in labels]
-            covered = [box.count_contains(markers) + box.count_overlaps(written) for box in boxes]
-            best = covered.index(min(covered))
-            written.append(boxes[best])
-            for label in labels[:best] + labels[best + 1 :]:
-                label.remove()
+        for _, close in labelled.groupby((~near).cumsum()):
+            yield ", ".join(close.epsilon), close[["x", "y"]].iloc[0].to_numpy(), line.get_color()
+
+
+def _cost(box: Bbox, inside: BboxBase, written: list[BboxBase], markers: np.ndarray, paths: list[Path]) -> float:
+    """Return how bad a place of a label is: outside of the axes, on other labels, on markers, on lines."""
+    visible = Bbox.intersection(box, inside)
+    share = 0.0 if visible is None else visible.width * visible.height / (box.width * box.height)
+    overlaps, hidden = box.padded(2).count_overlaps(written), box.padded(4).count_contains(markers)
+    crossed = sum(path.intersects_bbox(box, filled=False) for path in paths)
+    return 20 * (1 - share) + 10 * overlaps + 3 * hidden + crossed
 
 
 def _styles(names: list[str]) -> list[tuple[str, str]]:
@@ -252,6 +278,11 @@ def _legend(points: pd.DataFrame) -> list[str]:
     names = []
     for name, parameters in zip(families.name, families.parameters, strict=True):
         others = [each for other, each in zip(families.name, families.parameters, strict=True) if other == name]
+        if members := members_of(parameters):
+            description = {"mechanism": name, "parameters": parameters}
+            joined = " + ".join(str(member["mechanism"]) for member in members)
+            names.append(joined if len(others) == 1 else mechanism_in_words(description))
+            continue
         counts = {key: sum(key in each and each[key] == value for each in others) for key, value in parameters.items()}
         differing = [key for key, count in counts.items() if count < len(others)]
         enough = [key for key in differing if counts[key] == 1][:1] or differing

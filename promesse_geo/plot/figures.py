@@ -10,14 +10,14 @@ import pandas as pd
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import SpatialError
 from promesse_geo.metrics.base import pair_by_user
 from promesse_geo.plot import colours
-from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, next_colour
+from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, make_logarithmic, next_colour
 from promesse_geo.plot.tables import shortened, steps
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.records import as_offsets
@@ -30,6 +30,9 @@ Protected: TypeAlias = Data | Mapping[str, Data]
 
 _SHOWN = 0.99  # share of the widest distribution of errors that is drawn: the rest would compress all others
 _SLOWEST, _SHORTEST = 1e-2, 1e-3  # metres per second and seconds: a logarithmic axis has no 0
+_DURATIONS = {0.001: "1 ms", 0.01: "10 ms", 0.1: "0.1 s", 1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min", 3600: "1 h"}
+_DURATIONS |= {36_000: "10 h", 86_400: "1 day", 864_000: "10 days", 8_640_000: "100 days", 86_400_000: "1,000 days"}
+_CROWDED = 300  # points of a path that are drawn smaller
 
 
 def overview(
@@ -202,7 +205,8 @@ def _draw(
     """Draw a path, interrupted before `breaks`, and its points; translucent points show a stop as a dark spot."""
     axes.plot(*np.insert(places, breaks, np.nan, axis=0).T, "-", color=colours.REMOVED, linewidth=0.8, zorder=1)
     points: dict[str, Any] = {"color": colour, "alpha": opacity, "label": label}
-    axes.plot(*places.T, "o", markersize=4, markeredgewidth=0, zorder=2, **points)
+    size = 4 if len(places) <= _CROWDED or opacity < 1 else 2.5
+    axes.plot(*places.T, "o", markersize=size, markeredgewidth=0, zorder=2, **points)
     axes.set_aspect("equal", adjustable="box")
     axes.set_title(title, fontsize=12)
     axes.set_xlabel("east (km)", fontsize=12)
@@ -211,7 +215,7 @@ def _draw(
 
 def _mark(axes: Axes, places: np.ndarray, marker: str, *, size: float, label: str = "") -> None:
     """Draw hollow markers, which stay visible on points and on each other."""
-    style: dict[str, Any] = {"color": rcParams["text.color"], "fillstyle": "none", "markersize": size}
+    style: dict[str, Any] = {"color": rcParams["text.color"], "fillstyle": "none", "markersize": size, "clip_on": False}
     axes.plot(*places.T, marker, markeredgewidth=1.3, label=label or None, zorder=3, **style)
 
 
@@ -326,7 +330,8 @@ def intervals(
     Returns
     -------
     matplotlib.axes.Axes
-        x: seconds, logarithmic, with shorter intervals drawn at a millisecond. y: percent of the intervals.
+        x: seconds, logarithmic and labelled as durations, with shorter intervals drawn at a millisecond. y: percent of
+        the intervals.
 
     Raises
     ------
@@ -344,8 +349,12 @@ def intervals(
     versions = _all_steps(original, protected, user=user, time=time, owner="intervals")
     seconds = {name: np.maximum(nanoseconds / 1e9, _SHORTEST) for name, (_, nanoseconds) in versions.items()}
     axes = axes_for(ax, height=4.5, owner="intervals")
-    x, y = "time between consecutive records (s)", "share of steps up to this interval (%)"
-    return _draw_distributions(seconds, axes, x=x, y=y, logarithmic=True)
+    x, y = "time between consecutive records", "share of steps up to this interval (%)"
+    _draw_distributions(seconds, axes, x=x, y=y, logarithmic=True)
+    axes.xaxis.set_major_locator(FixedLocator(list(_DURATIONS)))
+    axes.xaxis.set_major_formatter(FixedFormatter(list(_DURATIONS.values())))
+    axes.xaxis.set_minor_locator(NullLocator())
+    return axes
 
 
 def space_time(
@@ -476,7 +485,7 @@ def _draw_distributions(
         add_legend(axes, lines, list(values))
     finish(axes)
     if logarithmic:
-        axes.set_xscale("log")
+        make_logarithmic(axes)
         if largest == 0:  # without values a logarithmic axis has no limits
             axes.set_xlim(_SLOWEST, 1 / _SLOWEST)
     return axes

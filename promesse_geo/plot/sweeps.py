@@ -3,13 +3,12 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogFormatter, NullFormatter
 
 from promesse_geo.evaluation.tuning import Tuning
 from promesse_geo.messages import invalid
 from promesse_geo.metrics import Metric
 from promesse_geo.plot import colours
-from promesse_geo.plot.axes import add_legend, axes_for, finish, palette
+from promesse_geo.plot.axes import add_legend, axes_for, finish, make_logarithmic, palette, widen
 
 
 def tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
@@ -49,9 +48,7 @@ def tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
     axes = axes_for(ax, height=4.5, owner="tuning")
     unit = type(result.mechanism).units.get(result.parameter)
     axes.set_xlabel(f"{result.parameter} ({unit})" if unit else result.parameter, parse_math=False)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-    axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)) if _is_short(result) else NullFormatter())
+    make_logarithmic(axes, between=_is_short(result))
     if result.is_per_user:
         _draw_users(axes, result)
     else:
@@ -72,10 +69,14 @@ def _draw_users(axes: Axes, result: Tuning) -> None:
     names = []
     for name, values in (("all users", result.value), ("users whose goals are met", result.value[result.meets_goals])):
         ordered = np.sort(values.to_numpy(float))
-        shares = 100 * np.arange(1, len(ordered) + 1) / max(len(result.value), 1)
+        ordered = np.concatenate((ordered[:1], ordered))  # from 0 % on
+        shares = 100 * np.arange(len(ordered)) / max(len(result.value), 1)
         style = "-" if name == "all users" else "--"
         lines += axes.step(ordered, shares, style, where="post", color=palette()[len(lines)])
         names.append(name)
+    tried = result.table[result.parameter]
+    if len(tried) and tried.min() < tried.max():
+        axes.set_xlim(0.95 * tried.min(), 1.05 * tried.max())
     axes.set_ylabel("users with at most this value (%)")
     axes.set_ylim(0, 103)
     add_legend(axes, lines, names)
@@ -110,8 +111,10 @@ def _draw_runs(axes: Axes, result: Tuning) -> None:
 
 def _draw_metric(axes: Axes, result: Tuning, name: str, colour: str) -> Line2D:
     """Draw the values of a metric; those of runs that meet all goals are filled."""
-    table = result.table
-    (line,) = axes.plot(table[result.parameter], table[name], "o-", color=colour, markerfacecolor="none", markersize=5)
-    met = table[table["meets_goals"]]
-    axes.plot(met[result.parameter], met[name], "o", color=colour, markersize=5, label="_met")
+    parameters, values, met = (result.table[column].to_numpy() for column in (result.parameter, name, "meets_goals"))
+    (line,) = axes.plot(parameters, values, "o-", color=colour, markerfacecolor="none", markersize=5)
+    axes.plot(parameters[met], values[met], "o", color=colour, markersize=5, label="_met")
+    drawn = np.concatenate([np.asarray(each.get_ydata(), float) for each in axes.get_lines()])
+    if np.isfinite(drawn).any():
+        widen(drawn[np.isfinite(drawn)], axes.set_ylim)
     return line
