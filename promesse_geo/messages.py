@@ -14,6 +14,9 @@ import numpy as np
 import pandas as pd
 
 SHORT = (str, bytes, numbers.Number, np.bool_, np.datetime64, np.timedelta64, date, timedelta, tzinfo, type)
+_MOST_NAMES = 50
+_name = reprlib.Repr()
+_name.maxstring = _name.maxother = 80
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -55,8 +58,10 @@ def brief(value: float) -> str:
 
 
 def listed(names: Sequence[object]) -> str:
-    """Return names as a list in a sentence: 'a', 'b' and 'c'."""
-    texts = [repr(name) for name in names]
+    """Return names as a list in a sentence: 'a', 'b' and 'c'; long names are cut, and of many only the first listed."""
+    texts = [_name.repr(name) for name in names[:_MOST_NAMES]]
+    others = len(names) - len(texts)
+    texts += [counted(others, "other")] if others else []
     return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]
 
 

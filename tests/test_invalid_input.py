@@ -17,6 +17,7 @@ import shapely
 from shapely import LineString, MultiPoint, Point
 
 import promesse_geo as pg
+from promesse_geo.messages import listed
 
 KEYS = ["zaphod"] * 4 + ["trillian"] * 3
 COUNT = len(KEYS)
@@ -813,3 +814,9 @@ def test_wrong_seeds_are_not_shown(seeds):
         pg.evaluate({"city": city}, [pg.Promesse(200)], seeds=seeds)
     assert "secret" not in str(caught.value)
     assert "1.5" not in str(caught.value)
+
+
+def test_long_and_many_names_are_cut_in_messages():
+    assert listed(["a", "b"]) == "'a' and 'b'"
+    assert len(listed(["x" * 3_000_000, "b"])) < 100
+    assert listed([f"c{number}" for number in range(60)]).endswith("'c49' and 10 others")

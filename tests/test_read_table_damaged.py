@@ -407,3 +407,13 @@ def test_a_line_that_does_not_fit_is_named_or_dropped(line, words, tmp_path):
     assert words in refused(path)
     with pytest.warns(UserWarning, match=r"1 record \(a line with too few or too many values; first at line 5 of"):
         assert_rows(read_table(path, errors="skip"))
+
+
+@pytest.mark.parametrize("where", ["name", "value"])
+def test_a_line_of_megabytes_is_named(tmp_path, where):
+    long = "x" * 3_000_000
+    header, row = ("user,time,lon,lat," + long, "ana") if where == "name" else ("user,time,lon,lat,note", long)
+    path = written(tmp_path, f"{header}\n{row},2024-03-04T08:00:00Z,4.8,45.7,1\n" * 2)
+    with pytest.raises(ValueError, match=r"table\.csv': a line is longer than 1 MiB") as caught:
+        pg.read_table(path)
+    assert len(str(caught.value)) < 1_000

@@ -36,6 +36,7 @@ from promesse_geo.io.text_layout import (
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names, candidates_for, find_columns, renamed_error
 
+_BLOCK = 1 << 20  # bytes that pyarrow reads at a time, which no line may exceed
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"
 _COORDINATE = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 _SIGNS = r"(?i)^\s*[NSEW]\s*|\s*°\s*[NSEW]?\s*$|\s*[NSEW]\s*$"
@@ -471,6 +472,9 @@ def _errors_without_values(text: TextFile) -> Iterator[None]:
         if counts is None:
             if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
                 raise ValueError(not_encoded(text.encoding)) from None
+            no_end = "cannot infer" in str(error) and text.file.size() > _BLOCK  # of the header
+            if "straddl" in str(error) or no_end:  # a block of pyarrow ends within the line
+                raise ValueError("a line is longer than 1 MiB, as in no table of positions. Shorten it.") from None
             raise ValueError(f"its lines cannot be read as values {separated}, in {text.encoding.upper()}.") from None
         where = f" (line {_line_of(text, int(counts[1])):,})" if counts[1] else ""
         columns, values = counted(int(counts[2]), "column"), counted(int(counts[3]), "value")
