@@ -102,9 +102,9 @@ class Comparison:
         squares = np.empty(len(few))
         for first in range(0, len(few), _ROWS):
             some, others = few[first : first + _ROWS], paths[numbers[first : first + _ROWS]]
-            products = some @ others.transpose(0, 2, 1)
-            lengths = (some**2).sum(axis=2)[:, :, None] + (others**2).sum(axis=2)[:, None, :]
-            squares[first : first + _ROWS] = np.median((lengths - 2 * products).min(axis=2), axis=1)
+            products = some @ (-2 * others).transpose(0, 2, 1)  # |a − b|² = |a|² + |b|² − 2ab
+            products += (others**2).sum(axis=2)[:, None, :]
+            squares[first : first + _ROWS] = np.median(products.min(axis=2) + (some**2).sum(axis=2), axis=1)
         return self.original.space.metres(np.sqrt(np.maximum(squares, 0)))
 
     @cached_property
@@ -418,13 +418,17 @@ def _some_rows(traces: Traces, many: int) -> np.ndarray:
 def _rows_along(traces: Traces) -> np.ndarray:
     """Return the numbers of records evenly spread over the path of each trace, shape (traces, `_PLACES`)."""
     rows = _some_rows(traces, 4 * _PLACES)
-    steps = np.linalg.norm(np.diff(traces.points[rows], axis=1), axis=2)
-    path = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
-    path /= np.maximum(path[:, -1:], 1e-12)
-    numbers = np.arange(len(traces))[:, None]
-    keys = (path + 2 * numbers).ravel()  # ascending: one search serves all traces
-    found = np.searchsorted(keys, np.linspace(0, 1, _PLACES) + 2 * numbers)
-    return rows.ravel()[np.minimum(found, rows.shape[1] * (numbers + 1) - 1)]
+    along = np.empty((len(rows), _PLACES), rows.dtype)
+    for first in range(0, len(rows), _ROWS):  # in blocks, because all points take 12 kB per trace
+        some = rows[first : first + _ROWS]
+        steps = np.linalg.norm(np.diff(traces.points[some], axis=1), axis=2)
+        path = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0)))
+        path /= np.maximum(path[:, -1:], 1e-12)
+        numbers = np.arange(len(some))[:, None]
+        keys = (path + 2 * numbers).ravel()  # ascending: one search serves all traces
+        found = np.searchsorted(keys, np.linspace(0, 1, _PLACES) + 2 * numbers)
+        along[first : first + _ROWS] = some.ravel()[np.minimum(found, some.shape[1] * (numbers + 1) - 1)]
+    return along
 
 
 def _decimals_of(space: Space, metres: float) -> int:
