@@ -370,8 +370,8 @@ def test_a_table_is_drawn_with_the_papers_figures(done):
 
 def test_a_trade_off_joins_what_differs_by_epsilon(done):
     axes = trade_off(done.results)
-    assert axes.get_xlabel() == "range query distortion (%)"
-    assert axes.get_ylabel() == f"{pg.PoiRetrieval.label} (%)"
+    assert axes.get_xlabel() == "range query distortion (%), lower is more useful"
+    assert axes.get_ylabel() == f"{pg.PoiRetrieval.label} (%), {pg.PoiRetrieval.meaning}"
     assert [len(line.get_xdata()) for line in axes.get_lines()] == [4, 4, 4, 1, 1]
     means = done.results.groupby("metric").get_group("PoiRetrieval(diameter=200.0, duration='15min', threshold=100.0)")
     assert axes.get_lines()[0].get_ydata().tolist() == means[:4].value.tolist()
