@@ -21,6 +21,7 @@ import promesse_geo as pg
 from promesse_geo.cli import main
 from promesse_geo.plot import overview, space_time, speeds
 from promesse_geo.plot.layers import Projection, record_layer
+from promesse_geo.plot.tables import description
 
 from_frame = pg.Traces.from_frame
 MANY = 300 if numba.config.DISABLE_JIT else 30_000
@@ -494,7 +495,7 @@ class TestFigures:
 
     def test_maps_draw_no_line_across_a_break(self):
         traces = from_frame(make_tracks([10, 10, 2], users=["b", "a", "a"]), segment="trip")
-        layer = record_layer(traces, Projection.of(traces, None, {"a": 0, "b": 1}, most=100), most=100, kind="Original")
+        layer = record_layer(traces, Projection.of(traces, None, {"a": 0, "b": 1}, most=100), most=100, kind="original")
         assert layer.data["breaks"] == [10]
         assert layer.data["counts"] == [12, 10]
 
@@ -585,3 +586,13 @@ def test_roles_that_name_no_column_are_ignored(name):
     frame = pg.make_city(users=1, days=1).iloc[:100].copy()
     frame.attrs["promesse"] = {"user": name, "time": name, "segment": name}
     assert len(pg.Traces.from_frame(frame)) == 1
+
+
+def test_info_counts_nights_between_tracks_among_the_breaks():
+    times = pd.to_datetime(["2024-03-04T18:00", "2024-03-04T18:01", "2024-03-05T08:00", "2024-03-05T08:30"])
+    points = gpd.points_from_xy([4.84, 4.85, 4.86, 4.87], [45.76] * 4)
+    frame = gpd.GeoDataFrame({"user": "a", "time": times, "track": [0, 0, 1, 2]}, geometry=points, crs=4326)
+    traces = from_frame(frame, segment="track")
+    described = pg.describe(traces)
+    assert described[["breaks", "long_breaks", "gaps"]].tolist() == [2, 1, 0]
+    assert "2 (of the recorder, 1 of them of 4 h or more; prepare splits there)" in description(traces)

@@ -21,8 +21,8 @@ _ODD = {
     "jumps": ("jumps", "over 350 m/s, fixes at (0, 0) included; prepare --max-speed 350 drops them"),
     "fast_steps": ("fast steps", "over 50 m/s: planes and fast trains, or errors"),
     "zero_fixes": ("fixes at (0, 0)", "prepare drops them"),
-    "breaks": ("breaks", "of the recorder; prepare splits there"),
-    "gaps": ("gaps", "of 4 h or more; prepare splits there"),
+    "breaks": ("breaks", "of the recorder, {long_breaks:,} of them of 4 h or more; prepare splits there"),
+    "gaps": ("gaps", "of 4 h or more, without breaks; prepare splits there"),
     "equal_times": ("equal times", "records with the time of the record before"),
     "single_record_users": ("one-record users", ""),
 }
@@ -50,7 +50,7 @@ def description(traces: Traces, *, names_columns: bool = False) -> str:
         "CRS": traces.space.crs.name,
         **({"columns": _columns(traces.names)} if names_columns else {}),
         "": "",
-        **{label: _count(summary[key], remark) for key, (label, remark) in _ODD.items()},
+        **{label: _count(summary[key], remark.format(**summary)) for key, (label, remark) in _ODD.items()},
     }
     if summary["swapped_axes"]:
         rows["x and y"] = "likely swapped: outside the CRS's area of use, inside it if swapped"
