@@ -116,7 +116,8 @@ def read_file(
     Parameters
     ----------
     source : path
-        The file or folder.
+        The file, folder or archive (zip, tar), also compressed with gzip, bzip2, xz or zstd. The files of a folder or
+        an archive may be of several formats.
     format : str, optional
         A name in `FORMATS`, such as "gpx", "google" or "table". Detected from the content by default.
     user, time, lon, lat, crs, layer, segment, columns, separator, decimal, encoding, time_format, tz

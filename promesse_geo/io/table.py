@@ -127,6 +127,7 @@ def read_table(
     CSV may use commas, semicolons, tabs or bars between values, decimal points or commas, UTF-8 or UTF-16, and
     compression with gzip, bzip2 or zstd. Instead of two columns of coordinates it may have one of points, in WKT or in
     WKB with hexadecimal digits (as PostGIS writes them, with or without SRID), or the POLYLINE of the taxis of Porto.
+    Coordinates may have a degree sign or the letter of a hemisphere (`4.8 W`), or columns N/S and E/W beside them.
     Parquet may be GeoParquet (WKB or GeoArrow points) or have columns of coordinates. Only user, time and location are
     read; a warning reports dropped elevations (Z), and a CSV without a newline at its end, which may be cut. Lines with
     too few or too many values, lines that look like records but are part of a quoted value, and a quote that is never
