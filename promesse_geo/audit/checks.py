@@ -260,7 +260,7 @@ def _check_first_points(comparison: Comparison, epsilon: float | None, *, by_pat
     near = np.flatnonzero(_short_of(epsilon, distances))
     close = len(near)
     if by_path and close:
-        close = int(_short_of(epsilon - 2 * FINE, comparison.paths_from_start(near)).sum())
+        close = int(_short_of(epsilon - 2 * FINE, comparison.hidden_paths(near, first=True)).sum())
     if not close:
         if not len(near):
             return Finding(test, PASSED, f"all are at least {epsilon:g} m away")
@@ -284,7 +284,7 @@ def _check_last_points(comparison: Comparison, epsilon: float | None) -> Finding
     if epsilon is None:
         return _judge_ends(test, distances)
     near = np.flatnonzero(_short_of(epsilon, distances))
-    close = int(_short_of(epsilon - 2 * FINE, comparison.paths_to_end(near)).sum())
+    close = int(_short_of(epsilon - 2 * FINE, comparison.hidden_paths(near, first=False)).sum())
     if close:
         traces = counted(len(distances), "trace")
         reason = f"{close:,} of {traces} {'ends' if close == 1 else 'end'} less than {epsilon:g} m before the original"

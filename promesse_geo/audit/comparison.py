@@ -1,9 +1,9 @@
 """Original and protected data side by side: which times, locations and records are the same."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -176,15 +176,18 @@ class Comparison:
         originals = self.original.offsets[ends][self.pairs.originals]
         return self.distances(originals - back, self.pairs.protected.offsets[ends] - back)
 
-    def paths_to_end(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the metres travelled from the last protected point to the end of the original trace.
+    def hidden_paths(self, numbers: np.ndarray, *, first: bool) -> np.ndarray:
+        """Return the metres travelled before the first published point of traces, or after the last one.
 
-        The path begins at the protected point and joins the original trace at the first record that is not earlier.
+        The path goes along the original trace, which it leaves for the first protected point at the last record that is
+        not later, or joins from the last protected point at the first record that is not earlier.
 
         Parameters
         ----------
         numbers : numpy.ndarray of integers, shape (n,)
             Numbers of the pairs.
+        first : bool
+            Whether the path from the start is meant, and not that to the end.
 
         Returns
         -------
@@ -192,46 +195,16 @@ class Comparison:
             Metres.
         """
         original, protected = self.original, self.pairs.protected
-
-        def path(begin: int, end: int, number: int) -> np.ndarray:
-            last = protected.offsets[number + 1] - 1
-            joint = begin + np.searchsorted(original.times[begin:end], protected.times[last])
-            return np.vstack([protected.points[last], original.points[min(joint, end - 1) : end]])
-
-        return self._lengths(numbers, path)
-
-    def paths_from_start(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the metres travelled from the start of the original trace to the first protected point.
-
-        The path leaves the original trace at the last record that is not later, for the protected point.
-
-        Parameters
-        ----------
-        numbers : numpy.ndarray of integers, shape (n,)
-            Numbers of the pairs.
-
-        Returns
-        -------
-        numpy.ndarray of float64, shape (n,)
-            Metres.
-        """
-        original, protected = self.original, self.pairs.protected
-
-        def path(begin: int, end: int, number: int) -> np.ndarray:
-            first = protected.offsets[number]
-            joint = begin + np.searchsorted(original.times[begin:end], protected.times[first], side="right")
-            return np.vstack([original.points[begin : max(joint, begin + 1)], protected.points[first]])
-
-        return self._lengths(numbers, path)
-
-    def _lengths(self, numbers: np.ndarray, path: Callable[[int, int, int], np.ndarray]) -> np.ndarray:
-        """Return the metres along the path of each pair, given its original records begin … end − 1 and its number."""
-        offsets, originals = self.original.offsets, self.pairs.originals
         lengths = np.empty(len(numbers))
         for place, number in enumerate(numbers):
-            points = path(offsets[originals[number]], offsets[originals[number] + 1], number)
-            chords = np.linalg.norm(np.diff(points, axis=0), axis=1)
-            lengths[place] = self.original.space.metres(chords).sum()
+            begin, end = original.offsets[self.pairs.originals[number] + np.arange(2)]
+            published = protected.offsets[number] if first else protected.offsets[number + 1] - 1
+            side: Literal["left", "right"] = "right" if first else "left"
+            joint = begin + np.searchsorted(original.times[begin:end], protected.times[published], side=side)
+            rows = slice(begin, max(joint, begin + 1)) if first else slice(min(joint, end - 1), end)
+            travelled = original.points[rows] if first else original.points[rows][::-1]
+            chords = np.diff(np.vstack([travelled, protected.points[published]]), axis=0)
+            lengths[place] = original.space.metres(np.linalg.norm(chords, axis=1)).sum()
         return lengths
 
     @cached_property

@@ -289,7 +289,7 @@ def find_columns(
     check_names(names)
     ranks = KNOWN if known is None else known
     found: dict[str, Any] = {role: None for role, name in names.items() if name is None}
-    problems = Problems(list(columns), list(empty))
+    problems = UnfilledRoles(list(columns), list(empty))
     for role, name in names.items():
         if name is ...:
             usable = [column for column in columns if role != "user" or column not in empty]
@@ -354,7 +354,7 @@ def find_trips(columns: Sequence[Hashable], user: Hashable, *, but: Collection[H
 
 
 @dataclass
-class Problems:
+class UnfilledRoles:
     """Roles without a column, and what to do about them.
 
     Parameters
