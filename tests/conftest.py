@@ -3,10 +3,12 @@
 import gc
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave the cores to other workers
+sys.modules.setdefault("rfc3987_syntax", None)  # optional for nbformat, and takes seconds to import
 
 import numba
 import pytest
