@@ -56,6 +56,7 @@ from promesse_geo.mechanisms import (
     Promesse,
     WaitForMe,
     WaitForMeReport,
+    recommended,
 )
 from promesse_geo.metrics import Metric
 from promesse_geo.metrics.attacks import (
@@ -73,7 +74,7 @@ from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDi
 from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, drop_zero, first_days, split_gaps
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.pseudonyms import pseudonymize
-from promesse_geo.publication import Publication, publish, recommended
+from promesse_geo.publication import Publication, publish
 from promesse_geo.stays import pois
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.space import Plane, Sphere

@@ -545,6 +545,27 @@ def test_a_metric_of_another_author_has_a_reason_too(city):
     assert pg.measure(city, city, [Never()]).reason.tolist() == ["nothing to compare"]
 
 
+@pytest.mark.filterwarnings("ignore:.*too short for epsilon")
+def test_guessing_stands_beside_values_where_a_metric_states_it(tmp_path):
+    parts = pg.make_city(users=3, days=4, seed=1).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    metrics = [Compression(), pg.EndRetrieval(least=1), pg.Linkage()]
+    safe = parts.promesse.smooth(200)
+    details = [metric.detail(parts, safe) for metric in metrics[1:]]
+    guesses = [details[0].attrs["random"], details[1].attrs["guess"]]
+    table = pg.measure(parts, safe, metrics)
+    assert np.isnan(table.guess[0])
+    assert table.guess[1:].tolist() == guesses
+    lines = measures(table).splitlines()
+    assert ["guessing" in line for line in lines] == [False, True, True]
+    results = pg.evaluate({"c": parts}, [Promesse(200)], metrics)
+    assert list(results.columns) == [*COLUMNS, "guess"]
+    assert results.guess[1:].tolist() == guesses
+    for name in ("results.csv", "results.parquet"):
+        pg.save_results(results, tmp_path / name)
+        pd.testing.assert_frame_equal(pg.load_results(tmp_path / name), results)
+    assert list(pg.evaluate({"c": parts}, [Promesse(200)], metrics[:1]).columns) == COLUMNS
+
+
 def test_measures_print_the_whole_metric_and_readable_values():
     city = pg.make_city(users=2, days=1)
     table = city.promesse.measure(city.promesse.smooth(200))

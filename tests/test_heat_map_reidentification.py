@@ -1,6 +1,8 @@
 """Re-identification by footprints: examples by hand, laws, and the plain twin."""
 
 import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import naive_attacks as twin
 import numpy as np
@@ -107,6 +109,32 @@ def test_the_attacker_may_know_the_mechanism():
     assert table.unit.tolist() == ["%"]
     with pytest.raises(ValueError, match=r"known=pg\.Promesse"):
         HeatMapReidentification(known="same").measure(known, safe)
+
+
+@dataclass(frozen=True)
+class Shaken(pg.Mechanism):
+    """Move everything by metres drawn from the seed, and keep the seeds that were used."""
+
+    seed: int | None = None
+    used: ClassVar[list] = []
+
+    def _protect(self, traces):
+        self.used.append(self.seed)
+        shift = np.random.default_rng(self.seed).normal(size=(traces.records, 1)) * 1e-4
+        points = traces.points + shift
+        return replace(traces, points=points / np.linalg.norm(points, axis=1)[:, None])
+
+
+def test_an_attacker_who_knows_a_random_mechanism_has_another_seed_of_the_run():
+    city = pg.make_city(users=4, days=4, seed=2)
+    metrics = [HeatMapReidentification(known="same")]
+    runs = []
+    for _ in range(2):
+        Shaken.used.clear()
+        runs.append(pg.evaluate({"city": city}, [Shaken()], metrics, seeds=2).value.tolist())
+        assert None not in Shaken.used
+        assert len(set(Shaken.used)) == 4  # of each run, and of the attacker in it
+    assert runs[0] == runs[1]
 
 
 def test_parameters_are_checked_and_shown():

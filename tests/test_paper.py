@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from readme import README
-from readme_tables import RESULTS, beyond_summary, with_tables
+from readme_tables import PEOPLE, RESULTS, beyond_summary, people_summary, with_tables
 
 import promesse_geo as pg
 from promesse_geo import paper
@@ -336,23 +336,45 @@ def test_wrong_parameters_are_refused(wrong):
 
 
 def test_stronger_attacks_find_more_than_the_papers(attacked, tmp_path):
-    assert list(attacked.tables)[6:] == ["Adaptive attack", "Residue attack", "Area coverage", "Re-identification"]
-    fixed, adaptive, residue, *_ = (
-        attacked.tables[name].set_index("row").ours for name in ("Table II", *list(attacked.tables)[6:])
-    )
+    others = list(attacked.tables)[6:]
+    assert others[:4] == ["Adaptive attack", "Residue attack", "Area coverage", "Re-identification"]
+    assert set(others[4:]) == set(PEOPLE)
+    fixed, adaptive, residue, *_ = (attacked.tables[name].set_index("row").ours for name in ("Table II", *others))
     noisy = [row.label for row in published.ROWS if row.label.startswith("Geo-I")]
     smooth = [f"Promesse, ε = {epsilon} m" for epsilon in (100, 200, 500)]
     assert (adaptive[noisy] > 1.5 * fixed[noisy]).all()
     assert (residue[smooth] > fixed[smooth] + 10).all()
     assert not residue.index.str.startswith("Geo-I").any()
-    assert len(attacked.save(tmp_path)) == 14
+    assert len(attacked.save(tmp_path)) == 10 + len(others)
     assert (tmp_path / "report.html").stat().st_size < 1e6
     again = paper.Reproduction.load(tmp_path)
     assert list(again.tables) == list(attacked.tables)
-    shown = beyond_summary(again.tables, "synthetic city").splitlines()
-    assert len(shown) == 2 + 10
-    assert shown[-3].startswith("| Geo-I, ε = ln(2)/200 | ")
-    assert "| – |" in shown[-3]  # residues mean nothing in noise
+    for name, table in attacked.tables.items():
+        pd.testing.assert_frame_equal(again.tables[name], table)
+    labels = ["raw data", *(row.label for row in published.ROWS), *(row.label for row in published.RECOMMENDED)]
+    plain = [label for label in labels if "pseudocode" not in label]
+    for summary in (beyond_summary, people_summary):
+        shown = summary(again.tables, "synthetic city").splitlines()
+        assert [line.split(" | ")[0].removeprefix("| ") for line in shown[2:]] == plain
+    noise = next(line for line in beyond_summary(again.tables, "synthetic city").splitlines() if "ln(2)/200" in line)
+    assert "| – |" in noise  # residues mean nothing in noise
+
+
+@pytest.mark.parametrize("name", [*PEOPLE, "Adaptive attack", "Area coverage", "Re-identification"])
+def test_tables_of_attacks_have_raw_data_first_and_all_mechanisms(attacked, name):
+    table = attacked.tables[name]
+    mechanisms = [*published.ROWS, *published.RECOMMENDED]
+    assert table.row.tolist() == ["raw data", *(row.label for row in mechanisms)]
+    assert table.ours.notna().all()
+    guessed = name in PEOPLE and name != "Unicity"
+    assert ("guess" in table) == guessed
+    if guessed:
+        assert table.guess.between(0, 100).all()
+        markdown = paper.side_by_side([table])
+        assert markdown.columns.tolist() == ["synthetic city: ours", "guessing"]
+        assert markdown.index[0] == "raw data"
+    if name in ("End retrieval", "Adaptive attack", "Area coverage"):
+        assert table.ours[0] == 100
 
 
 # The figures

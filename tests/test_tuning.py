@@ -78,6 +78,31 @@ def test_the_best_value_is_found_between_those_of_the_grid(city):
     assert found.value == table["amount"][table[found.column(found.objective)].idxmin()]
 
 
+def test_runs_that_the_search_does_not_need_halve_the_widest_intervals(city):
+    found = tuned(city, values=60)
+    values = found.table["amount"].to_numpy()
+    assert len(values) == 60
+    assert found.value == pytest.approx(37, rel=0.02)
+    assert (values[1:] / values[:-1]).max() < 1.3  # a grid of 30 values alone has steps of 1.17, one of 4 of 4.6
+    few = tuned(city, bounds=(10, 11), values=60)
+    ratios = few.table["amount"].to_numpy()[1:] / few.table["amount"].to_numpy()[:-1]
+    assert len(few.table) < 60
+    assert ratios.max() <= 1.02
+
+
+def test_the_parameter_of_a_member_of_a_chain_is_tuned(city):
+    chain = pg.Chain([Moved(), pg.PrivacyZones(600, 500, zones=None, seed=1)])
+    choices = {"goals": [(Delay(), "<=", 20)], "objective": Delay(), "maximize": True, "values": 8}
+    with pytest.warns(UserWarning, match="Privacy zones removed"):
+        found = pg.tune(city, chain, parameter="amount", bounds=(1, 100), **choices)
+    assert found.mechanism.mechanisms == (Moved(found.value), chain.mechanisms[1])
+    assert tuning(found).get_xlabel() == "amount (m)"
+    with pytest.raises(ValueError, match=r"Chain has no parameter 'size' to tune\. It has 'amount'"):
+        pg.tune(city, chain, parameter="size", bounds=(1, 100), **choices)
+    with pytest.raises(ValueError, match="no parameter 'amount'"):  # of which of the two?
+        pg.tune(city, pg.Chain([Moved(), Moved()]), parameter="amount", bounds=(1, 100), **choices)
+
+
 @pytest.mark.parametrize(("goal", "best"), [(("<=", 20), 20), ((">=", 60), 60)])
 def test_the_best_value_that_meets_the_goals_is_at_their_limit(city, goal, best):
     found = tuned(city, goals=[(Delay(), *goal)], values=30)

@@ -10,12 +10,26 @@ from promesse_geo import paper
 from promesse_geo.paper.report import DRAWN, PAPER_TABLES, format_spread, format_value, to_markdown
 
 RESULTS = README.parent / "data" / "results" / "cabspotting"
+PEOPLE = {
+    "End retrieval": "ends within 100 m",
+    "Heat-map re-identification": "footprints",
+    "Heat-map re-identification with protected knowledge": "footprints, protected knowledge",
+    "Linkage": "parts linked",
+    "Unicity": "unique by 4 points",
+}
+"""Columns of the README's table of attacks on people, by the name of the table."""
 
 
 def with_tables(text: str) -> str:
     """Return the README's text with the tables from `data/results`."""
     tables = paper.Reproduction.load(RESULTS).tables
-    for name, table in (("tables", summary(tables, "Cabspotting")), ("attacks", beyond_summary(tables, "Cabspotting"))):
+    dataset = "Cabspotting"
+    made = {
+        "tables": summary(tables, dataset),
+        "attacks": beyond_summary(tables, dataset),
+        "people": people_summary(tables, dataset),
+    }
+    for name, table in made.items():
         begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
         text = re.sub(f"{begin}.*{end}", lambda _, new=begin + table + end: new, text, flags=re.DOTALL)
     return text
@@ -31,18 +45,30 @@ def summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
 
 
 def beyond_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
-    """Return the metrics that the paper does not have beside its own attack, for one data set, as Markdown."""
-    names = {"Table II": "paper's attack"} | {name: name for name in tables if name not in PAPER_TABLES}
+    """Return the other metrics that the paper does not have beside its own attack, for one data set, as Markdown."""
+    names = {name: name for name in tables if name not in PAPER_TABLES and name not in PEOPLE}
+    return _columns(tables, {"Table II": "paper's attack"} | names, dataset)
+
+
+def people_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
+    """Return the attacks on people for one data set as Markdown, with guessing in brackets."""
+    return _columns(tables, PEOPLE, dataset)
+
+
+def _columns(tables: dict[str, pd.DataFrame], titles: dict[str, str], dataset: str) -> str:
+    """Return tables as the columns of one, without the rows of pseudocode."""
     columns = {}
-    for name, title in names.items():
+    for name, title in titles.items():
         table = tables[name][tables[name].dataset == dataset].set_index("row")
-        columns[f"{title} ({table.unit.iloc[0]})"] = with_paper(table.assign(paper=math.nan))
-    rows = [row for row in next(iter(columns.values())).index if "pseudocode" not in row]
+        in_brackets = table.get("guess", pd.Series(math.nan, table.index))
+        columns[f"{title} ({table.unit.iloc[0]})"] = with_paper(table.assign(paper=in_brackets))
+    longest = max(columns.values(), key=len)
+    rows = [row for row in longest.index if "pseudocode" not in row]
     return to_markdown(pd.DataFrame(columns).reindex(rows).fillna("–"))
 
 
 def with_paper(table: pd.DataFrame) -> pd.Series:
-    """Return ours as text, with the paper's values in brackets."""
+    """Return ours as text, with the column `paper` in brackets."""
     theirs = table.paper.map(lambda value: "" if math.isnan(value) else f" ({format_value(value)})")
     return table.ours.map(format_value) + table.spread.map(format_spread) + theirs
 

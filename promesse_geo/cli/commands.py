@@ -32,6 +32,7 @@ from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import protect as cli_protect
 from promesse_geo.cli import publish as cli_publish
+from promesse_geo.cli import tune as cli_tune
 from promesse_geo.cli import zones as cli_zones
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors
@@ -256,7 +257,7 @@ def demo(out: str, epsilon: float, force: bool) -> None:
 _SECTIONS = {
     "Explore and prepare": (info, *cli_maps.COMMANDS, prepare, demo),
     "Protect": (*cli_zones.COMMANDS, *cli_protect.COMMANDS),
-    "Measure": cli_measures.COMMANDS,
+    "Measure": (*cli_measures.COMMANDS, *cli_tune.COMMANDS),
     "Publish": (*cli_publish.COMMANDS, check, pseudonymize),
 }
 main.sections = {title: [str(command.name) for command in commands] for title, commands in _SECTIONS.items()}

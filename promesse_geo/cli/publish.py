@@ -20,24 +20,28 @@ from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
+from promesse_geo.mechanisms.recommendations import KINDS
 from promesse_geo.messages import DroppedWarning
 from promesse_geo.plot.page import ENDINGS
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.choices import CALENDARS
-from promesse_geo.publication.recommended import KINDS
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_ending, check_zone
 
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
 
 
-def _option_name(kind: type[Mechanism]) -> str:
-    """Return the name of a mechanism on the command line: GeoIndistinguishability is geo-indistinguishability."""
+def option_name(kind: type) -> str:
+    """Return the name of a class on the command line: GeoIndistinguishability is geo-indistinguishability."""
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("-")
 
 
 _WITH_OPTIONS = (pg.PrivacyZones, pg.Chain)  # made by options of zones
-MECHANISMS = {_option_name(kind): kind for kind in mechanism_classes().values() if kind not in _WITH_OPTIONS}
+MECHANISMS = {
+    option_name(kind): kind
+    for kind in mechanism_classes().values()
+    if kind.__module__.startswith("promesse_geo.mechanisms.") and kind not in _WITH_OPTIONS
+}
 _CHOSEN = ("epsilon", "ends", "max_interval", "zone_radius", "zone_offset", "zones", "places")
 
 

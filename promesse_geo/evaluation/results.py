@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +27,8 @@ from promesse_geo.validation import check_ending, check_flag, check_path
 _LIBRARIES = ("promesse-geo", "numpy", "numba", "pandas", "geopandas", "shapely", "pyproj")
 
 _TEXTS = ("dataset", "mechanism", "metric", "unit")  # of evaluate
-_NUMBERS = ["value", "seconds", "seed"]
+_FLOATS = ["value", "seconds", "guess"]
+_NUMBERS = [*_FLOATS, "seed"]
 _LONGEST_CELL = 131_072  # characters that the csv module reads
 _KNOWN = {*_NUMBERS, *_TEXTS, "mechanism_name", "parameters", "metric_name", "label", "reason"}
 _COLUMNS = {"metric", "value", "unit"}  # of evaluate and of measure
@@ -43,10 +45,11 @@ class Measures(pd.DataFrame):
         return Measures
 
     def _is_complete(self) -> bool:
-        return len(self) > 0 and list(self.columns) in (_MEASURES, [*_MEASURES, "reason"])
+        optional = [name for name in ("guess", "reason") if name in self.columns]
+        return len(self) > 0 and list(self.columns) == [*_MEASURES, *optional]
 
     def __repr__(self) -> str:
-        """Return one line per metric: value, unit and metric, or the reason why the value is undefined."""
+        """Return one line per metric: value, unit, metric and guess, or the reason why the value is undefined."""
         if not self._is_complete():
             return super().__repr__()
         rows = values_in_words(self)
@@ -57,17 +60,20 @@ class Measures(pd.DataFrame):
         with pd.option_context("display.max_colwidth", None):
             readable = pd.DataFrame(self)
             if self._is_complete():
-                readable = readable.assign(value=[decimal(value) for value in self["value"]])
+                for name in readable.columns.intersection(["value", "guess"]):
+                    readable[name] = [decimal(value) for value in self[name]]
             return str(readable._repr_html_())  # type: ignore[operator]
 
 
 def values_in_words(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return value with unit and metric of each row of a table of `measure`, or the reason of an undefined value."""
+    """Return value with unit, and metric with guess, of each row of a table of `measure`; or why it is undefined."""
     columns = (table[name].tolist() for name in _MEASURES)
     reasons = table["reason"].fillna("").tolist() if "reason" in table else [""] * len(table)
+    guesses = table["guess"].tolist() if "guess" in table else [math.nan] * len(table)
+    words = ["" if math.isnan(guess) else f", guessing {decimal(guess)}" for guess in guesses]
     return [
-        ("undefined", f"{metric}: {reason}") if reason else (f"{decimal(value)} {unit}", metric)
-        for metric, value, unit, reason in zip(*columns, reasons, strict=True)
+        ("undefined", f"{metric}: {reason}") if reason else (f"{decimal(value)} {unit}", f"{metric}{guess}")
+        for metric, value, unit, guess, reason in zip(*columns, words, reasons, strict=True)
     ]
 
 
@@ -256,7 +262,7 @@ def _read_csv(source: Path) -> pd.DataFrame:
     if not text.endswith("\n") or any(len(row) != len(names) for row in rows):
         raise ValueError("missing or surplus fields")
     table = pd.DataFrame(rows, columns=names, dtype="str")
-    for name in table.columns.intersection(["value", "seconds"]):
+    for name in table.columns.intersection(_FLOATS):
         table[name] = [float(number or "nan") for number in table[name]]  # exact to the last digit
     if "seed" in table:
         seeds = [int(seed.removesuffix(".0")) if seed else None for seed in table["seed"]]

@@ -23,7 +23,7 @@ from promesse_geo.metrics.base import Index
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Pairs, Traces, as_traces
-from promesse_geo.validation import check_integer, check_text, is_integer
+from promesse_geo.validation import check_integer, check_text, is_integer, key_of
 
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
 """The metrics of the paper: Tables II, III, IV and VI."""
@@ -39,6 +39,7 @@ _LARGEST_SEED = 2**63 - 1
 _DTYPES = dict.fromkeys(("dataset", "mechanism", "metric", "unit"), "str")
 _DTYPES |= {"seed": "Int64", "value": "float64", "seconds": "float64"}
 _DTYPES |= dict.fromkeys(("mechanism_name", "parameters", "metric_name", "label"), "str")
+_DTYPES |= {"guess": "float64"}
 
 Seeded = TypeVar("Seeded", Mechanism, Metric)
 
@@ -65,7 +66,8 @@ def measure(
     Returns
     -------
     pandas.DataFrame
-        One row per metric: `metric`, `value`, `unit`. If any value is undefined (NaN), the column `reason` has the
+        One row per metric: `metric`, `value`, `unit`. If a metric states what guessing reaches, such as `EndRetrieval`,
+        the column `guess` has it (NaN for the others). If any value is undefined (NaN), the column `reason` has the
         reason in words, and an empty text for the others. `attrs` holds the provenance.
 
     Raises
@@ -88,14 +90,18 @@ def measure(
                 "is already protected. Use pg.evaluate."
             )
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-    matching, values, reasons = _Matching(before, after), [], []
+    matching, values, guesses, reasons = _Matching(before, after), [], [], []
     for metric in checked:
         with _noting({"metric": metric}):
             pairs = matching.pairs(metric)
-            values.append(_value(metric, pairs))
+            value, guess = _value(metric, pairs)
+            values.append(value)
+            guesses.append(guess)
             reasons.append(metric.why_undefined(pairs) if np.isnan(values[-1]) else "")
     labels = list(map(name_of, checked))
     table = Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in checked]})
+    if not np.isnan(guesses).all():
+        table["guess"] = guesses
     if any(reasons):
         table["reason"] = reasons
     table.attrs.update(provenance({"original": before, "protected": after}, {"metrics": labels}))
@@ -143,6 +149,7 @@ def evaluate(
         - `seconds`, the run time of the mechanism from Traces to Traces, without reading and writing
         - `mechanism_name` (the class) and `parameters` (JSON) of the mechanism
         - `metric_name` (the class) and `label` (for figures and tables) of the metric
+        - `guess`, the value that guessing reaches, if a metric states it (NaN for the others)
 
         `attrs` holds the provenance: versions, parameters, and a fingerprint of each data set.
 
@@ -200,7 +207,8 @@ def evaluate(
 def as_results(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows of results as a table with the columns and types of `evaluate`, without provenance."""
     table = pd.DataFrame(rows, columns=list(_DTYPES), dtype="object")  # large seeds stay integers beside missing ones
-    return table.astype(_DTYPES)
+    table = table.astype(_DTYPES)
+    return table.drop(columns="guess") if table["guess"].isna().all() else table
 
 
 class _Indexed(NamedTuple):
@@ -291,19 +299,26 @@ def run_groups(
                     continue
                 row_seed = metric_seed if seed is None else seed
                 with _noting(parts | {"metric": metric, "seed": row_seed}):
-                    applied = with_seed.for_mechanism(mechanism)
+                    applied = with_seed.for_mechanism(_of_attacker(mechanism, seed))
                     of_original = index if applied is with_seed else applied.index(group.original)
-                    value = _value(applied, matching.pairs(applied), of_original)
-                rows.append(_describe(metric) | {"seed": row_seed, "value": value, "seconds": seconds})
+                    value, guess = _value(applied, matching.pairs(applied), of_original)
+                result = {"seed": row_seed, "value": value, "guess": guess, "seconds": seconds}
+                rows.append(_describe(metric) | result)
     return rows, list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
-def _value(metric: Metric, pairs: Pairs, index: Index | None = None) -> float:
-    """Return the value of a metric of any author."""
-    value = metric.value(metric.compare(pairs, index))
+def _value(metric: Metric, pairs: Pairs, index: Index | None = None) -> tuple[float, float]:
+    """Return the value of a metric of any author, and that of guessing."""
+    detail = metric.compare(pairs, index)
+    value = metric.value(detail)
     if not isinstance(value, (numbers.Real, np.bool_)):
         raise TypeError(f"{type(metric).__name__}.value must return a number. Got {shown(value)} instead.")
-    return float(value)
+    return float(value), metric.guess(detail)
+
+
+def _of_attacker(mechanism: Mechanism, seed: int | str | None) -> Mechanism:
+    """Return the mechanism with another seed than that of the run, which the attacker does not know."""
+    return mechanism if seed is None else seeded(mechanism, int.from_bytes(key_of(seed, "attacker")[:7]))
 
 
 @contextmanager

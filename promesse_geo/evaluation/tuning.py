@@ -3,7 +3,8 @@
 import math
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import geopandas as gpd
@@ -112,7 +113,7 @@ class Tuning:
         """Return the best value and what it reaches, or whether it is only the nearest."""
         if self.is_per_user:
             met = int(self.meets_goals.sum())
-            spread = (decimal(getattr(self.value, kind)()) for kind in ("min", "median", "max"))
+            spread = (f"{getattr(self.value, kind)():g}" for kind in ("min", "median", "max"))
             low, middle, high = spread if len(self.value) else ("–",) * 3
             return (
                 f"{self.parameter} from {low} to {high}, median {middle}: {met:,} of "
@@ -146,12 +147,12 @@ class _Search(NamedTuple):
 
     def mechanism_of(self, value: float) -> Mechanism:
         """Return the mechanism with a value of the parameter."""
-        return replace(self.mechanism, **{self.parameter: int(value) if self.is_integer else value})
+        return self.mechanism.with_parameter(self.parameter, int(value) if self.is_integer else float(value))
 
     @property
     def is_integer(self) -> bool:
         """Whether the parameter is a whole number."""
-        return is_integer(getattr(self.mechanism, self.parameter))
+        return is_integer(self.mechanism.settings()[self.parameter])
 
     def metrics(self) -> list[Metric]:
         """Return the distinct metrics of goals and objective."""
@@ -177,8 +178,8 @@ def tune(
     """Find the value of a parameter that meets goals at the best value of an objective.
 
     Half of the values are on a logarithmic grid. The others halve the intervals beside the best value so far, and those
-    in which the goals cease to be met, down to 2 %. Values have three digits. What metrics compute from the original
-    data is computed once.
+    in which the goals cease to be met, down to 2 %. What remains halves the widest intervals, because metrics can rise
+    and fall again. Values have three digits. What metrics compute from the original data is computed once.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def tune(
     mechanism : Mechanism
         The mechanism; its other parameters are kept.
     parameter : str
-        The parameter to tune, a number above zero.
+        The parameter to tune, a number above zero. In a `Chain`, a parameter that one of its members has.
     bounds : tuple of two numbers
         Smallest and largest value to try.
     goals : sequence of tuples (Metric, "<=" or ">=", number)
@@ -198,7 +199,7 @@ def tune(
     maximize : bool
         Whether the objective shall be large instead.
     values : int
-        Greatest number of values to try (for each user), at least 2.
+        Number of values to try (for each user), at least 2; fewer if all between the bounds are within 2 %.
     per_user : bool
         Whether to tune for each user alone, with the user's own data: users whose data is easy to protect keep more.
         Owners of parts are users without the suffix that `prepare(keep_user=True)` adds.
@@ -242,9 +243,7 @@ def tune(
     (True, True)
     """
     search = _Search(
-        *_check_parameter(mechanism, parameter, bounds),
-        _check_goals(goals),
-        _check_metric(objective, name="objective"),
+        *check_tuning(mechanism, parameter=parameter, bounds=bounds, goals=goals, objective=objective),
         check_flag(maximize, name="maximize", owner="tune"),
         check_integer(values, name="values", owner="tune", low=2, high=100_000),
         _fresh_seed() if seed is None else check_seed(seed, owner="tune"),  # type: ignore[arg-type]
@@ -263,6 +262,17 @@ def tune(
     value = int(row[parameter]) if search.is_integer else float(row[parameter])
     met = bool(row["meets_goals"])
     return Tuning(parameter, chosen, value, met, table, search.goals, search.objective, search.maximize)
+
+
+def check_tuning(
+    mechanism: Any, *, parameter: Any, bounds: Any, goals: Any, objective: Any
+) -> tuple[Mechanism, str, float, float, tuple[Goal, ...], Metric]:
+    """Return what `tune` searches for, with the bounds as two numbers; raise TypeError or ValueError if it is invalid.
+
+    For commands that check their options before they read data.
+    """
+    checked = _check_parameter(mechanism, parameter, bounds)
+    return *checked, _check_goals(goals), _check_metric(objective, name="objective")
 
 
 def _tune_users(search: _Search, traces: Traces) -> Tuning:
@@ -313,17 +323,28 @@ def _sweep(search: _Search, traces: Traces, bar: tqdm | None) -> tuple[_Runs, li
 
 
 def _values(search: _Search, runs: _Runs) -> Iterator[float]:
-    """Yield the values to try: the grid, then the middles of the open intervals, as long as there are any."""
+    """Yield the values to try: the grid, then the middles of the open intervals, then those of the widest ones."""
     grid = np.geomspace(search.low, search.high, max(2, math.ceil(_GRID * search.values)))
     yield from dict.fromkeys(_rounded(search, value) for value in grid)
     while len(runs) < search.values:
         order = sorted(runs)
-        pairs = [(order[place], order[place + 1]) for place in _open_intervals(search, [runs[each] for each in order])]
-        middles = [_rounded(search, math.sqrt(low * high)) for low, high in pairs if high > _CLOSE * low]
-        fresh = [value for value in dict.fromkeys(middles) if value not in runs]
+        every = list(pairwise(order))
+        near = [every[place] for place in _open_intervals(search, [runs[each] for each in order])]
+        fresh = _middles(search, near, runs) or _middles(search, sorted(every, key=_ratio), runs)[:1]
         if not fresh:
             return
         yield from fresh[: search.values - len(runs)]
+
+
+def _middles(search: _Search, intervals: Sequence[tuple[float, float]], runs: _Runs) -> list[float]:
+    """Return the values in the middle of intervals that are wide enough and that were not tried."""
+    middles = [_rounded(search, math.sqrt(low * high)) for low, high in intervals if high > _CLOSE * low]
+    return [value for value in dict.fromkeys(middles) if value not in runs]
+
+
+def _ratio(interval: tuple[float, float]) -> float:
+    """Return the share of the lower end in the upper one: least for the widest interval on a logarithmic scale."""
+    return interval[0] / interval[1]
 
 
 def _open_intervals(search: _Search, runs: Sequence[dict[str, float]]) -> list[int]:
@@ -388,9 +409,11 @@ def _check_parameter(mechanism: Any, parameter: Any, bounds: Any) -> tuple[Mecha
     if not isinstance(mechanism, Mechanism):
         raise TypeError(invalid("mechanism", "tune", "a mechanism such as pg.Promesse(200)", mechanism))
     name = check_text(parameter, name="parameter", owner="tune")
-    known = [field.name for field in fields(mechanism) if field.init and field.name != "seed"]
+    known = mechanism.settings()
     if name not in known:
-        raise ValueError(f"{type(mechanism).__name__} has no parameter {name!r} to tune. It has {listed(known)}.")
+        kind = type(mechanism).__name__
+        others = f"It has {listed(list(known))}." if known else "It has none to tune."
+        raise ValueError(f"{kind} has no parameter {name!r} to tune. {others}")
     rule = "a pair of two numbers above zero, the smaller one first, such as (50, 1000)"
     if not isinstance(bounds, Sequence) or isinstance(bounds, str):
         raise TypeError(invalid("bounds", "tune", rule, bounds))
@@ -400,8 +423,7 @@ def _check_parameter(mechanism: Any, parameter: Any, bounds: Any) -> tuple[Mecha
     if low >= high:
         raise ValueError(f"The 'bounds' parameter of tune must be {rule}. Got {low:g} and {high:g} instead.")
     for bound in (low, high):
-        whole = is_integer(getattr(mechanism, name))
-        replace(mechanism, **{name: round(bound) if whole else bound})  # raises if invalid
+        mechanism.with_parameter(name, round(bound) if is_integer(known[name]) else bound)  # raises if invalid
     return mechanism, name, low, high
 
 

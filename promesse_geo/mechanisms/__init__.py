@@ -10,7 +10,8 @@ from promesse_geo.mechanisms.wait_for_me import WaitForMe
 # isort: split
 from promesse_geo.mechanisms.chain import Chain
 from promesse_geo.mechanisms.privacy_zones import PrivacyZones
+from promesse_geo.mechanisms.recommendations import recommended
 from promesse_geo.mechanisms.words import mechanism_in_words, members_of
 
 __all__ = ["Chain", "GeoIndistinguishability", "Mechanism", "PrivacyZones", "Promesse", "WaitForMe", "WaitForMeReport"]
-__all__ += ["mechanism_classes", "mechanism_in_words", "members_of"]
+__all__ += ["mechanism_classes", "mechanism_in_words", "members_of", "recommended"]

@@ -141,6 +141,14 @@ class Mechanism(ABC):
         """Return the mechanism with a seed if it is random, for repeatable experiments; else itself."""
         return replace(self, seed=seed) if self.is_random else self  # type: ignore[call-arg]
 
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters that `with_parameter` can change: all but the seed."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init and each.name != "seed"}
+
+    def with_parameter(self, name: str, value: Any) -> Self:
+        """Return the mechanism with another value of a parameter, one of `settings`."""
+        return replace(self, **{name: value})
+
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that can be published: all but the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.repr}

@@ -71,6 +71,7 @@ class Chain(Mechanism):
         kinds = {
             "makes_breaks": any(member.makes_breaks for member in flat),
             "is_per_user": all(member.is_per_user for member in flat),
+            "units": {name: unit for member in flat for name, unit in member.units.items()},
         }
         set_fields(self, {"mechanisms": tuple(flat), "remedy": " ".join(remedies), **kinds})
 
@@ -81,6 +82,19 @@ class Chain(Mechanism):
     def parameters(self) -> dict[str, Any]:
         """Return the descriptions of the members, without seeds and zones."""
         return {"mechanisms": [member.description() for member in self.mechanisms]}
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters of members that `with_parameter` can change: those that one member alone has."""
+        names = [name for member in self.mechanisms for name in member.settings()]
+        each = {name: value for member in self.mechanisms for name, value in member.settings().items()}
+        return {name: value for name, value in each.items() if names.count(name) == 1}
+
+    def with_parameter(self, name: str, value: Any) -> Self:
+        """Return the chain with another value of the parameter of a member, one of `settings`."""
+        members = [
+            member.with_parameter(name, value) if name in member.settings() else member for member in self.mechanisms
+        ]
+        return replace(self, mechanisms=members)
 
     @property
     def is_random(self) -> bool:

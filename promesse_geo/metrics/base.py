@@ -1,5 +1,6 @@
 """The contract of every metric."""
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -235,7 +236,7 @@ class Metric(ABC):
         Parameters
         ----------
         mechanism : Mechanism
-            The mechanism of the run, with its seed.
+            The mechanism of the run. If it is random, it has a seed of its own, which depends on that of the run.
 
         Returns
         -------
@@ -290,6 +291,21 @@ class Metric(ABC):
     @abstractmethod
     def value(self, detail: Any) -> float:
         """Aggregate a detail to one number in `unit`; NaN without rows to aggregate."""
+
+    def guess(self, detail: Any) -> float:
+        """Return the value that guessing reaches, from a detail: its `attrs["guess"]`; NaN if there is none.
+
+        Parameters
+        ----------
+        detail : pandas.DataFrame or pandas.Series
+            What `detail` returned.
+
+        Returns
+        -------
+        float
+            In `unit`.
+        """
+        return float(getattr(detail, "attrs", {}).get("guess", math.nan))
 
     def why_undefined(self, pairs: Pairs) -> str:
         """Return in words why the value for matched traces is NaN.

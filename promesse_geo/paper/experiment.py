@@ -15,10 +15,19 @@ from promesse_geo.evaluation import evaluate, load_results
 from promesse_geo.evaluation.runs import check_jobs, check_seeds
 from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
 from promesse_geo.io.writers import write
-from promesse_geo.metrics import AdaptivePoiRetrieval, AreaCoverage, Reidentification, Residue
+from promesse_geo.metrics import (
+    AdaptivePoiRetrieval,
+    AreaCoverage,
+    EndRetrieval,
+    HeatMapReidentification,
+    Linkage,
+    Reidentification,
+    Residue,
+    Unicity,
+)
 from promesse_geo.paper import most2014, tables
 from promesse_geo.paper.report import PAPERS, paper_of, read_tables, write_report
-from promesse_geo.paper.tables import MIN_DAYS, ROWS, TIMED, ZONES, Row
+from promesse_geo.paper.tables import MIN_DAYS, RAW, RECOMMENDED, ROWS, TIMED, ZONES, Row
 from promesse_geo.preprocess import collapse_empty_days, first_days, prepare, split_gaps
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.traces import Traces
@@ -185,8 +194,9 @@ def reproduce(
     n_jobs : int
         Number of processes; see `evaluate`. Table V is timed with one.
     attacks : bool
-        Whether to compute metrics that the paper does not have, with one seed: the adaptive, the residue and the
-        re-identification attack, and area coverage.
+        Whether to compute metrics that the paper does not have, with one seed, of raw data and the `recommended`
+        mechanisms as well: the adaptive and the residue attack, re-identification by POIs and by heat maps, end
+        retrieval, linkage, unicity, and area coverage.
 
     Returns
     -------
@@ -297,13 +307,18 @@ def _prepare(raw: Any, tz: str, min_days: int | None, *, with_unsplit: bool) -> 
 
 
 def _attacked(name: str, unsplit: Traces, parts: Traces, rows: list[Row]) -> Iterator[pd.DataFrame]:
-    """Compute the metrics that the paper does not have."""
-    for row in rows:
-        attacks = [AdaptivePoiRetrieval(kind=row.kind), *([Residue()] if row.kind == "promesse" else [])]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the main evaluation warned of the same traces
+    """Compute the metrics that the paper does not have, of raw data and what we recommend as well."""
+    all_rows = (*rows, *RECOMMENDED, RAW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the main evaluation warned of the same traces
+        for row in all_rows:
+            attacks = [AdaptivePoiRetrieval(kind=row.kind), *([Residue()] if row.kind == "promesse" else [])]
             yield evaluate({name: parts}, [row.mechanism], [*attacks, AreaCoverage()])
             yield evaluate({name: unsplit}, [row.mechanism], [Reidentification()])
+        mechanisms = [row.mechanism for row in all_rows]
+        yield evaluate({name: parts}, mechanisms, [EndRetrieval(), Linkage(), Unicity()])
+        footprints = [HeatMapReidentification(), HeatMapReidentification(known="same")]
+        yield evaluate({name: unsplit}, mechanisms, footprints)
 
 
 def _times(traces: Traces) -> Iterator[tuple[str, float]]:

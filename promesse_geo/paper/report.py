@@ -17,7 +17,7 @@ from promesse_geo.evaluation.results import is_table
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.messages import invalid
 from promesse_geo.paper import most2014
-from promesse_geo.paper.tables import PAPER_TABLES, ROWS
+from promesse_geo.paper.tables import PAPER_TABLES, RAW, RECOMMENDED, ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 from promesse_geo.plot.page import page
 
@@ -26,6 +26,11 @@ _TITLES = {
     "Residue attack": "F-scores of an attacker who knows what smoothing leaves (%; 0 is best for privacy)",
     "Re-identification": "Users recognized by their POIs (%; 0 is best for privacy)",
     "Area coverage": "F-scores of visited cells (%; 100 is best for utility)",
+    "End retrieval": "Users whose place at the ends of traces is located within 100 m (%; 0 is best for privacy)",
+    "Linkage": "Parts joined to the right next part (%; 0 is best for privacy)",
+    "Unicity": "Users singled out by 4 known cells and hours (%; 0 is best for privacy)",
+    "Heat-map re-identification": "Users recognized by their footprints (%; 0 is best for privacy)",
+    "Heat-map re-identification with protected knowledge": "Users recognized by their footprints (%; 0 is best)",
 }
 
 _NOTES = {
@@ -33,6 +38,15 @@ _NOTES = {
     "Residue attack": "It searches smoothed paths for loops, turns and ends. It has no meaning for other mechanisms.",
     "Re-identification": "It knows where users stayed in the first half and receives the second half, protected.",
     "Area coverage": "Not an attack: the share of the cells that each user visited that stays the same.",
+    "End retrieval": "It steps back from the ends of all traces of a user, in several ways; the best one counts. The "
+    "place is where most original traces of the user begin and end. Guessing: a random published point of the user.",
+    "Linkage": "It joins each part to the nearest one that begins within 48 hours after it. Guessing: any of these.",
+    "Unicity": "It knows 4 cells of 200 m and hours of a user, and looks for who was there. Promesse changes times, so "
+    "that few records fit; this does not prove that nobody is recognized.",
+    "Heat-map re-identification": "It knows the share of records in cells of 800 m in the first half, and receives the "
+    "second half, protected. Guessing: any of the known users.",
+    "Heat-map re-identification with protected knowledge": "The same attacker first protects what it knows with the "
+    "same mechanism.",
 }
 
 DRAWN = {"Table II": "F-score", "Table III": "spatial error", "Table IV": "distortion", "Table VI": "compression"}
@@ -206,6 +220,8 @@ def as_html(tables: dict[str, pd.DataFrame], results: pd.DataFrame) -> str:
 def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return tables of the same values as one table to read: for each data set the paper's value, ours, and the ratio.
 
+    Values of guessing follow where a table has them.
+
     Parameters
     ----------
     tables : sequence of pandas.DataFrame
@@ -215,7 +231,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Text, indexed by row; the mechanisms of the paper come first, in its order.
+        Text, indexed by row; raw data and the mechanisms of the paper come first, in its order.
 
     Raises
     ------
@@ -237,7 +253,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         rule = "a list of one or more tables, as pg.paper.table_2 returns them"
         raise TypeError(invalid("tables", "side_by_side", rule, tables))
     table = pd.concat(tables, ignore_index=True)
-    order = {row.label: place for place, row in enumerate(ROWS)}
+    order = {row.label: place for place, row in enumerate((RAW, *ROWS, *RECOMMENDED))}
     labels = sorted(dict.fromkeys(table.row), key=lambda label: order.get(label, len(order)))
     columns: list[pd.Series] = []
     for dataset, group in _by_dataset(table):
@@ -248,6 +264,8 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
             columns += [ours.rename("ours"), rows.ratio.map("{:.2f}".format).replace("nan", "–").rename("ratio")]
         else:
             columns.append(ours.rename(f"{dataset}: ours"))
+        if "guess" in rows and rows.guess.notna().any():
+            columns.append(rows.guess.map(format_value).rename("guessing"))
     texts = [column.reindex(labels, fill_value="–").astype("str") for column in columns]
     return pd.concat(texts, axis=1).rename_axis(None) if texts else pd.DataFrame()
 

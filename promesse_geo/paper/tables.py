@@ -7,13 +7,14 @@ Utility. TrustCom 2015, Tables I to VI.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import geopandas as gpd
 import pandas as pd
 
 from promesse_geo.evaluation.results import complete_results
-from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, recommended
 from promesse_geo.messages import listed
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.traces import Traces
@@ -80,6 +81,24 @@ ROWS = (
 """The mechanisms of the experiment. The paper does not say which variant of its algorithm it measured: both are here.
 Its Wait for Me was the program of 2010; the last row is the published algorithm, with the radius test fixed.
 """
+
+
+@dataclass(frozen=True)
+class Unprotected(Mechanism):
+    """Return the data as it is: what attackers find in raw data."""
+
+    def _protect(self, traces: Traces) -> Traces:
+        return traces
+
+
+RAW = Row("raw data", Unprotected(), "none")
+"""Raw data, to compare with in the tables of metrics that the paper does not have."""
+
+RECOMMENDED = (
+    Row("recommended for fleets", recommended("fleet"), "promesse"),
+    Row("recommended for people", recommended("people"), "promesse"),
+)
+"""What we recommend, in the same tables."""
 
 TIMED = (_promesse(200), _noise(4, 200), _PROGRAM)
 """The mechanisms that Table V times; the paper does not say at which epsilon."""
@@ -259,8 +278,9 @@ def beyond(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     Returns
     -------
     dict of str to pandas.DataFrame
-        Tables as of `table_2`, by the label of the metric up to its first comma, such as "Adaptive attack". Where
-        that would be the title of two tables, or of one of the paper's, it is the whole label, or the metric with its
+        Tables as of `table_2`, by the label of the metric up to its first comma, such as "Adaptive attack". Raw data
+        is the first row. If the metric states what guessing reaches, the column `guess` has its mean. Where the label
+        would be the title of two tables, or of one of the paper's, it is the whole label, or the metric with its
         parameters. Metrics of the same label are in one table if no row combines them.
 
     Raises
@@ -326,13 +346,19 @@ def _of_metric(
     chosen: pd.DataFrame, paper: Mapping[str, Sequence[float]], labels: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
     """Return one row per data set and mechanism of a metric: the mean over seeds and the standard deviation."""
-    labels = {repr(row.mechanism): row.label for row in ROWS} if labels is None else labels
-    grouped = chosen.groupby(["dataset", "mechanism"], sort=False).value.agg(["mean", "std"])
+    labels = {repr(row.mechanism): row.label for row in (RAW, *ROWS, *RECOMMENDED)} if labels is None else labels
+    groups = chosen.groupby(["dataset", "mechanism"], sort=False)
+    means = groups.value.agg(["mean", "std"]).assign(guess=groups.guess.mean() if "guess" in chosen else math.nan)
+    order = {dataset: number for number, dataset in enumerate(chosen.dataset.unique())}
+    means = means.loc[sorted(means.index, key=lambda key: (order[key[0]], key[1] != repr(RAW.mechanism)))]
     rows = [
         (dataset, labels.get(mechanism, mechanism), mean, spread)
-        for (dataset, mechanism), mean, spread in grouped.itertuples()
+        for (dataset, mechanism), mean, spread, _ in means.itertuples()
     ]
-    return beside(rows, paper, unit=str(chosen.unit.iloc[0]) if len(chosen) else "")
+    table = beside(rows, paper, unit=str(chosen.unit.iloc[0]) if len(chosen) else "")
+    if means.guess.notna().any():
+        table["guess"] = means.guess.to_numpy()
+    return table
 
 
 def beside(

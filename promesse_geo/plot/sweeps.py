@@ -46,7 +46,7 @@ def tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
     if not isinstance(result, Tuning):
         raise TypeError(invalid("result", "tuning", "what pg.tune returned", result))
     axes = axes_for(ax, height=4.5, owner="tuning")
-    unit = type(result.mechanism).units.get(result.parameter)
+    unit = result.mechanism.units.get(result.parameter)
     axes.set_xlabel(f"{result.parameter} ({unit})" if unit else result.parameter, parse_math=False)
     make_logarithmic(axes, between=_is_short(result))
     if result.is_per_user:

@@ -1,7 +1,6 @@
 """Publication in one step: choices, cleaning, protection, audit and the report."""
 
-from promesse_geo.publication.recommended import recommended
 from promesse_geo.publication.result import Publication
 from promesse_geo.publication.steps import publish
 
-__all__ = ["Publication", "publish", "recommended"]
+__all__ = ["Publication", "publish"]

@@ -21,7 +21,7 @@ from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
 from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
-from promesse_geo.publication.recommended import notes_on
+from promesse_geo.publication.notes import notes_on
 from promesse_geo.publication.result import METRICS, Publication
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces

@@ -192,6 +192,10 @@ class EndRetrieval(Metric):
         """Return the percentage of owners located within `threshold` by the best strategy; NaN without any owner."""
         return _share(detail[self._best(detail)].to_numpy(), self.threshold)
 
+    def guess(self, detail: pd.DataFrame) -> float:
+        """Return the percentage of owners that a random published point of each locates."""
+        return float(detail.attrs["random"])
+
     def _best(self, detail: pd.DataFrame) -> str:
         """Return the first strategy that locates most owners."""
         found = {name: int((detail[name] <= self.threshold).sum()) for name in detail.columns if name != "ends"}

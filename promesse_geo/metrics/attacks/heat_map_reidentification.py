@@ -84,6 +84,8 @@ class HeatMapReidentification(HalvesMetric):
         owner = type(self).__name__
         if not (self.known is None or self.known == _SAME or isinstance(self.known, Mechanism)):
             raise TypeError(invalid("known", owner, "a mechanism such as pg.Promesse(200), or 'same'", self.known))
+        if self.known is not None:
+            set_fields(self, {"label": f"{type(self).label} with protected knowledge"})
         set_fields(
             self,
             {

@@ -1,0 +1,25 @@
+"""Notes on the mechanism of a publication: what is recommended and missing."""
+
+from promesse_geo.mechanisms import Chain, Mechanism, PrivacyZones, Promesse
+
+_ENDS = (
+    "The ends of traces point at homes and other places. An attacker who knows which traces are of one user, and steps "
+    "back from their ends, located 92 % of the homes of a synthetic city within 100 m at ε = 200 m. For traces of "
+    "people use pg.recommended('people') (--recommended people), for vehicles that many people drive "
+    "pg.recommended('fleet') (--recommended fleet)."
+)
+_FRESH = (
+    "Privacy zones were displaced by a new key. If you publish the same people again, several displacements average "
+    "out: keep one secret, PrivacyZones(seed=secrets.token_hex(32)) (--secret-file FILE), and use it each time."
+)
+
+
+def notes_on(mechanism: Mechanism) -> list[str]:
+    """Return what to tell of a mechanism: recommended parts that are missing, and zones displaced by a new key."""
+    members = mechanism.mechanisms if isinstance(mechanism, Chain) else (mechanism,)
+    zones = [member for member in members if isinstance(member, PrivacyZones)]
+    cuts = any(isinstance(member, Promesse) and member.ends for member in members)
+    notes = [] if cuts else [_ENDS]
+    if any(member.is_random for member in zones):
+        notes.append(_FRESH)
+    return notes
