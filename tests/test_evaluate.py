@@ -555,7 +555,7 @@ def test_guessing_stands_beside_values_where_a_metric_states_it(tmp_path):
     table = pg.measure(parts, safe, metrics)
     assert np.isnan(table.guess[0])
     assert table.guess[1:].tolist() == guesses
-    lines = measures(table).splitlines()
+    lines = measures(table, metrics).splitlines()
     assert ["guessing" in line for line in lines] == [False, True, True]
     results = pg.evaluate({"c": parts}, [Promesse(200)], metrics)
     assert list(results.columns) == [*COLUMNS, "guess"]

@@ -180,6 +180,8 @@ def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
 def test_the_readme_shows_the_figures_that_the_command_wrote():
     text = README.read_text(encoding="utf-8")
     assert with_tables(text) == text
+    for name in ("tables", "attacks", "people"):
+        assert text.count(f"<!-- {name} -->\n| ") == 1
     assert text.count("| Promesse, ε = 200 m | 0 (0) |") == 1
     assert paper.Reproduction.load(RESULTS).results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 

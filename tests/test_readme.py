@@ -8,8 +8,11 @@ import pytest
 from readme import README, commands
 
 import promesse_geo as pg
+from promesse_geo.paper import Reproduction
 
 TEXT = README.read_text(encoding="utf-8")
+RESULTS = README.parent / "data" / "results"
+STORED = Reproduction.load(RESULTS / "cabspotting")
 PYTHON = {  # by the number of lines before each block, so that tracebacks show lines of the README
     TEXT.count("\n", 0, block.start(1)): block[1] for block in re.finditer(r"```python\n(.*?)```", TEXT, re.DOTALL)
 }
@@ -51,6 +54,65 @@ def test_the_results_on_the_city_are_those_of_the_notebook():
     assert percentage_before("of the users at ε = 100 m") == shares["100"][0]
     assert percentage_before("at 200 m") == shares["200"][0]
     assert percentage_before("at 500 m") == shares["500"][1]
+
+
+def shares_of_taxis(table, *rows, digits=1):
+    """Return percentages in a stored table, as a list in a sentence."""
+    values = STORED.tables[table].set_index("row").ours
+    texts = [f"{values[row]:.{digits}f}" for row in rows]
+    return f"{', '.join(texts[:-1])} and {texts[-1]} %" if len(texts) > 1 else f"{texts[0]} %"
+
+
+def homes(zones, epsilon, ends, column, *, seed=None):
+    """Return the percentage in the tables of ends for the synthetic cities, or for the city of one seed."""
+    table = pd.read_csv(RESULTS / "ends" / ("city.csv" if seed is None else "city_runs.csv"))
+    rows = table[(table["zones"] == zones) & (table["epsilon"] == epsilon) & (table["ends"] == ends)]
+    return f"{(rows if seed is None else rows[rows['seed'] == seed])[column].item():.0f}"
+
+
+SMOOTHED = [f"Promesse, ε = {epsilon} m" for epsilon in (100, 200, 500)]
+SMOOTHER = "Heat-map re-identification with protected knowledge"
+IN_CITY = [homes("none", epsilon, 0, "located", seed=3) for epsilon in (100, 200, 500)]
+NOTEBOOK = nbformat.read(README.parent / "notebooks" / "08_stronger_attacks.ipynb", as_version=4)
+TEXTS = {
+    "README": TEXT,
+    "notebook": "\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown"),
+    "Promesse": pg.Promesse.__doc__,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_on_ends_and_footprints_have_the_figures_of_the_tables(name):
+    text = " ".join(TEXTS[name].split())
+    assert shares_of_taxis("End retrieval", *SMOOTHED, digits=0) in text
+    assert shares_of_taxis("Heat-map re-identification", *SMOOTHED) in text
+    assert shares_of_taxis(SMOOTHER, *SMOOTHED) in text
+    assert f"{IN_CITY[0]}, {IN_CITY[1]} and {IN_CITY[2]} % of" in text
+
+
+def test_texts_on_what_is_recommended_have_the_figures_of_the_tables():
+    people = ("700/600", 200, 400)
+    readme, notes = " ".join(TEXT.split()), " ".join(pg.recommended.__doc__.split())
+    for text in (readme, notes):
+        assert f"{homes(*people, 'located')} % of" in text
+        assert f"({homes(*people, 'worst')} % in the worst" in text
+        assert f"{homes(*people, 'kept')} % of the records" in text
+        assert f"{homes('none', 200, 0, 'located')} %" in text
+        assert f"{shares_of_taxis('End retrieval', 'recommended for fleets', digits=0)} of the taxis" in text
+    recommended = [f"recommended for {kind}" for kind in ("fleets", "people")]
+    assert f"names {shares_of_taxis(SMOOTHER, *recommended, digits=0)} of the taxis" in notes
+    assert f"names {shares_of_taxis(SMOOTHER, recommended[1], digits=0)} of the taxis" in readme
+    unique = [shares_of_taxis("Unicity", row).removesuffix(" %") for row in (recommended[1], SMOOTHED[1])]
+    assert f"single out {unique[0]} % instead of {unique[1]} % of the taxis" in readme
+
+
+def test_texts_on_raw_data_have_the_figures_of_the_tables():
+    prepared = " ".join(pg.prepare.__doc__.split())
+    footprints, linked = (shares_of_taxis(name, "raw data") for name in ("Heat-map re-identification", "Linkage"))
+    guesses = [STORED.tables[name].guess.iloc[0] for name in ("Heat-map re-identification", "Linkage")]
+    assert f"{linked} of the parts of Cabspotting, {guesses[1]:.1f} % by guessing" in prepared
+    assert f"{footprints} of the taxis, {guesses[0]:.1f} % by guessing" in prepared
+    assert f"names {footprints} of the taxis in raw data" in " ".join(TEXT.split())
 
 
 def test_the_readme_has_two_commands():

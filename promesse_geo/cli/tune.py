@@ -10,7 +10,8 @@ import click
 
 import promesse_geo as pg
 from promesse_geo import metrics
-from promesse_geo.cli import options
+from promesse_geo.cli import layout, options
+from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism, option_name
 from promesse_geo.evaluation.tuning import check_tuning
 from promesse_geo.io.atomic import atomic_path, check_target, write_text
@@ -34,18 +35,18 @@ def _goal_option(name: str, help: str) -> Callable[..., Any]:
     return click.option(name, type=kinds, multiple=True, metavar="METRIC NUMBER", help=help)
 
 
-@click.command(
+@layout.command(
     short_help="Find the parameter that meets goals of privacy at the best utility.",
     epilog=f"METRIC is one of {', '.join(METRICS)}.",
 )
 @options.input_options
 @click.option("--mechanism", type=click.Choice(list(MECHANISMS)), help="The protection; by default promesse.")
 @click.option("--recommended", type=click.Choice(KINDS), help="What we recommend, instead of --mechanism.")
-@click.option("--epsilon", type=float, help="Parameter of the mechanism, if another one is tuned.")
+@click.option("--epsilon", type=float, metavar="VALUE", help="Parameter of the mechanism, if another one is tuned.")
 @click.option("--parameter", multiple=True, metavar="NAME=VALUE", help="A parameter to keep; may be repeated.")
 @click.option("--tune", "tuned", default="epsilon", show_default=True, metavar="NAME", help="The parameter to tune.")
-@click.option("--from", "low", type=float, required=True, help="Smallest value to try.")
-@click.option("--to", "high", type=float, required=True, help="Largest value to try.")
+@click.option("--from", "low", type=float, metavar="VALUE", required=True, help="Smallest value to try.")
+@click.option("--to", "high", type=float, metavar="VALUE", required=True, help="Largest value to try.")
 @_goal_option("--at-most", "Goal: the metric is at most this, as in --at-most poi-retrieval 1; may be repeated.")
 @_goal_option("--at-least", "Goal: the metric is at least this; may be repeated.")
 @click.option(
@@ -57,9 +58,16 @@ def _goal_option(name: str, help: str) -> Callable[..., Any]:
     help="What shall be small among the values that meet all goals.",
 )
 @click.option("--maximize", is_flag=True, help="The objective shall be large.")
-@click.option("--values", type=click.IntRange(2, 100_000), default=30, show_default=True, help="Values to try.")
+@click.option(
+    "--values",
+    type=click.IntRange(2, 100_000),
+    metavar="NUMBER",
+    default=30,
+    show_default=True,
+    help="Number of values to try.",
+)
 @click.option("--per-user", is_flag=True, help="Tune for each user alone.")
-@click.option("--seed", help="Seed of what is random, for repeatable results.")
+@click.option("--seed", metavar="SEED", help="Seed of what is random, for repeatable results.")
 @click.option("--out", metavar="FILE", help="Write the table of all values to FILE, a .csv.")
 @click.option("--figure", metavar="FILE", help="Draw values of the metrics to FILE: .png, .svg or .pdf.")
 @options.force_option
@@ -88,7 +96,7 @@ def tune(
     INPUT is what would be protected: prepare it first, with --keep-users. The table of --per-user names users: do not
     publish it.
     """
-    with options.usage_errors():
+    with usage_errors():
         chosen = _mechanism(mechanism, recommended, epsilon, parameter, tuned, low)
         kind = next((name for name, each in MECHANISMS.items() if isinstance(chosen, each)), "promesse")
         goals = [(_metric(name, kind), "<=", limit) for name, limit in at_most]
@@ -99,7 +107,7 @@ def tune(
         search["objective"] = _metric(objective, kind)
         check_tuning(chosen, **search)
         outputs = _check_outputs(context, {"--out": out, "--figure": figure})
-    with options.expected_errors():
+    with expected_errors():
         for path in outputs:
             check_target(path, force=force)
         traces = options.read(context)

@@ -30,8 +30,9 @@ def prepare(
     """Apply the paper's preprocessing: `collapse_empty_days`, `first_days`, `split_gaps`.
 
     New names of parts do not make them anonymous: parts of one user can be linked by where one ends and the next begins
-    (`Linkage`), by the place where most of them begin or end (`EndRetrieval`), and by the cells that they visit
-    (`HeatMapReidentification`).
+    (`Linkage`: 14.5 % of the parts of Cabspotting, 0.3 % by guessing), by the place where most of them begin or end
+    (`EndRetrieval`), and by the cells that they visit (`HeatMapReidentification`: 44.6 % of the taxis, 0.2 % by
+    guessing).
 
     Records that no traveller can reach (350 m/s) and fixes at longitude 0 and latitude 0 are counted, not dropped:
     apply `drop_zero` and `drop_jumps` before.
