@@ -4,6 +4,7 @@ import re
 
 import geopandas as gpd
 import nbformat
+import pandas as pd
 import pytest
 from readme import README, commands
 
