@@ -78,8 +78,8 @@ def test_every_metric_can_be_a_goal(name):
     ("words", "said"),
     [
         ((), "Specify a goal"),
-        (("--at-most", "poi-retrieval", "nan"), "finite limit"),
-        (("--at-most", "poi-retrieval", 1, "--to", 20), "'bounds' parameter of tune"),
+        (("--at-most", "poi-retrieval", "nan"), "Specify a goal"),
+        (("--at-most", "poi-retrieval", 1, "--to", 20), "--from must be above zero and less than --to"),
         (("--at-most", "poi-retrieval", 1, "--tune", "size", "--epsilon", 200), "no parameter 'size' to tune"),
         (("--at-most", "poi-retrieval", 1, "--out", "t.txt"), "--out must end with .csv"),
         (("--at-most", "poi-retrieval", 1, "--figure", "t.txt"), "--figure must end with .png"),

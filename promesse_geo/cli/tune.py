@@ -1,6 +1,7 @@
 """The command tune."""
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -101,8 +102,10 @@ def tune(
         kind = next((name for name, each in MECHANISMS.items() if isinstance(chosen, each)), "promesse")
         goals = [(_metric(name, kind), "<=", limit) for name, limit in at_most]
         goals += [(_metric(name, kind), ">=", limit) for name, limit in at_least]
-        if not goals:
+        if not goals or not all(math.isfinite(limit) for _, _, limit in goals):
             raise click.UsageError("Specify a goal, such as --at-most poi-retrieval 1.")
+        if not 0 < low < high < math.inf:
+            raise click.UsageError("--from must be above zero and less than --to.")
         search: dict[str, Any] = {"parameter": tuned, "bounds": (low, high), "goals": goals}
         search["objective"] = _metric(objective, kind)
         check_tuning(chosen, **search)
