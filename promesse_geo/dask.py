@@ -26,7 +26,7 @@ from promesse_geo.bulk.measuring import check_divisible, measure_parts
 from promesse_geo.bulk.plan import bounds_of, space_of
 from promesse_geo.evaluation import PAPER
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse
-from promesse_geo.messages import collected_warnings, invalid
+from promesse_geo.messages import collected_warnings, invalid, listed
 from promesse_geo.metrics import Metric, RangeQueryDistortion
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.stays import pois
@@ -56,6 +56,8 @@ class _Layout:
     @classmethod
     def find(cls, meta: pd.DataFrame, names: dict[str, Name]) -> "_Layout":
         """Return the layout of frames with the columns of an empty one."""
+        if taken := [name for name in meta.columns if str(name).startswith("_promesse_")]:
+            raise ValueError(f"The frame has {listed(taken)}, names that are used inside. Rename them.")
         places = () if isinstance(meta, gpd.GeoDataFrame) else find_coordinates(meta)
         frame = as_points(meta)
         if frame.crs is None:
@@ -323,6 +325,8 @@ class Grouped:
 
     def _parts(self, protected: Any) -> "_DaskParts":
         number = self._frame.npartitions
+        if not hasattr(protected, "_meta"):
+            raise TypeError(invalid("protected", _OWNER, "a frame of Dask with the protected records", protected))
         names = {"user": ...} if self._layout.names.user is not None else {"user": None}
         return _DaskParts([self, DaskAccessor(protected)(**names).grouped(npartitions=number)])
 

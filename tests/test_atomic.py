@@ -266,7 +266,7 @@ def test_temporary_files_of_a_living_run_stay(tmp_path):
 
 @unix_only
 def test_a_folder_that_is_taken_for_a_leftover_is_made_again(tmp_path, monkeypatch):
-    lock, taken = atomic._lock, []
+    lock, taken = atomic.lock_folder, []
 
     def lock_late(folder, *, wait):
         if not taken:
@@ -274,7 +274,7 @@ def test_a_folder_that_is_taken_for_a_leftover_is_made_again(tmp_path, monkeypat
             folder.rmdir()
         return lock(folder, wait=wait)
 
-    monkeypatch.setattr(atomic, "_lock", lock_late)
+    monkeypatch.setattr(atomic, "lock_folder", lock_late)
     write_text(tmp_path / "a.csv", "x", force=False, private=False)
     assert len(taken) == 1
     assert os.listdir(tmp_path) == ["a.csv"]

@@ -16,7 +16,7 @@ from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions
 from promesse_geo.io.writers.crs import bare_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import invalid, shown
+from promesse_geo.messages import invalid, listed
 from promesse_geo.traces.columns import Name, Names
 from promesse_geo.traces.records import Records, raise_invalid
 from promesse_geo.traces.space import Space, read_crs
@@ -92,25 +92,30 @@ def protect_arrow(
     options = ReadOptions(user=user, time=time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False)
     with pa.RecordBatchReader.from_stream(table) as stream:
         whole = stream.read_all()
-    if position is not None:
-        whole = _in_order(whole, [position] if isinstance(position, str) else list(position))
     try:
+        if position is not None:
+            whole = _in_order(whole, position)
         layout = Layout.find(whole.schema, options)
         records = layout.as_records(layout.read(whole))
-    except pa.ArrowException as error:
-        raise ValueError(f"The table of protect_arrow cannot be read: {error}") from error
+    except pa.ArrowException:  # whose words quote the table
+        raise ValueError(
+            "The table of protect_arrow cannot be read: several columns have one name, values have no order, or text "
+            "is not UTF-8."
+        ) from None
     traces = Traces.from_records(records, space=space, report=raise_invalid)
     protected = mechanism.protect(traces)
     return layout.to_table(protected, has_segments=layout.has_segments(mechanism) or len(protected.breaks) > 0)
 
 
-def _in_order(table: pa.Table, positions: list[str]) -> pa.Table:
+def _in_order(table: pa.Table, position: Any) -> pa.Table:
     """Return the rows in the order of columns of positions."""
-    missing = [name for name in positions if name not in table.column_names]
-    if missing or not positions:
-        rule = "the name of a column that numbers the rows, or a list of such names"
-        raise KeyError(f"The 'position' parameter of protect_arrow must be {rule}. Got {shown(missing)} instead.")
-    return table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in positions]))
+    rule = "the name of a column that numbers the rows, or a list of such names"
+    names = [position] if isinstance(position, str) else position
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(invalid("position", "protect_arrow", rule, position))
+    if missing := [name for name in names if name not in table.column_names]:
+        raise KeyError(f"The 'position' parameter of protect_arrow must be {rule}. There is no {listed(missing)}.")
+    return table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names]))
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,8 @@ class Layout:
     def find(cls, schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = _NO_NATIVE) -> "Layout":
         """Return the layout of a table by its schema; `native` as for `locate_columns`."""
         names, places, crs = locate_columns(schema, options, native=native)
+        if len(set(places)) < len(places):
+            raise ValueError("'lon' and 'lat' name the same column. Specify one for each.")
         is_encoded = names.user is not None and pa.types.is_dictionary(schema.field(names.user).type)
         encoding = ""
         if len(places) == 1:
@@ -201,7 +208,7 @@ class Layout:
     def _users(self, traces: Traces) -> pa.Array:
         """Return the user of each record: text, integers, or a dictionary if the input had one."""
         keys = traces.users.tolist()
-        texts = not keys or any(isinstance(key, str) for key in keys)
+        texts = not keys or any(isinstance(key, str) or abs(key) >= 2**63 for key in keys)
         values = pa.array([str(key) for key in keys] if texts else keys, pa.string() if texts else pa.int64())
         encoded = pa.DictionaryArray.from_arrays(pa.array(traces.trace_numbers.astype(np.int32)), values)
         return encoded if self.is_encoded else encoded.cast(values.type)

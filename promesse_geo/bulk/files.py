@@ -1,5 +1,6 @@
 """Protect folders of Parquet in bounded memory."""
 
+import hashlib
 import os
 import time as clock
 from collections.abc import Mapping
@@ -124,14 +125,16 @@ def protect_parquet(
         raise TypeError(invalid("executor", _OWNER, "an executor with 'submit', or None", executor))
     final = check_path(target, name="target", owner=_OWNER).absolute()
     _check_target(final, force=check_flag(force, name="force", owner=_OWNER))
+    _check_apart(final, source)
     workers = count_workers(executor)
     chunk = chunk_size(amount, workers=workers)
     options = ReadOptions(user, time, lon, lat, crs, None, lenient=False, segment=segment, several_files=True)
     sources = find_sources(source, options, chunk=chunk, owner=_OWNER)
     buckets = 1 if sources.layout.names.user is None else count_buckets(sources.records, amount, workers=workers)
-    beside = final.parent if scratch is None else check_path(scratch, name="scratch", owner=_OWNER).absolute()
+    beside = final.parent if scratch is None else _check_scratch(scratch)
+    mark = "" if scratch is None else "-" + hashlib.blake2b(os.fsencode(final), digest_size=8).hexdigest()
     job = Job(
-        scratch=beside / f"{final.name}.partial" / "spills",
+        scratch=beside / f"{final.name}{mark}.partial" / "spills",
         parts=final.with_name(f"{final.name}.partial") / "parts",
         space=find_space(sources, space),
         **sources.choices(),
@@ -173,6 +176,8 @@ def _check_mechanism(mechanism: Any, preparation: Any) -> None:
 
 def _check_target(target: Path, *, force: bool) -> None:
     """Raise if a folder cannot be written: a check before long work."""
+    if target.is_symlink():
+        raise FileExistsError(f"{str(target)!r} is a link. Name the folder that it points to.")
     if target.exists() and not force:
         raise FileExistsError(f"{str(target)!r} already exists. Pass force=True (--force) to replace it.")
     if target.exists() and not is_dataset(target):
@@ -181,6 +186,29 @@ def _check_target(target: Path, *, force: bool) -> None:
         )
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder {str(target.parent)!r} does not exist. Create it first.")
+
+
+def _check_apart(target: Path, source: Any) -> None:
+    """Raise ValueError if the target is the source, lies in it or holds it."""
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source if isinstance(source, (list, tuple)) else []
+    inside = target.resolve()
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)) or not os.path.exists(path):
+            continue
+        read = Path(os.fspath(path)).resolve()
+        if inside.is_relative_to(read) or read.is_relative_to(inside):
+            raise ValueError(
+                "'target' of protect_parquet is the source, lies in it or holds it: the originals would be lost, or "
+                "the result read as part of them. Name another folder."
+            )
+
+
+def _check_scratch(scratch: Any) -> Path:
+    """Return the folder for true data; raise FileNotFoundError if there is none."""
+    folder = check_path(scratch, name="scratch", owner=_OWNER).absolute()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"'scratch' (--scratch) {str(folder)!r} is no folder. Create it first.")
+    return folder
 
 
 def count_workers(executor: Any) -> int:

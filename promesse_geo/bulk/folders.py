@@ -12,11 +12,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from promesse_geo.bulk.plan import check_disk
 from promesse_geo.bulk.tasks import Job
 from promesse_geo.io.atomic import lock_folder
+from promesse_geo.io.table_columns import METADATA_KEY
+from promesse_geo.messages import warn
 
 _PLAN = "plan.json"
+_INSIDE = {"spills", "parts", "replaced"}
 
 
 class Done:
@@ -83,9 +89,17 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
     work = job.parts.parent
     folders = dict.fromkeys((work, job.scratch.parent))
     for folder in folders:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    lock = lock_folder(work, wait=False)
-    if lock is None and os.name != "nt":
+        _check_ours(folder)
+    try:
+        for folder in folders:
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise _in_words(error, job) from None
+    locks = [lock_folder(folder, wait=False) for folder in folders]
+    if None in locks and os.name != "nt":
+        for taken in locks:
+            if taken is not None:
+                os.close(taken)
         raise FileExistsError(f"Another run is writing {str(target)!r}, or {str(work)!r} cannot be locked.")
     try:
         job = _resume(job, states)
@@ -95,9 +109,31 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
         raise _in_words(error, job) from error
     finally:
         for folder in folders:
-            shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+            _remove(folder)
+        for lock in locks:
+            if lock is not None:
+                os.close(lock)
+
+
+def _check_ours(folder: Path) -> None:
+    """Raise FileExistsError if a working folder exists and holds what is not of a killed run."""
+    if not os.path.lexists(folder):
+        return
+    if folder.is_symlink() or not folder.is_dir() or {path.name for path in folder.iterdir()} - _INSIDE:
+        raise FileExistsError(
+            f"{str(folder)!r} exists, and is no folder of a run that was killed. It would be removed: rename it, or "
+            "name another target."
+        )
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder of true data; warn if that fails."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        warn(f"{str(folder)!r} holds true data, and could not be removed ({error.strerror}). Remove it.")
 
 
 def _in_words(error: OSError, job: Job) -> OSError:
@@ -152,7 +188,18 @@ def remove_spills(job: Job, kind: str) -> None:
 
 def is_dataset(folder: Path) -> bool:
     """Whether a folder holds parts of ours and nothing else."""
-    return folder.is_dir() and all(path.match("part-*.parquet") for path in folder.iterdir())
+    if not folder.is_dir() or folder.is_symlink():
+        return False
+    return all(path.match("part-*.parquet") and _is_part(path) for path in folder.iterdir())
+
+
+def _is_part(path: Path) -> bool:
+    """Whether a file is Parquet that names a mechanism or nothing, as ours does."""
+    try:
+        with pa.OSFile(os.fspath(path)) as file:
+            return METADATA_KEY.encode() in (pq.read_metadata(file).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def publish_folder(job: Job, target: Path, *, force: bool) -> None:
@@ -163,6 +210,7 @@ def publish_folder(job: Job, target: Path, *, force: bool) -> None:
     for path in job.parts.iterdir():
         path.chmod(0o600 if private else 0o666 & ~mask)
     job.parts.chmod(0o700 if private else 0o777 & ~mask)
+    _remove(job.scratch)
     if target.exists():
         if not force or not is_dataset(target):
             raise FileExistsError(f"{str(target)!r} was created meanwhile, or changed. It is not replaced.")

@@ -80,6 +80,8 @@ def measure_parquet(
     amount, workers = check_memory(memory, owner=_OWNER), count_workers(executor)
     drops = check_errors(errors, owner=_OWNER) == "drop"
     beside = None if scratch is None else check_path(scratch, name="scratch", owner=_OWNER)
+    if beside is not None and not beside.is_dir():
+        raise FileNotFoundError(f"'scratch' {str(beside)!r} is no folder. Create it first.")
     options = ReadOptions(user, time, None, None, None, None, lenient=False, several_files=True)
     with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
         plans = _plan(Path(folder), (original, protected), options, amount, workers)

@@ -113,7 +113,8 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -
         kinds.append(kind)
         row = 0
         for group in range(metadata.num_row_groups):
-            waiting.append(Piece(str(path.absolute()), group, group + 1, row))
+            state = (stat.st_size, stat.st_mtime_ns)
+            waiting.append(Piece(str(path.absolute()), group, group + 1, row, state))
             size = metadata.row_group(group).num_rows
             row, rows, total = row + size, rows + size, total + size
             if rows >= chunk:

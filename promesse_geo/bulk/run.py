@@ -118,6 +118,8 @@ class Run:
         calls = {bucket: (bucket, spills) for bucket in range(job.buckets)}
         gathered = self.all("protecting", gather, calls, counts, Gathered.of)
         remove_spills(job, "chunk")
+        if records and records == sum(each.dropped for each in scattered):
+            raise ValueError("Nothing is left to write: no record has a valid location, time and user.")
         if records and not any(each.protected_records for each in gathered):
             remedy = f" {job.mechanism.remedy}" if job.mechanism is not None and job.mechanism.remedy else ""
             raise ValueError(f"Nothing is left to write: no trace could be protected.{remedy}")

@@ -32,19 +32,20 @@ from promesse_geo.traces.owners import PART
 from promesse_geo.traces.records import Records, as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
-from promesse_geo.traces.values import TimeFormat, Unit, read_users
+from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
 
 _ROWS = 1_000_000  # records of a row group
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 class Piece(NamedTuple):
-    """Row groups first … last − 1 of a file, and the file's row that the first of them begins with."""
+    """Row groups first … last − 1 of a file, the row that the first begins with, and the file's size and time."""
 
     path: str
     first: int
     last: int
     row: int
+    state: tuple[int, int] = (-1, -1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +195,11 @@ def scatter(job: Job, number: int) -> Scattered:
     invalid: dict[str, tuple[int, str]] = {}
     counts, elevation = np.zeros(2, np.int64), False
     for table, places in _read_chunks(job, number):
-        columns = read_columns(job.layout, table, job.time_numbers)
-        runs, buckets, bad = _sort(job, columns)
+        try:
+            columns = read_columns(job.layout, table, job.time_numbers)
+            runs, buckets, bad = _sort(job, columns)
+        except pa.ArrowException:  # whose words quote the file
+            raise ValueError(f"{places[0][1]!r} is damaged, or holds text that is not UTF-8.") from None
         name = f"chunk-{number:06d}-{len(spills):04d}"
         spills.append(Spill.write(job.scratch, name, runs, np.searchsorted(buckets, np.arange(job.buckets + 1))))
         for reason, mask in bad.items():
@@ -235,6 +239,9 @@ def _place(row: int, places: Sequence[tuple[int, str, int]]) -> str:
 def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
     """Yield the row groups of a piece in tables of at most a chunk."""
     names = job.layout.columns
+    found = Path(piece.path).stat()
+    if piece.state not in ((-1, -1), (found.st_size, found.st_mtime_ns)):
+        raise ValueError(f"{piece.path!r} changed while it was read. Read it again when nothing writes to it.")
     with unchanged(Path(piece.path)), pa.OSFile(piece.path) as source:
         text = [str(job.layout.names.user)] if job.layout.names.user is not None else []
         file = pq.ParquetFile(source, read_dictionary=text, page_checksum_verification=True)
@@ -312,6 +319,8 @@ def _buckets_of(job: Job, users: pd.Index) -> np.ndarray:
 def as_array(users: pd.Index) -> pa.Array:
     """Return users as integers if they are, else as text."""
     if users.dtype.kind in "iu":
+        if len(users) and users.max() >= 2**63:
+            raise ValueError("Users are numbers of 2⁶³ or more, which GeoParquet cannot keep. Write them as text.")
         return pa.array(users.to_numpy().astype(np.int64))
     return pa.array(users, pa.large_string())
 
@@ -370,6 +379,8 @@ def check_preparation(preparation: Mapping[str, Any]) -> None:
 def _as_records(job: Job, runs: Runs) -> Records:
     """Return runs, of which a user may have several, as records."""
     name = job.layout.names.user
+    if len(runs.times):
+        check_span(int(runs.times.min()), int(runs.times.max()), job.layout.names.time)
     codes, users = read_users(pd.Series(as_users(pa.chunked_array([runs.users]), name), name=name))
     return Records(
         runs.x,

@@ -329,10 +329,18 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
             "Write them as text."
         )
     column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
+    if is_encoded and not _has_distinct_values(column):
+        column, is_encoded = column.cast(kind), False
     encoded = column if is_encoded else column.dictionary_encode()
     chunk = encoded.unify_dictionaries().combine_chunks()
     codes = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)  # may be unsigned
     return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))
+
+
+def _has_distinct_values(column: pa.ChunkedArray) -> bool:
+    """Whether the dictionaries of a column have each value once, and none is missing."""
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    return all(not each.null_count and len(each.unique()) == len(each) for each in dictionaries)
 
 
 def as_integers(users: pd.Categorical) -> pd.Categorical:

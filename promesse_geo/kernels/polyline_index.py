@@ -263,10 +263,12 @@ def _grow(tree, leaves):
         for i in range(size):
             group = above + i // WIDTH
             place = i % WIDTH
-            tree[group, 0, place] = tree[below + i, 0].min()
-            tree[group, 1, place] = tree[below + i, 1].min()
-            tree[group, 2, place] = tree[below + i, 2].max()
-            tree[group, 3, place] = tree[below + i, 3].max()
+            for side in range(4):
+                bound = tree[below + i, side, 0]
+                for box in range(1, WIDTH):  # not .min(): whether that compiles depends on what is in the cache
+                    other = tree[below + i, side, box]
+                    bound = min(bound, other) if side < 2 else max(bound, other)
+                tree[group, side, place] = bound
         below = above
         size = groups_of(size)
 

@@ -164,12 +164,17 @@ def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.nda
         earliest, latest = int(present.min()), int(present.max())
         if earliest < _YEAR_1678 or latest >= _YEAR_2262:
             raise ValueError(_out_of_bounds(name))
-        if latest - earliest > _LONGEST_SPAN:
-            raise ValueError(
-                f"The time column {name!r} spans more than 292 years, the limit of nanoseconds. "
-                "Drop the records with wrong dates."
-            )
+        check_span(earliest, latest, name)
     return times, missing, TimeFormat(index.tz, index.unit)
+
+
+def check_span(earliest: int, latest: int, name: Hashable) -> None:
+    """Raise ValueError if times in nanoseconds are farther apart than can be computed with."""
+    if latest - earliest > _LONGEST_SPAN:
+        raise ValueError(
+            f"The time column {name!r} spans more than 292 years, the limit of nanoseconds. "
+            "Drop the records with wrong dates."
+        )
 
 
 def _out_of_bounds(name: Hashable) -> str:
