@@ -157,3 +157,15 @@ def test_waypoints_beside_lines_are_counted(tmp_path):
     path.write_text(json.dumps(collection(point, *FILES["coordTimes"]["features"])))
     with pytest.warns(UserWarning, match="1 feature .*without a line"):
         assert len(pg.read_table(path)) == 5
+
+
+@pytest.mark.parametrize("member", ["prisms", "sequences", "coordinates", "datetimes"])
+@pytest.mark.parametrize("value", [7, "x", True, {"a": 1}, [7], [[1]], [None], ["x"], [{}], [[1, "x"]]])
+@pytest.mark.parametrize("kind", ["MovingPoint", "MovingGeomPoint", "MovingGeometryCollection"])
+def test_moving_features_that_are_damaged_are_an_error_with_the_file(tmp_path, member, value, kind):
+    geometry = moving(LINES[0], 0)["temporalGeometry"] | {"type": kind, member: value}
+    path = tmp_path / "m.json"
+    for content in (geometry, {"type": "Feature", "properties": {"user": "a"}, "temporalGeometry": geometry}):
+        path.write_text(json.dumps(content))
+        with pytest.raises((ValueError, TypeError), match=r"m\.json"):
+            pg.read_file(path, user=None)

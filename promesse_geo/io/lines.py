@@ -188,7 +188,8 @@ def _lines_of(feature: dict[str, Any], number: int) -> Iterator[_Line]:
     moving = feature.get("temporalGeometry", feature.get("geometry"))
     moving = _as_object(feature if feature.get("type") in _MOVING else moving)
     if moving.get("type") in _MOVING:
-        for part in moving.get("prisms") or moving.get("sequences") or [moving]:
+        parts = moving.get("prisms") or moving.get("sequences") or [moving]
+        for part in map(_as_object, parts if isinstance(parts, list) else []):
             positions, times = part.get("coordinates"), part.get("datetimes") or part.get("dateTimes")
             if isinstance(positions, list) and isinstance(times, str):  # an instant
                 positions, times = [positions], [times]
