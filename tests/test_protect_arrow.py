@@ -183,3 +183,28 @@ def test_what_is_no_mechanism_or_position_is_refused(city):
         pg.protect_arrow(as_table(city), 200)
     with pytest.raises(KeyError, match="'position' parameter"):
         pg.protect_arrow(as_table(city), PROMESSE, position="row")
+
+
+def test_dictionaries_may_hold_missing_and_repeated_values(city):
+    table = as_table(city)
+    users = table.column("user").to_pylist()
+    keys = [*sorted(set(users)), None, users[0]]
+    codes = pa.array([keys.index(user) for user in users], pa.int32())
+    found = pg.protect_arrow(
+        table.set_column(0, "user", pa.DictionaryArray.from_arrays(codes, pa.array(keys))), PROMESSE
+    )
+    assert found.column("user").to_pylist() == pg.protect_arrow(table, PROMESSE).column("user").to_pylist()
+
+
+def test_no_message_quotes_the_table(city):
+    table = as_table(city)
+    twice = table.append_column("row", table.column("lon")).append_column("row", table.column("lat"))
+    with pytest.raises(ValueError, match="one name") as caught:
+        pg.protect_arrow(twice, PROMESSE, position="row")
+    assert "user-0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("position", [5, [], [3], b"row"])
+def test_a_position_that_is_no_name_is_refused(city, position):
+    with pytest.raises(TypeError, match="'position' parameter"):
+        pg.protect_arrow(as_table(city), PROMESSE, position=position)

@@ -540,3 +540,92 @@ def test_big_buckets_run_alone():
 
 def test_steps_are_functions_of_files_alone(city, small, tmp_path):
     assert all(step.__module__ == tasks.__name__ for step in (tasks.scatter, tasks.gather, tasks.write_names))
+
+
+@pytest.mark.parametrize("kind", ["other files", "file", "link"])
+def test_a_working_folder_that_is_not_ours_is_left_alone(city, small, tmp_path, kind):
+    save(city.iloc[:500], tmp_path / "in", number=1)
+    work, other = tmp_path / "out.partial", tmp_path / "other"
+    other.mkdir()
+    if kind == "link":
+        work.symlink_to(other)
+    elif kind == "file":
+        work.write_text("mine")
+    else:
+        work.mkdir()
+        (work / "thesis.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="is no folder of a run"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+    assert os.path.lexists(work)
+    assert not list(other.iterdir())
+    assert kind != "other files" or (work / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("target", ["in", "in/out", "."])
+def test_the_target_is_apart_from_the_source(city, small, tmp_path, target):
+    save(city.iloc[:500], tmp_path / "in", number=1)
+    (tmp_path / "in" / "000.parquet").rename(tmp_path / "in" / "part-000.parquet")
+    with pytest.raises((ValueError, FileExistsError)):
+        pg.protect_parquet(tmp_path / "in", tmp_path / target, PROMESSE, force=True)
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["part-000.parquet"]
+
+
+def test_parts_of_others_are_not_replaced(city, small, tmp_path):
+    save(city.iloc[:500], tmp_path / "in", number=1)
+    save(city.iloc[:500], tmp_path / "out", number=1)
+    (tmp_path / "out" / "000.parquet").rename(tmp_path / "out" / "part-00000.parquet")
+    with pytest.raises(FileExistsError, match="not replaced"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, force=True)
+
+
+def test_targets_of_one_name_do_not_share_their_scratch(city, small, tmp_path):
+    save(city, tmp_path / "in")
+    for name in ("x", "y", "scratch"):
+        (tmp_path / name).mkdir()
+    places = {"scratch": tmp_path / "scratch", "keep_users": True}
+
+    def other():
+        if not (tmp_path / "y" / "out").exists():
+            pg.protect_parquet(tmp_path / "in", tmp_path / "y" / "out", PROMESSE, **places)
+
+    pg.protect_parquet(tmp_path / "in", tmp_path / "x" / "out", Watched(other), executor=Now(), **places)
+    for name in ("x", "y"):
+        assert len(load(tmp_path / name / "out")) == len(PROMESSE.protect(city))
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_a_file_that_is_replaced_after_the_look_is_noticed(city, small, monkeypatch, tmp_path):
+    save(city, tmp_path / "in")
+    look = files.find_space
+
+    def replace_file(sources, space):
+        (tmp_path / "in" / "002.parquet").write_bytes((tmp_path / "in" / "001.parquet").read_bytes())
+        return look(sources, space)
+
+    monkeypatch.setattr(files, "find_space", replace_file)
+    with pytest.raises(ValueError, match=r"002.parquet.*changed"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+
+
+def test_text_that_is_no_utf8_is_not_quoted(city, small, tmp_path):
+    (tmp_path / "in").mkdir()
+    name = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 6], np.int32)), pa.py_buffer(b"M\xfcller")]
+    )
+    table = as_table(city.iloc[:1]).set_column(0, "user", name)
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    for call in (
+        lambda: pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE),
+        lambda: pg.protect_arrow(table, PROMESSE),
+    ):
+        with pytest.raises(ValueError, match="UTF-8") as caught:
+            call()
+        assert "ller" not in str(caught.value)
+
+
+def test_times_far_apart_in_different_chunks_are_an_error(city, small, monkeypatch, tmp_path):
+    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 10)
+    far = city.iloc[:40].assign(user="a", time=pd.to_datetime(["1700-02-01", "2200-02-01"], utc=True).repeat(20))
+    save(far, tmp_path / "in", number=2)
+    with pytest.raises(ValueError, match="292 years"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.GeoIndistinguishability(0.01))
