@@ -37,6 +37,7 @@ BASE = {
     "publish": {"epsilon": "200"},
     "geo-indistinguishability": {"epsilon": "0.01"},
     "report": {"mechanism": "geo-indistinguishability", "epsilon": "0.01"},
+    "tune": {"from": "50", "to": "500", "at_most": "poi-retrieval 30"},
 }
 """What a command needs besides its arguments, and where an option needs something else instead, or more."""
 
@@ -78,7 +79,8 @@ def words_for(command, option, value, folder):
     key = (command.name, option.name)
     others = INSTEAD.get(key, BASE.get(command.name, {})) | MORE.get(key, {})
     for name, other in others.items():
-        words += [f"--{name.replace('_', '-')}", other] if name != option.name else []
+        typed = f"--{name.replace('_', '-')}"
+        words += [typed, *other.split()] if typed != option.opts[0] else []
     return (
         [*words, option.opts[0], value, "--force"]
         if command.name not in ("info", "check")

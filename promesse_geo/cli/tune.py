@@ -98,14 +98,14 @@ def tune(
     publish it.
     """
     with usage_errors():
+        if not 0 < low < high < math.inf:
+            raise click.UsageError("--from must be above zero and less than --to.")
         chosen = _mechanism(mechanism, recommended, epsilon, parameter, tuned, low)
         kind = next((name for name, each in MECHANISMS.items() if isinstance(chosen, each)), "promesse")
         goals = [(_metric(name, kind), "<=", limit) for name, limit in at_most]
         goals += [(_metric(name, kind), ">=", limit) for name, limit in at_least]
         if not goals or not all(math.isfinite(limit) for _, _, limit in goals):
             raise click.UsageError("Specify a goal, such as --at-most poi-retrieval 1.")
-        if not 0 < low < high < math.inf:
-            raise click.UsageError("--from must be above zero and less than --to.")
         search: dict[str, Any] = {"parameter": tuned, "bounds": (low, high), "goals": goals}
         search["objective"] = _metric(objective, kind)
         check_tuning(chosen, **search)
@@ -140,6 +140,11 @@ def _mechanism(
             raise ValueError("--recommended replaces --mechanism, --epsilon and --parameter. Specify one of them.")
         return pg.recommended(recommended)
     chosen = name or "promesse"
+    names = [field.name for field in fields(MECHANISMS[chosen]) if field.init]
+    if tuned not in names:
+        raise ValueError(f"{chosen} has no parameter {tuned!r} to tune. Choose one with --tune: {', '.join(names)}.")
+    if tuned == "epsilon" and epsilon is not None:
+        raise ValueError("--epsilon is tuned, from --from to --to. Omit it, or name another parameter with --tune.")
     required = {field.name for field in fields(MECHANISMS[chosen]) if field.default is MISSING and field.init}
     given = {tuned: low} if tuned in required else {"epsilon": epsilon}
     return make_mechanism(chosen, given, parameters)
