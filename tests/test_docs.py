@@ -1,5 +1,6 @@
 """The API pages list every public name once, and every public name has an example that runs."""
 
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -61,3 +62,9 @@ def test_files_that_contributing_names_exist():
     named = set(re.findall(path + r"[`\s]", text)) - {"docs/_build"}
     assert len(named) > 10
     assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+@pytest.mark.parametrize("name", [name for name in pg.__all__ if isinstance(getattr(pg, name), type)])
+def test_a_property_is_described_without_a_colon(name):  # which the pages would take for the end of a type
+    members = inspect.getmembers(getattr(pg, name), lambda member: isinstance(member, property))
+    assert [each for each, member in members if ": " in (member.__doc__ or "").split("\n\n")[0]] == []

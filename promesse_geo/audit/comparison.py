@@ -83,7 +83,7 @@ class Comparison:
 
     @cached_property
     def apart(self) -> np.ndarray:
-        """Whether each pair of traces lies apart: farther than other traces of the original, bool of shape (pairs,).
+        """Whether each pair of traces lies farther apart than other traces of the original, bool of shape (pairs,).
 
         The distance is the median of those from some protected records to the nearest of some original ones.
         """

@@ -120,7 +120,7 @@ class Job:
 
     @property
     def output_zone(self) -> tzinfo | None:
-        """The zone of written times: none on the common calendar of `prepare`, unless a zone is kept."""
+        """The zone of written times, none on the common calendar of `prepare` unless a zone is kept."""
         if self.preparation is None:
             return self.zone
         return UTC if self.preparation.get("keep_zone") else None

@@ -107,7 +107,7 @@ class TextFile(NamedTuple):
 
     @property
     def skipped(self) -> int:
-        """Return the number of lines that are not parsed: titles, comments, and a header that is replaced."""
+        """Return the number of lines that are not parsed, which are titles, comments, and a header that is replaced."""
         return self.layout.above if self.layout.replaces_header else self.layout.above - 1
 
     def beginning(self) -> "TextFile":

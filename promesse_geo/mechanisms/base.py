@@ -134,7 +134,7 @@ class Mechanism(ABC):
 
     @property
     def is_random(self) -> bool:
-        """Whether two calls give different results: there is a seed to set, and none is set."""
+        """Whether two calls give different results, as they do if there is a seed to set and none is set."""
         return getattr(self, "seed", ...) is None
 
     def with_seed(self, seed: int | str | None) -> Self:

@@ -124,7 +124,7 @@ class PrivacyZones(Mechanism):
 
     @property
     def is_random(self) -> bool:
-        """Whether two calls displace centres differently: without a seed, if there is a circle and an offset."""
+        """Whether two calls displace centres differently, without a seed and with a circle and an offset."""
         return self.seed is None and self.offset > 0 and (self.zones is None or self.zones.has_points)
 
     def place(self, traces: Traces) -> PlacedZones:

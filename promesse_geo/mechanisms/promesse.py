@@ -150,7 +150,7 @@ class Promesse(Mechanism):
 
     @property
     def is_random(self) -> bool:
-        """Whether two calls cut different ends: only with `ends`, and without a seed."""
+        """Whether two calls cut different ends, as they do with `ends` and without a seed."""
         return bool(self.ends) and self.seed is None
 
     def _protect(self, traces: Traces) -> tuple[Traces, str]:

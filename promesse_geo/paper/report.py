@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from promesse_geo.evaluation import save_results
 from promesse_geo.evaluation.results import is_table
 from promesse_geo.io.atomic import check_target, write_text
-from promesse_geo.messages import invalid
+from promesse_geo.messages import decimal, invalid
 from promesse_geo.paper import most2014
 from promesse_geo.paper.tables import PAPER_TABLES, RAW, RECOMMENDED, ROWS
 from promesse_geo.plot.comparisons import beside_paper, trade_off
@@ -56,7 +56,7 @@ _TABLE_TEXTS = ("dataset", "row", "unit")
 _TABLE_NUMBERS = ("paper", "ours", "spread", "ratio")
 _FILES = ("report.md", "report.html", "results.parquet", "results.csv")
 
-_OURS = "Ours is the mean over seeds ± the standard deviation; where the paper has a value, the ratio is ours to it. "
+_OURS = "Ours: the mean over seeds ± the standard deviation. Ratio: our value divided by the paper's. "
 
 
 class Paper(NamedTuple):
@@ -261,7 +261,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
         ours = rows.ours.map(format_value) + rows.spread.map(format_spread)
         if rows.paper.notna().any():
             columns.append(rows.paper.map(format_value).rename(f"{dataset}: paper"))
-            columns += [ours.rename("ours"), rows.ratio.map("{:.2f}".format).replace("nan", "–").rename("ratio")]
+            columns += [ours.rename("ours"), rows.ratio.map(_ratio).rename("ratio")]
         else:
             columns.append(ours.rename(f"{dataset}: ours"))
         if "guess" in rows and rows.guess.notna().any():
@@ -324,3 +324,7 @@ def _provenance(about: Mapping[Any, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     seeds = ", ".join(map(str, about["seeds"]))
     return f"Made on {about['date']} ({about['machine']}) with {versions}. Seeds {seeds}. {data}."
+
+
+def _ratio(ratio: float) -> str:
+    return "–" if math.isnan(ratio) else decimal(ratio)

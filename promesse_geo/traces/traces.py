@@ -154,29 +154,29 @@ class Traces:
 
     @property
     def counts(self) -> np.ndarray:
-        """The number of records of each trace: int64, shape (traces,)."""
+        """The number of records of each trace, int64 of shape (traces,)."""
         return np.diff(self.offsets)
 
     @property
     def trace_numbers(self) -> np.ndarray:
-        """The position of each record's trace: int64, shape (records,)."""
+        """The position of each record's trace, int64 of shape (records,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
     @property
     def segments(self) -> np.ndarray:
-        """Offsets of all segments, int64, shape (segments + 1,): segment i holds `segments[i]` to `segments[i + 1]`."""
+        """Offsets of all segments, int64 of shape (segments + 1,). Segment i is `segments[i]` to `segments[i + 1]`."""
         return np.union1d(self.offsets, self.breaks) if len(self.breaks) else self.offsets
 
     @property
     def segment_owners(self) -> np.ndarray:
-        """The position of each segment's trace: int64, shape (segments,)."""
+        """The position of each segment's trace, int64 of shape (segments,)."""
         if not len(self.breaks):
             return np.arange(len(self))
         return np.searchsorted(self.offsets, self.segments[:-1], side="right") - 1
 
     @property
     def segment_numbers(self) -> np.ndarray:
-        """The number of each record's segment in its trace, from 0: int64, shape (records,)."""
+        """The number of each record's segment in its trace, from 0, int64 of shape (records,)."""
         begins = np.zeros(self.records, np.int64)
         begins[self.breaks] = 1
         numbers = np.cumsum(begins)
