@@ -91,7 +91,7 @@ def _write_pictures(path: Path, notebook: nbformat.NotebookNode) -> None:
         for page, picture in zip(pages(notebook), pictures(path), strict=True):
             file = Path(folder) / "map.html"
             file.write_text(page, encoding="utf-8")
-            browser.open(file, width=1000, height=600)
+            browser.open(file, width=720, height=440)  # as wide as it is shown, so that its texts can be read
             browser.settle()
             picture.parent.mkdir(exist_ok=True)
             picture.write_bytes(browser.picture())

@@ -24,7 +24,7 @@ from promesse_geo.plot import overview, space_time, spatial_error, trade_off
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 LARGEST = 200_000
-SCREEN = {"width": 1280, "height": 800}
+SCREEN = {"width": 900, "height": 560}  # about as wide as it is shown, so that its texts can be read
 _STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 900px; margin: 24px auto; color: #1f2328; }
 img { max-width: 100%; } a { color: #0969da; text-decoration: none; }
