@@ -384,7 +384,9 @@ class TestWhatIsWrong:
         folder = write_folder(tmp_path)
         write_file(folder / "Data", content_of([GOOD]), user="002")
         lock(folder / "Data" / inside)
-        with pytest.raises(ValueError, match=rf"{inside}' cannot be read: Permission denied\.$"):
+        with pytest.raises(
+            ValueError, match=rf"{inside}' cannot be read: Permission denied\.\nSkip files that cannot be read"
+        ):
             read_geolife(tmp_path)
         with pytest.warns(UserWarning, match=rf"dropped 1 file \(first: '.*{inside}' cannot be read: Permission"):
             check_all(read_geolife(tmp_path, errors="skip"))

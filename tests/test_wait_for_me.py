@@ -698,9 +698,9 @@ def test_the_command_renames_users_and_knows_the_program_and_chunks(city, raw, t
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--k", 1], "'k' parameter"),
-        (["--max-trash", 2], "'max_trash' parameter"),
-        (["--program", "v1.1", "--seed", "x"], "'seed' parameter"),
+        (["--k", 1], "--k of WaitForMe"),
+        (["--max-trash", 2], "--max-trash of WaitForMe"),
+        (["--program", "v1.1", "--seed", "x"], "--seed of WaitForMe"),
     ],
 )
 def test_a_wrong_call_is_told(raw, tmp_path, words, reason):
