@@ -27,7 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 COMPILED = not numba.config.DISABLE_JIT
 
 # In plain Python, only files that test loops run: those that import the kernels or slow twins.
-_ABOUT_LOOPS = re.compile(r"^(import|from) (naive(?!_gpx)|promesse_geo import kernels|promesse_geo.kernels import sorting)", re.MULTILINE)
+_ABOUT_LOOPS = re.compile(
+    r"^(import|from) (naive(?!_gpx)|promesse_geo import kernels|promesse_geo\.kernels import sorting)", re.MULTILINE
+)
 if not COMPILED:
     collect_ignore = [
         path.name
