@@ -257,3 +257,56 @@ def test_a_link_in_a_zip_is_named(tmp_path):
         archive.writestr(link, "a.csv")
     with pytest.warns(UserWarning, match=r"1 link or special file in .*links\.zip"):
         assert len(pg.read_file(tmp_path / "links.zip")) == 2
+
+
+def test_what_lies_packed_and_unpacked_side_by_side_is_never_lost_silently(tmp_path):
+    other = GPX.replace(b"4.8", b"4.9")
+    beside = store(tmp_path / "beside.zip", zipped({"a.gpx": GPX, "a.gpx.gz": gzip.compress(other)}))
+    with pytest.raises(ValueError, match="two users would become one"):
+        pg.read_file(beside)
+    folders = {"trip/one.gpx": GPX, "trip.zip": zipped({"two.gpx": other})}
+    nested = store(tmp_path / "nested.zip", zipped(folders))
+    assert pg.read_file(nested, as_traces=True).users.tolist() == ["one", "two"]
+    for name, content in folders.items():
+        store(tmp_path / "folder" / name, content)
+    assert pg.read_file(tmp_path / "folder", as_traces=True).users.tolist() == ["one", "two"]
+    store(tmp_path / "folder" / "trip" / "two.gpx", GPX)
+    with pytest.raises(ValueError, match="two users would become one"):
+        pg.read_file(tmp_path / "folder")
+
+
+def test_links_to_folders_are_followed_beside_archives_too(tmp_path):
+    store(tmp_path / "outside" / "one.gpx", GPX)
+    store(tmp_path / "inside" / "two.zip", zipped({"two.gpx": GPX}))
+    (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
+    assert pg.read_file(tmp_path / "inside", as_traces=True).users.tolist() == ["one", "two"]
+
+
+def test_a_file_is_not_named_like_an_archive_with_the_same_beginning(tmp_path):
+    store(tmp_path / "a.zip", zipped({"one.gpx": GPX}))
+    store(tmp_path / "ab.gpx", GPX[:-20])
+    with pytest.raises(ValueError, match=rf"{tmp_path.name}/ab.gpx'"):
+        pg.read_file(tmp_path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize(
+    ("path", "member", "content"),
+    [
+        ("a.kmz", "doc.kml", b"<kml>" + b" " * 999 + b"</kml>"),
+        ("a.zip", "000/Trajectory/1.plt", b"Geolife trajectory" + b"\n" * 999),
+        ("a.zip", "a.gpx", GPX),
+    ],
+)
+def test_a_damaged_zip_is_named_whatever_its_compression(tmp_path, path, member, content, method):
+    packed = bytearray(format_samples.zipped({member: content}, compression=method))
+    begin = packed.index(member.encode()) + len(member)
+    packed[begin + 8 : begin + 30] = bytes(22)
+    with pytest.raises(ValueError, match=r"a\.\w+.* is (cut or )?damaged"):
+        pg.read_file(store(tmp_path / path, bytes(packed)))
+
+
+def test_a_zip_whose_member_has_no_name_is_damaged(tmp_path):
+    packed = zipped({"a.gpx": GPX}).replace(b"\x05\x00", b"\x00\x00")
+    with pytest.raises(ValueError, match="cut or damaged"):
+        pg.read_file(store(tmp_path / "a.zip", packed))

@@ -2,16 +2,16 @@
 
 import errno
 import io
-import lzma
+import itertools
 import os
 import re
+import shutil
 import stat
 import tarfile
 import tempfile
 import warnings
 import zipfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -19,17 +19,18 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.io.sources import OPENERS, ZIP, check_no_pipe, open_zip, size_limit, too_large
+from promesse_geo.io.sources import BROKEN, OPENERS, ZIP, check_no_pipe, files_inside, open_zip, size_limit, too_large
 from promesse_geo.io.unreadable import name_office
 from promesse_geo.messages import counted, warn
 
 _PACKED = re.compile(r"(.+?)(?:\.(?:gz|bz2|xz|zst)|\.zip|\.tar(?:\.\w+)?|\.t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
 _IS_TAR = re.compile(r".+\.(?:tar(?:\.\w+)?|t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
-_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError, pa.ArrowException)
+_BROKEN = (*BROKEN, tarfile.TarError, pa.ArrowException)
 _PIECE = 1 << 20  # bytes
 _MEMBERS = 1_000_000
 _DEPTH = 3  # archives in archives
 _LOOKED_AT = 50  # names of members
+_HIDDEN = ".packed"  # readers pass over hidden folders
 
 
 class _Member(NamedTuple):
@@ -42,21 +43,21 @@ class _Member(NamedTuple):
 class _Budget:
     """How many bytes and members may still be unpacked."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._size = path, path.stat().st_size
+    def __init__(self, path: Path, shown: str) -> None:
+        self._shown, self._size = shown, path.stat().st_size
         self._bytes, self._members = size_limit(self._size), _MEMBERS
 
     def take(self, size: int) -> None:
         """Count bytes; raise ValueError if there are too many."""
         self._bytes -= size
         if self._bytes < 0:
-            raise ValueError(too_large(repr(str(self._path)), self._size))
+            raise ValueError(too_large(repr(self._shown), self._size))
 
     def take_member(self) -> None:
         """Count a member; raise ValueError if there are too many."""
         self._members -= 1
         if self._members < 0:
-            raise ValueError(f"{str(self._path)!r} has more than {_MEMBERS:,} members. Extract it first.")
+            raise ValueError(f"{self._shown!r} has more than {_MEMBERS:,} members. Extract it first.")
 
 
 def is_packed(start: bytes) -> bool:
@@ -131,7 +132,7 @@ def unpacked(path: Path, *, skips: bool, passes: Callable[[Path], bool]) -> Iter
         root.mkdir(parents=True)
         names = {str(root): str(path) if place.is_dir() else str(path.parent)}
         with _renamed(names):
-            target = _mirror(place, root, set(packed), names, skips=skips) if place.is_dir() else root
+            target = _mirror(place, root, packed, names, skips=skips) if place.is_dir() else root
             if place.is_file():
                 target = _unpack(place, root, str(path), names, skips=skips)
             yield target
@@ -141,24 +142,24 @@ def _packed_files(path: Path) -> list[Path]:
     """Return a packed file itself, or those in a folder, at any depth."""
     if path.is_file():
         return [path] if _is_packed(path) else []
-    return [file for file in _packed_within(path) if file.is_file()]
+    return _packed_within(path)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place, name) for name in sorted(files) if not name.startswith("."))
+def _walk(folder: Path) -> list[Path]:
+    """Return the files in a folder that readers find, at any depth, and folders that are empty or cannot be read."""
+    return sorted(files_inside(folder, lambda path: True))
 
 
-def _mirror(folder: Path, root: Path, packed: set[Path], names: dict[str, str], *, skips: bool) -> Path:
-    """Link the files of a folder into another one, and unpack some there."""
-    for file in _walk(folder):
-        target = root / file.relative_to(folder)
+def _mirror(folder: Path, root: Path, packed: Sequence[Path], names: dict[str, str], *, skips: bool) -> Path:
+    """Link the files of a folder into another one, and then unpack some there."""
+    targets = {file: root / file.relative_to(folder) for file in _walk(folder)}
+    for file, target in targets.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         if file not in packed:
             target.symlink_to(file)
-        else:
-            _unpack(file, target.parent, names[str(root)] + str(file)[len(str(folder)) :], names, skips=skips)
+    for file in packed:
+        place = targets[file].parent
+        _unpack(file, place, names[str(root)] + str(file)[len(str(folder)) :], names, skips=skips)
     return root
 
 
@@ -170,13 +171,13 @@ def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skip
     match = _PACKED.fullmatch(path.name)
     stem = match[1] if match else path.stem or "data"
     holds_files = is_archive(path)
-    target = folder / stem
-    if os.path.lexists(target):  # what was packed lies beside it, too
-        target = folder / path.name
+    numbered = (f"{path.name}-{number}" for number in itertools.count(2))
+    free = (folder / name for name in itertools.chain((stem, path.name), numbered))
+    target = next(place for place in free if not os.path.lexists(place))  # what was packed may lie beside it, too
     names[str(target)] = shown
     if holds_files:
         target.mkdir()
-    budget, count = _Budget(path), 0
+    budget, count = _Budget(path, shown), 0
     try:
         with _members(path, shown) as members:
             for member in members:
@@ -195,17 +196,21 @@ def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skip
             if not skips:
                 raise ValueError(problem)
             warn(f"{problem} It was not read.")
+            file.unlink()
         else:
-            unpacked_to = _unpack(file, file.parent, inner, names, skips=skips, depth=depth + 1)
+            hidden = file.with_name(_HIDDEN)  # the result may get the name of the file
+            hidden.mkdir(exist_ok=True)
+            packed = file.rename(hidden / file.name)
+            unpacked_to = _unpack(packed, file.parent, inner, names, skips=skips, depth=depth + 1)
             target = unpacked_to if file == target else target
-        file.unlink()
+            shutil.rmtree(hidden)
     return target
 
 
 def _packed_within(path: Path) -> list[Path]:
     """Return what is still packed: the file itself, or files in a folder, at any depth."""
     files = [path] if path.is_file() else _walk(path)
-    return [file for file in files if has_packed_name(file.name) and _is_packed(file)]
+    return [file for file in files if has_packed_name(file.name) and file.is_file() and _is_packed(file)]
 
 
 def _problem(shown: str, error: Exception) -> str:
@@ -331,12 +336,11 @@ def _warn_others(others: int, shown: str) -> None:
 
 @contextmanager
 def _renamed(names: dict[str, str]) -> Iterator[None]:
-    """Replace paths in the messages of errors and warnings, those of folders after those of what is in them."""
+    """Replace paths in the messages of errors and warnings, those of what is in folders before those of the folders."""
 
     def rename(text: str) -> str:
-        for path in sorted(names, key=len, reverse=True):
-            text = text.replace(path, names[path])
-        return text
+        paths = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        return re.sub(rf"(?:{paths})(?=[/\\'\":]|$)", lambda match: names[match[0]], text)
 
     failure: Exception | None = None
     with warnings.catch_warnings(record=True) as caught:

@@ -1,10 +1,8 @@
 """Cabspotting: taxis of San Francisco, 2008 (CRAWDAD epfl/mobility)."""
 
-import lzma
 import os
 import re
 import tarfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -134,7 +132,7 @@ def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
                 if not member.isdir() and _is_of(name, cabs):
                     yield f"{path}:{name}", _reader_of(f"{path}:{name}", member, archive)
             _check_end(archive)
-    except (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+    except (*sources.BROKEN, tarfile.TarError, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
         if has_cabs:

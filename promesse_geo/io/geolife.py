@@ -3,7 +3,6 @@
 import os
 import re
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -24,6 +23,7 @@ from promesse_geo.io.sources import (
     open_zip,
     read_head,
     read_stored,
+    read_zipped,
     size_limit,
     too_large,
     unchanged,
@@ -156,20 +156,10 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[batch.Content]:
     if sum(info.file_size for info in members) > size_limit(packed):
         raise ValueError(too_large(repr(str(path)), packed))
     return [
-        (f"{path}/{info.filename}", partial(_read_member, archive, info))
+        (f"{path}/{info.filename}", partial(read_zipped, archive, info, name=f"{path}/{info.filename}"))
         for info in members
         if _MEMBER.search(f"/{info.filename}") and "__MACOSX" not in info.filename
     ]
-
-
-def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    name = f"{archive.filename}/{info.filename}"
-    try:
-        return archive.read(info)
-    except RuntimeError as error:  # also NotImplementedError
-        raise ValueError(f"{name!r} is encrypted, or compressed in an unknown way. Extract the zip archive.") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise ValueError(f"{name!r} is damaged. Download the zip archive again.") from error
 
 
 def _user_of(name: str) -> str:

@@ -3,11 +3,10 @@
 import io
 import os
 import zipfile
-import zlib
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.sources import ZIP, Head, open_zip, size_limit, too_large
+from promesse_geo.io.sources import ZIP, Head, open_zip, read_zipped, size_limit, too_large
 from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted
@@ -89,9 +88,9 @@ def _documents(name: str, content: bytes) -> list[bytes]:
             members = [member for member in archive.infolist() if member.filename.lower().endswith(".kml")]
             members.sort(key=lambda member: (os.path.basename(member.filename).lower() != "doc.kml", member.filename))
             is_large = sum(member.file_size for member in members) > size_limit(len(content))
-            documents = [] if is_large else [archive.read(member) for member in members]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise ValueError(f"{name!r} is a KMZ that is cut, damaged or encrypted. Download it again.") from error
+            documents = [] if is_large else [read_zipped(archive, member, name=name) for member in members]
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{name!r} is a KMZ that is cut or damaged. Download it again.") from error
     if is_large:
         raise ValueError(too_large(repr(name), len(content)))
     if not documents:

@@ -48,6 +48,9 @@ OPENERS: dict[bytes, Callable[[Any], Any]] = {
 ZIP = (b"PK\3\4", b"PK\5\6")
 """First bytes of zip archives, the second of those without members."""
 
+BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, UnicodeDecodeError)
+"""Errors of Python's readers of damaged archives and compressed files, beside OSError."""
+
 _NO_TEXT = {
     **{magic: f"is compressed ({name}); decompress it" for magic, name in COMPRESSIONS.items()},
     b"\xfd7zXZ": "is compressed (xz); decompress it",
@@ -359,13 +362,27 @@ def open_zip(source: Path | io.BytesIO) -> zipfile.ZipFile:
         Whatever is wrong in its directory: zipfile has several errors for that.
     """
     try:
-        return zipfile.ZipFile(source)
+        archive = zipfile.ZipFile(source)
     except ValueError as error:
         raise zipfile.BadZipFile(str(error)) from error
     except OSError as error:
         if error.errno != errno.EINVAL:  # an offset before the start of the file
             raise
         raise zipfile.BadZipFile(str(error)) from error
+    if not all(info.filename for info in archive.infolist()):
+        archive.close()
+        raise zipfile.BadZipFile("A member has no name.")
+    return archive
+
+
+def read_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, name: str) -> bytes:
+    """Return the content of a member; raise ValueError with a name if it cannot be read."""
+    try:
+        return archive.read(info)
+    except RuntimeError as error:  # also NotImplementedError
+        raise ValueError(f"{name!r} is encrypted, or compressed in an unknown way. Extract the zip archive.") from error
+    except (*BROKEN, OSError, ValueError) as error:  # ValueError of a place before the start of the file
+        raise ValueError(f"{name!r} is damaged. Download the zip archive again.") from error
 
 
 def read_head(path: Path, *, size: int = _HEAD) -> Head:
@@ -376,7 +393,7 @@ def read_head(path: Path, *, size: int = _HEAD) -> Head:
             if stored.startswith(magic):
                 content = b""
                 file.seek(0)
-                failures = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+                failures = (*BROKEN, OSError, pa.ArrowException)
                 with suppress(*failures), opener(file) as stream:
                     content = getattr(stream, "read1", stream.read)(size)
     return Head(stored, content)
