@@ -515,7 +515,7 @@ class PromesseAccessor:
             Maximum number of records per layer; larger layers are thinned, but for records far from all others.
         kind : {"original", "protected"}, optional
             What a frame drawn alone is. By default it is protected if it names the mechanism that protected it, as
-            frames from a mechanism do, else original.
+            frames from a mechanism do. Of other frames the map says that it is not known.
 
         Returns
         -------

@@ -116,12 +116,12 @@ def make_hours(hours: np.ndarray) -> gpd.GeoDataFrame:
 
 def test_data_that_were_not_prepared_are_reported(safe):
     test = "data are prepared"
-    gaps, days = "the original has 3 traces with gaps of 4 h", "true dates"
+    city, days = pg.make_city(users=3, days=3), "true dates"
+    gaps = f"the original has {pg.describe(city)['gaps']} gaps of 4 h"
 
     def reason_of(frame):
         return reason(frame.promesse.check(frame.promesse.smooth(200)), test)
 
-    city = pg.make_city(users=3, days=3)
     assert reason_of(city).startswith(gaps)
     assert days in reason_of(city)
     assert "prepare()" in reason_of(city)
@@ -133,7 +133,9 @@ def test_data_that_were_not_prepared_are_reported(safe):
     late.loc[late["user"] == late["user"].iloc[0], "time"] += pd.Timedelta("2000D")
     assert days in reason_of(late)
     every_4_hours = make_hours(4 * np.arange(5))
-    assert "1 trace with gaps" in reason(every_4_hours.promesse.check(every_4_hours), test)
+    assert "4 gaps of 4 h" in reason(every_4_hours.promesse.check(every_4_hours), test)
+    pauses = every_4_hours.assign(segment=range(5))  # nothing is interpolated across breaks
+    assert "passed" in pauses.promesse(segment="segment").check(every_4_hours).set_index("test").verdict[test]
 
 
 def test_stays_that_are_retrieved_are_counted(parts, safe):

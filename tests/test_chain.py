@@ -151,7 +151,13 @@ def test_the_check_knows_the_last_member(parts):
     assert "failed" not in table.verdict.tolist()
 
 
-@pytest.mark.parametrize("members", [None, "Promesse", Promesse(200), [Promesse(200), "x"], [], {"a": 1}])
+DESCRIBED = [{"a": 1}, {"mechanism": "X", "parameters": {}}, {"mechanism": "Promesse"}]
+DESCRIBED += [{"mechanism": "Promesse", "parameters": values} for values in (3, {"size": 1})]
+
+
+@pytest.mark.parametrize(
+    "members", [None, "Promesse", Promesse(200), [Promesse(200), "x"], [], {"a": 1}, *([each] for each in DESCRIBED)]
+)
 def test_what_is_no_list_of_mechanisms_is_refused(members):
     with pytest.raises((TypeError, ValueError), match="'mechanisms' parameter of Chain"):
         Chain(members)

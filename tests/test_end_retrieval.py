@@ -5,7 +5,9 @@ import math
 import geopandas as gpd
 import naive_attacks as twin
 import numpy as np
+import pandas as pd
 import pytest
+import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import distance
@@ -54,11 +56,13 @@ def test_places_may_be_told_and_are_not_shown():
     truth = places([("a", 50.0, 0.0), ("nobody", 0.0, 0.0)])
     metric = EndRetrieval(truth=truth, steps=[0], rays=False)
     original = on_grid(STAR)
-    assert metric.detail(original, original)["step_0"].tolist() == [50.0]
+    with pytest.warns(UserWarning, match="1 of 2 users of 'truth' is not in the original") as caught:
+        assert metric.detail(original, original)["step_0"].tolist() == [50.0]
+    assert "nobody" not in str(caught[0].message)
     assert "50" not in repr(metric)
     assert metric == EndRetrieval(truth=truth.copy(), steps=(0.0,), rays=False)
     assert metric != EndRetrieval(truth=truth.iloc[:1], steps=[0], rays=False)
-    degrees = EndRetrieval(truth=truth.to_crs(4326), steps=[0], rays=False)
+    degrees = EndRetrieval(truth=truth.iloc[:1].to_crs(4326), steps=[0], rays=False)
     assert degrees.detail(original, original)["step_0"].tolist() == pytest.approx([50.0], abs=1e-4)
 
 
@@ -131,11 +135,25 @@ def test_renamed_data_is_refused():
         {"truth": 3},
         {"truth": places([("a", 0, 0), ("a", 1, 1)])},
         {"truth": places([("a", 0, 0)]).set_crs(None, allow_override=True)},
+        {"truth": gpd.GeoDataFrame({"user": ["a"]})},
+        {"truth": gpd.GeoDataFrame(pd.concat((places([("a", 0, 0)]), pd.Series(["a"], name="user")), axis=1))},
     ],
 )
 def test_invalid_parameters_are_refused(parameters):
     with pytest.raises((TypeError, ValueError), match=next(iter(parameters))):
         EndRetrieval(**parameters)
+
+
+LOCAL = 'LOCAL_CS["building site",UNIT["metre",1]]'
+BODY = "IAU_2015:30100"  # the Moon
+
+
+@pytest.mark.parametrize(("place", "crs"), [((4.8, 45.7), LOCAL), ((4.8, 45.7), BODY), ((45.7, 139.7), 4326)])
+def test_places_without_a_place_in_the_crs_of_the_data_are_refused(place, crs):
+    city = pg.make_city(users=2, days=1)
+    truth = gpd.GeoDataFrame({"user": ["user-000"]}, geometry=[shapely.Point(place)], crs=crs)
+    with pytest.raises(ValueError, match="1 place of 1 in the 'truth' parameter"):
+        EndRetrieval(truth=truth).measure(city, city)
 
 
 @pytest.mark.filterwarnings("ignore:.*five digits")

@@ -501,6 +501,9 @@ BAD = {
     "a missing shape": frame_of([None]),
     "an infinite place": frame_of([shapely.Point(math.inf, 0)]),
     "a missing user": frame_of([shapely.Point(0, 0)], [None]),
+    "two columns of users": gpd.GeoDataFrame(
+        pd.concat((frame_of([shapely.Point(0, 0)], ["a"]), pd.Series(["b"], name="user")), axis=1)
+    ),
 }
 
 
@@ -532,6 +535,10 @@ def test_zones_that_cannot_be_placed_are_refused():
     local = frame_of([shapely.Point(0, 0)], crs='LOCAL_CS["building site",UNIT["metre",1]]')
     with pytest.raises(ValueError, match="without a place in the CRS"):
         PrivacyZones(zones=local).protect(traces)
+    swapped = frame_of([shapely.Point(35.7, 139.7)], crs=4326)  # latitude and longitude
+    for zones in (swapped, frame_of([shapely.Point(4.8, 45.7)], crs="IAU_2015:30100")):
+        with pytest.raises(ValueError, match="without a place in the CRS"):
+            PrivacyZones(zones=zones).protect(pg.make_city(users=1, days=1))
     huge = frame_of([shapely.box(-100, -80, 100, 80)], crs=4326)
     with pytest.raises(ValueError, match="more than 60 degrees"):
         PrivacyZones(zones=huge).protect(pg.make_city(users=1, days=1))

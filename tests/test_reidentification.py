@@ -69,6 +69,13 @@ def test_parts_of_a_user_are_put_together_and_those_of_the_second_half_alone_lef
     assert detail.identified.tolist() == [1, 1]
 
 
+def test_traces_that_were_not_split_belong_to_the_user_of_their_name():
+    """A hyphen in a name is not the one before the number of a part."""
+    known = staying([[(0, 0)], [(900, 0)]], users=["user-000", "user-001"])
+    detail = Reidentification().detail(known, known)
+    assert detail.identified.to_dict() == {"user-000": 1, "user-001": 1}
+
+
 def test_users_without_places_are_counted_and_not_identified():
     known = staying([[(0, 0)], [(1, 0)], []], users=["a", "b", "c"])
     moving = replace(known, times=known.times // 60, users=pd.Index(parts("ab")))

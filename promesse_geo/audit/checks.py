@@ -18,7 +18,7 @@ from promesse_geo.audit.seeds import has_guessable_noise
 from promesse_geo.audit.stays import retrieve_stays
 from promesse_geo.mechanisms import Chain, GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import counted, invalid
-from promesse_geo.preprocess.calendar import DAY, FIRST_DAY
+from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST, Problems, find_problems
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
@@ -30,8 +30,6 @@ JUMPS = "no impossible jumps in the original"
 """The test that only true times allow."""
 
 _FIRST, _LAST = "first points are hidden", "last points are hidden"
-_GAP = DAY // 6  # at which prepare splits
-_LONGEST = 1_000 * DAY  # prepared data is shorter
 _SAMPLE = 100_000  # records that show quickly that there is no grid
 _SAME = 1e-6  # metres by which coordinates of one row of a grid differ at most after they were read from a file
 _FEW_STAYS, _MOST_STAYS = 0.1, 0.5  # of the original ones: retrieved by chance or by far too many
@@ -120,15 +118,13 @@ def check_epsilon(epsilon: float | None) -> float | None:
     return check_number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
 
 
-def _check_prepared(before: Traces) -> Finding:
+def _check_prepared(before: Traces, found: Problems) -> Finding:
     """Check that the original was split at long gaps and moved to the common calendar."""
     test, reasons = "data are prepared", []
-    at_gap = (np.diff(before.times) >= _GAP) & (np.diff(before.trace_numbers) == 0)
-    traces = len(np.unique(before.trace_numbers[:-1][at_gap]))
-    if traces:
-        gaps = f"{counted(traces, 'trace')} with gaps of 4 h or more, across which smoothing interpolates"
+    if found.gaps:
+        gaps = f"{counted(found.gaps, 'gap')} of 4 h or more within traces, across which smoothing interpolates"
         reasons.append(f"{gaps} (prepare() and split_gaps() split there, publish at its gap=, --gap)")
-    if before.times.min() < FIRST_DAY - DAY or before.times.max() >= FIRST_DAY + _LONGEST:  # a zone may shift a day
+    if not uses_common_calendar(before):
         dates = "true dates, to which holidays, events and other data of the same days can be linked"
         reasons.append(f"{dates} (prepare() moves days to a common calendar, publish with calendar='common')")
     if reasons:
@@ -176,7 +172,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     may_turn = _may_turn_back(noted if named is None else named)
     tests: list[Callable[[], Finding]] = [
         lambda: check_user_names(before, after),
-        lambda: _check_prepared(before),
+        lambda: _check_prepared(before, problems),
         lambda: _check_zero_fixes(problems),
         lambda: _check_jumps(problems),
         lambda: _check_users(comparison, mechanism),

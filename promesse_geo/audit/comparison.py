@@ -289,8 +289,8 @@ class Comparison:
     def moved_steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Whether two consecutive steps of sampled records are those of any original record (2), near (1) or not (0).
 
-        So traces are found that were moved by the same distance everywhere. Steps are differences of coordinates; those
-        shorter than `_STILL` metres are left out. The second array has the offsets of traces, shape (traces + 1,).
+        So traces are found that were moved by the same distance everywhere. Steps are differences of coordinates; the
+        shortest ones are left out (see `steps_of`). The second array has the offsets of traces, shape (traces + 1,).
         """
         published, numbers = steps_of(self.moved, sample(self.moved.counts)[0])
         original, _ = steps_of(self.original, np.arange(self.original.records))

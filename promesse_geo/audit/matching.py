@@ -77,7 +77,21 @@ def match_anywhere(
 def steps_of(traces: Traces, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the two steps after records, folded into three numbers of metres, and the records that have such.
 
-    The shapes are (n, 3) and (n,).
+    Records before a step of less than `_STILL` metres have none.
+
+    Parameters
+    ----------
+    traces : Traces
+        The traces.
+    records : numpy.ndarray of int64, shape (chosen,)
+        Numbers of records.
+
+    Returns
+    -------
+    steps : numpy.ndarray of float64, shape (n, 3)
+        The differences of both coordinates to the next record, and a sum of those to the one after it, in metres.
+    numbers : numpy.ndarray of int64, shape (n,)
+        The records.
     """
     x, y = traces.coordinates()
     x, y = (np.append(axis, [np.nan, np.nan]) * traces.space.unit for axis in (x, y))

@@ -31,8 +31,6 @@ class OwnedParts:
     known, raw_half, half : Traces
         The original records before the midpoint of the period, one trace per owner; original and protected parts from
         the midpoint on.
-    dropped_parts : int
-        Traces of the original that the protected data lacks, or owners where parts do not match.
     """
 
     owners: int
@@ -42,7 +40,6 @@ class OwnedParts:
     known: Traces
     raw_half: Traces
     half: Traces
-    dropped_parts: int
 
     @classmethod
     def of(cls, original: Traces, protected: Traces) -> "OwnedParts":
@@ -78,7 +75,6 @@ class OwnedParts:
             pooled.select(pooled.times < middle),
             parts.select(parts.times >= middle),
             after.select(after.times >= middle),
-            len(compared[0]) - len(compared[1]),
         )
 
 

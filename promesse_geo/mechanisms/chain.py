@@ -61,7 +61,7 @@ class Chain(Mechanism):
         rule, given = "one or more mechanisms, such as [pg.PrivacyZones(), pg.Promesse(200)]", self.mechanisms
         if isinstance(given, str | bytes) or not isinstance(given, Sequence):
             raise TypeError(invalid("mechanisms", "Chain", rule, given))
-        members = [_from_description(member) if isinstance(member, Mapping) else member for member in given]
+        members = [_from_description(each, rule) if isinstance(each, Mapping) else each for each in given]
         if not all(isinstance(member, Mechanism) for member in members):
             raise TypeError(invalid("mechanisms", "Chain", rule, given))
         if not members:
@@ -125,6 +125,13 @@ class Chain(Mechanism):
         return current, " ".join(dict.fromkeys(filter(None, remarks)))
 
 
-def _from_description(description: Mapping[str, Any]) -> Mechanism:
-    """Return a member as `parameters` describes it."""
-    return mechanism_classes()[description["mechanism"]](**description["parameters"])
+def _from_description(description: Mapping[str, Any], rule: str) -> Mechanism:
+    """Return a member as `parameters` describes it; raise ValueError for any other mapping."""
+    kind = mechanism_classes().get(description.get("mechanism", ""))
+    parameters = description.get("parameters")
+    try:
+        if kind is None or not isinstance(parameters, Mapping):
+            raise TypeError
+        return kind(**parameters)
+    except TypeError:
+        raise ValueError(invalid("mechanisms", "Chain", rule, description)) from None

@@ -8,13 +8,13 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import shapely
-from pyproj import CRS, Transformer
-from pyproj.exceptions import ProjError
+from pyproj import CRS
 
 from promesse_geo import threads
 from promesse_geo.kernels import zones as kernel
 from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.owners import owner_of
+from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets, within_traces
 from promesse_geo.traces.space import Space, Sphere, axes_at_centre, read_crs
 from promesse_geo.traces.traces import Traces, freeze
@@ -63,6 +63,8 @@ class Zones:
             raise ValueError(f"The 'zones' parameter of {owner} must be {_RULE}. Got {got} instead.")
         owners = None
         if "user" in frame.columns:
+            if not isinstance(frame["user"], pd.Series):
+                raise ValueError(f"The 'zones' parameter of {owner} has several columns named 'user'. Keep one.")
             if missing := int(frame["user"].isna().sum()):
                 raise ValueError(
                     f"The 'zones' parameter of {owner} has {counted(missing, 'row')} without a user. Fill the column, "
@@ -259,26 +261,23 @@ def flatten(middle: np.ndarray, rings: list[np.ndarray], space: Space) -> tuple[
 def _rings(polygon: Any, crs: CRS) -> Iterator[np.ndarray]:
     """Yield the rings of a polygon with points added on long edges, straight in the CRS of the zones."""
     unit = float(crs.axis_info[0].unit_conversion_factor) if crs.axis_info else 1.0
-    step = np.radians(0.01) / unit if crs.is_geographic else _STEP / unit
+    turn, step = 2 * np.pi / unit, (np.radians(0.01) if crs.is_geographic else _STEP) / unit
     for ring in (polygon.exterior, *polygon.interiors):
         corners = np.asarray(ring.coords)[:, :2]
         if crs.is_geographic:  # across the antimeridian the short way
-            corners = np.column_stack((np.unwrap(corners[:, 0], period=2 * np.pi / unit), corners[:, 1]))
+            corners = np.column_stack((np.unwrap(corners[:, 0], period=turn), corners[:, 1]))
         line = shapely.LineString(corners)
-        yield np.asarray(shapely.segmentize(line, max(step, line.length / _MOST)).coords) if line.length else corners
+        if line.length:
+            corners = np.array(shapely.segmentize(line, max(step, line.length / _MOST)).coords)
+        if crs.is_geographic:  # around a pole, longitudes were continued beyond a full turn
+            corners[:, 0] = np.where(np.abs(corners[:, 0]) > turn, corners[:, 0] % turn, corners[:, 0])
+        yield corners
 
 
 def _place(corners: np.ndarray, zones: Zones, space: Space, *, owner: str) -> np.ndarray:
     """Return coordinates in the CRS of the zones, shape (n, 2), as points of a space."""
-    x, y = corners.T
-    crs = read_crs(zones.crs)
-    try:
-        if crs != space.crs:
-            x, y = Transformer.from_crs(crs, space.crs, always_xy=True).transform(x, y)
-        points = space.points(np.asarray(x), np.asarray(y))
-    except ProjError:
-        points = np.full((1, 1), np.nan)
-    if not np.isfinite(points).all():
+    points, placed = place_points(*corners.T, crs=zones.crs, space=space)
+    if not placed.all():
         raise ValueError(
             f"The 'zones' parameter of {owner} has a zone without a place in the CRS of the data. Check its CRS, or "
             "bring both to EPSG:4326."

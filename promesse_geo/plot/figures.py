@@ -20,6 +20,7 @@ from promesse_geo.plot import colours
 from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, make_logarithmic, next_colour
 from promesse_geo.plot.tables import shortened, steps
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer
@@ -93,8 +94,7 @@ def overview(
     title = f"Original{f', trace {number:,}' if len(traces) > 1 else ''}: {len(recorded):,} records"
     _draw_overview(panels, recorded, samples, chosen.breaks, stretches, title=title, epsilon=epsilon)
     if places is not None:
-        projected = places.to_crs(traces.space.crs)
-        middles = _kilometres(traces.space.points(projected.x.to_numpy(), projected.y.to_numpy()), chosen)
+        middles = _kilometres(_points_of(places, traces), chosen)
         inside = np.all((lower < middles) & (middles < upper), axis=1)
         for axes in panels:
             _name(axes, middles[inside], places.index[inside], centre=(lower + upper) / 2)
@@ -113,6 +113,17 @@ def _check_places(places: Any) -> None:
     if places is not None and (places.crs is None or not (places.geom_type == "Point").all()):
         cure = "Set the CRS with set_crs." if places.crs is None else "Use the centroids of areas."
         raise ValueError(invalid("places", "overview", rule, places, cure=cure))
+
+
+def _points_of(places: gpd.GeoSeries, traces: Traces) -> np.ndarray:
+    """Return places as points in the space of traces; raise ValueError if one has no place there."""
+    points, placed = place_points(places.x.to_numpy(), places.y.to_numpy(), crs=places.crs, space=traces.space)
+    if not placed.all():
+        raise ValueError(
+            f"{counted(int((~placed).sum()), 'place')} of {len(placed):,} in the 'places' parameter of overview cannot "
+            "be placed in the CRS of the data. Check its CRS, or bring both to EPSG:4326."
+        )
+    return points
 
 
 def _check_trace(trace: Any, traces: Traces, *, owner: str) -> None:

@@ -57,7 +57,9 @@ def counts_in_words(
     """Return the counts as lines of text: what was read, what was odd, and what was done with it."""
     zeros, speed = "dropped" if counts["dropped_zero_fixes"] else "kept", choices.max_speed
     slower_too = speed is not None and speed < FASTEST and counts["dropped_jumps"] > counts["jumps"]
-    jumps = "dropped" if counts["dropped_jumps"] else "kept; max_speed=350 (--max-speed 350) drops them"
+    jumps = (
+        "dropped" if counts["dropped_jumps"] else f"kept; max_speed={FASTEST:g} (--max-speed {FASTEST:g}) drops them"
+    )
     if speed is not None and speed > FASTEST and counts["dropped_jumps"]:
         jumps = f"{counts['dropped_jumps']:,} over {speed:g} m/s dropped"
     slower = f"kept; if nobody travelled as fast, pass max_speed={FAST:g} (--max-speed {FAST:g})"

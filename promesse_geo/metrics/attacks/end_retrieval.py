@@ -10,15 +10,16 @@ import pandas as pd
 
 from promesse_geo import threads
 from promesse_geo.kernels import densest
-from promesse_geo.messages import invalid
+from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.metrics.base import Metric
 from promesse_geo.metrics.owners import pair_by_owner
 from promesse_geo.stays.spots import NEAR, SPOT, densest_spots
 from promesse_geo.traces.owners import find_owners, number_owners
+from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Pairs, Traces
-from promesse_geo.validation import check_flag, check_integer, check_number, is_number, set_fields
+from promesse_geo.validation import check_flag, check_integer, check_number, set_fields
 
 _RAY_WIDTH, _RAY_STEP, _RAY_POINTS = 40.0, 25.0, 61  # metres, metres, and their number
 
@@ -48,8 +49,9 @@ class KnownPlaces:
         rule = "a GeoDataFrame of points with a column user and a CRS, one row per user"
         if isinstance(frame, cls):
             return frame
-        if not isinstance(frame, gpd.GeoDataFrame) or "user" not in frame.columns or frame.crs is None:
-            raise TypeError(invalid("truth", owner, rule, type(frame)))
+        is_frame = isinstance(frame, gpd.GeoDataFrame) and frame.active_geometry_name is not None
+        if not is_frame or list(frame.columns).count("user") != 1 or frame.crs is None:
+            raise TypeError(invalid("truth", owner, rule, frame))
         points = frame.geometry
         is_point = (points.geom_type == "Point").all() and not points.is_empty.any()
         if not is_point or frame["user"].isna().any() or frame["user"].astype(str).duplicated().any():
@@ -58,9 +60,14 @@ class KnownPlaces:
         return cls(users, tuple(map(float, points.x)), tuple(map(float, points.y)), frame.crs.to_wkt())
 
     def points(self, space: Space) -> np.ndarray:
-        """Return the places in a space, shape (places, 3) or (places, 2)."""
-        series = gpd.GeoSeries.from_xy(self.x, self.y, crs=self.crs).to_crs(space.crs)
-        return space.points(series.x.to_numpy(), series.y.to_numpy())
+        """Return the points of the places, shape (places, 3) or (places, 2); raise ValueError if one has none."""
+        points, placed = place_points(np.array(self.x, float), np.array(self.y, float), crs=self.crs, space=space)
+        if not placed.all():
+            raise ValueError(
+                f"{counted(int((~placed).sum()), 'place')} of {len(placed):,} in the 'truth' parameter of EndRetrieval "
+                "cannot be placed in the CRS of the data. Check its CRS, or bring both to EPSG:4326."
+            )
+        return points
 
 
 @dataclass(frozen=True)
@@ -87,8 +94,9 @@ class EndRetrieval(Metric):
     threshold : float
         Greatest distance in metres of a guess that counts.
     truth : geopandas.GeoDataFrame, optional
-        The true places: columns user and geometry (points), one row per owner. By default the densest spot of the first
-        and last records of the owner's original parts. It is not shown in the repr.
+        The true places: columns user and geometry (points) with a CRS, one row per owner. A warning counts the users
+        that the original lacks. By default the densest spot of the first and last records of the owner's original
+        parts. It is not shown in the repr.
     least : int
         Least number of original ends within 200 m of the densest spot; owners with fewer are left out.
     steps : sequence of float
@@ -132,7 +140,7 @@ class EndRetrieval(Metric):
     unit: ClassVar[str] = "%"
     label: ClassVar[str] = "end retrieval"
     meaning: ClassVar[str] = "lower is more private"
-    undefined: ClassVar[str] = "no owner has enough ends of original parts near one place"
+    undefined: ClassVar[str] = "no owner has a true place, or enough ends of original parts near one place"
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -142,10 +150,7 @@ class EndRetrieval(Metric):
         if isinstance(steps, (str, bytes)) or not isinstance(steps, (Sequence, np.ndarray)):
             raise TypeError(invalid("steps", owner, rule, steps))
         checked = tuple(
-            0.0
-            if is_number(step) and step == 0
-            else check_number(step, name="steps", owner=owner, unit="steps", high=1e3)
-            for step in steps
+            check_number(step, name="steps", owner=owner, unit="steps", high=1e3, zero=True) for step in steps
         )
         if not checked or len(set(checked)) < len(checked):
             raise ValueError(invalid("steps", owner, rule, list(steps)))
@@ -207,6 +212,11 @@ class EndRetrieval(Metric):
         if self.truth is not None:
             positions = find_owners(self.truth.owners, owners)
             known = np.flatnonzero(positions >= 0)
+            if missing := len(positions) - len(known):
+                warn(
+                    f"{missing:,} of {counted(len(positions), 'user')} of 'truth' {'is' if missing == 1 else 'are'} "
+                    "not in the original data: are the names right?"
+                )
             order = known[np.argsort(positions[known], kind="stable")]
             return positions[order], self.truth.points(space)[order]
         best = densest_spots(ends.points, ends.offsets, space)

@@ -13,7 +13,7 @@ from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.stays import Pois
 from promesse_geo.stays.stays import in_words
-from promesse_geo.traces.owners import PART
+from promesse_geo.traces.owners import PART, owner_of
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.validation import check_duration
@@ -32,7 +32,8 @@ class Reidentification(HalvesMetric):
     `split` makes the two halves from data with one trace per user, before it is split at gaps. If the data has several
     days, first bring users to a common calendar with `collapse_empty_days` and `first_days`. Protect the second half,
     keep the names of its parts, and pass the first half and the protected second half to `detail`. The names serve for
-    scoring alone: the user is the part of a name before its last hyphen.
+    scoring alone: the user of a part is its name, or its name without a final hyphen and five digits, whichever is a
+    user of the first half.
 
     The detail has one row per user of the first half: the number of POIs in it (`reference_pois`) and in the protected
     data (`protected_pois`), the `distance` in metres to the nearest known user, the number of users at this distance
@@ -84,7 +85,8 @@ class Reidentification(HalvesMetric):
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match parts with the users of the first half, without those that the attacker does not know."""
-        users = [text.rpartition("-")[0] if "-" in text else text for text in map(str, protected.users)]
+        known = set(map(str, original.users))
+        users = [owner_of(str(user), known) for user in protected.users]
         pairs = align(original, replace(protected, users=pd.Index(users, dtype=object)))
         if len(protected) and not len(pairs.protected):
             reason = f"None of the {counted(len(protected), 'protected trace')} belongs to a user of the first half"

@@ -10,13 +10,13 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
-from pyproj import CRS, Transformer
-from pyproj.exceptions import ProjError
+from pyproj import CRS
 
 from promesse_geo import threads
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.metrics.base import Metric, Parts, pair_by_user
+from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import EARTH_RADIUS, Space, choose_space
 from promesse_geo.traces.traces import Pairs, Traces
@@ -281,17 +281,9 @@ def _project(queries: FrameQueries, original: Traces) -> tuple[gpd.GeoDataFrame,
         )
     space, frame = original.space, queries.frame
     x, y = frame.geometry.x.to_numpy(), frame.geometry.y.to_numpy()
-    if CRS(frame.crs) != space.crs:
-        try:
-            x, y = Transformer.from_crs(frame.crs, space.crs, always_xy=True).transform(x, y)
-        except ProjError:
-            raise ValueError(
-                "The CRS of the queries cannot be transformed to that of the data. Pass queries in the CRS of the data."
-            ) from None
-    placed = np.isfinite(x) & np.isfinite(y)
-    placed[placed] = ~space.misplaced(x[placed], y[placed])[0]
-    _raise_if_any(~placed, "a centre without coordinates in the CRS of the data")
-    return frame, space.points(x, y)
+    points, placed = place_points(x, y, crs=frame.crs, space=space)
+    _raise_if_any(~placed, "a centre without a place in the CRS of the data")
+    return frame, points
 
 
 class Draws(NamedTuple):
