@@ -37,26 +37,25 @@ if not COMPILED:
         if not _ABOUT_LOOPS.search(path.read_text(encoding="utf-8"))
     ]
 
-# "ci" uses the same examples in every run; HYPOTHESIS_PROFILE=hunt searches for new ones.
-_QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
-settings.register_profile(
-    "ci",
-    derandomize=True,
-    print_blob=True,
-    deadline=None,
-    database=None,
-    max_examples=60 if COMPILED else 12,
-    suppress_health_check=_QUIET,
-)
-settings.register_profile(
-    "hunt",
-    print_blob=True,
-    deadline=None,
-    database=None,
-    max_examples=2000 if COMPILED else 200,
-    suppress_health_check=_QUIET,
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+# "quick" and "ci" use the same examples in every run; HYPOTHESIS_PROFILE=hunt searches for new ones.
+_PROFILES = {"quick": 20 if COMPILED else 12, "ci": 60 if COMPILED else 12, "hunt": 2000 if COMPILED else 200}
+for _profile, _examples in _PROFILES.items():
+    settings.register_profile(
+        _profile,
+        derandomize=_profile != "hunt",
+        print_blob=True,
+        deadline=None,
+        database=None,
+        max_examples=_examples,
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def examples(number: int) -> settings:
+    """Return settings for a test that needs another number of examples than 60 in the profile "ci"."""
+    profile = settings()
+    return settings(profile, max_examples=max(1, round(number * profile.max_examples / 60)))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -120,6 +119,14 @@ def compile_once(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dispatcher, "compile", compile_alone)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def synchronize_nothing():
+    """Check descriptors, but do not wait for the disk: thousands of files are written, and none must survive."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: os.fstat(file if isinstance(file, int) else file.fileno()) and None)
         yield
 
 

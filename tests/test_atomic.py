@@ -108,6 +108,25 @@ def test_flatgeobuf_that_gdal_did_not_complete_is_noticed(lost, tmp_path, monkey
     assert os.listdir(tmp_path) == []
 
 
+@unix_only
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    steps = []
+    replace = os.replace
+
+    def synchronize(descriptor):
+        steps.append(os.fstat(descriptor).st_ino)
+
+    def rename(source, target):
+        steps.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synchronize)
+    monkeypatch.setattr(os, "replace", rename)
+    path = tmp_path / "a.html"
+    write_text(path, "x", force=True, private=False)
+    assert steps[:2] == [path.stat().st_ino, "rename"]
+
+
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 def test_errors_of_the_system_name_the_file_and_the_reason(step, tmp_path, monkeypatch):
     def fail(*arguments):

@@ -7,6 +7,7 @@ from pathlib import Path
 import geopandas as gpd
 import pandas as pd
 import pytest
+from conftest import examples
 from format_samples import (
     ANDROID,
     CAB,
@@ -206,7 +207,7 @@ def test_a_bad_file_beside_a_good_one_is_skipped_and_said(kind, fault, tmp_path)
     assert any(bad.name in str(each.message) for each in caught)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(list(SAMPLES)), data=st.data(), options=st.sampled_from([{}, {"errors": "skip"}]))
 def test_no_foreign_error_wherever_a_file_is_cut_or_changed(kind, data, options, tmp_path):
     content = SAMPLES[kind][1]

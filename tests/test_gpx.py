@@ -12,8 +12,8 @@ from xml.parsers import expat
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import ROOT
-from hypothesis import given, settings
+from conftest import ROOT, examples
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_gpx import records_of
 
@@ -679,7 +679,7 @@ def within(tag: str, inner):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     body=st.lists(within("trk", within("trkseg", points_of_any_kind())), max_size=3).map("".join),
     space=st.sampled_from([NEW, OLD, ""]),

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
@@ -110,7 +111,7 @@ KEYS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters
 
 
 @pytest.mark.filterwarnings("ignore:The times have no zone")
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data(), st.booleans(), st.sampled_from([1, 3, 1 << 16]))
 def test_what_is_written_reads_back_equal(tmp_path_factory, data, zoned, rows):
     users = data.draw(st.lists(KEYS, min_size=1, max_size=4, unique=True))

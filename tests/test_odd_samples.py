@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shapely
+from conftest import examples
 from fit_encoder import STOP_ALL, event, fit, record
 from format_samples import NMEA, tarred, zipped
 from hypothesis import HealthCheck, given, settings
@@ -488,7 +489,7 @@ SAMPLES = {kind: sample[:3] for kind, sample in READ.items()} | {
 }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
+@settings(examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(list(SAMPLES)), data=st.data(), skips=st.booleans())
 def test_no_foreign_error_whatever_becomes_of_a_file(kind, data, skips, tmp_path):
     name, content, options = SAMPLES[kind]

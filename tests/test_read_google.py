@@ -7,7 +7,8 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
@@ -380,7 +381,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_whatever_json_holds_only_value_errors_come(value):
     with suppress(ValueError):
         parts = list(_parse("a.json", json.dumps(value).encode(), "ana"))
@@ -388,7 +389,7 @@ def test_whatever_json_holds_only_value_errors_come(value):
 
 
 @given(st.recursive(LEAVES, lambda inner: st.dictionaries(KEYS, inner, max_size=3), max_leaves=12))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_whatever_an_entry_holds_the_others_are_read(value):
     good = RECORDS["locations"][:1]
     with warnings.catch_warnings():

@@ -8,7 +8,8 @@ from operator import xor
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
@@ -307,7 +308,7 @@ def parse_all(parse, content):
 
 
 @given(VALUES, st.sampled_from(PARSERS))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_whatever_json_holds_only_value_errors_come(value, parse):
     parse_all(parse, json.dumps(value).encode())
     parse_all(parse, json.dumps({"locations": [value, {"lat": value, "lon": value, "time": value}]}).encode())
@@ -329,7 +330,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.sampled_from(PARSERS))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_whatever_lines_hold_only_value_errors_come(lines, parse):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

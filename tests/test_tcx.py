@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
@@ -137,7 +138,7 @@ def twin(content: str) -> list[tuple[int, float, float, int]]:
 
 
 @pytest.mark.filterwarnings("ignore:read_file dropped")
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.lists(
         st.lists(

@@ -6,6 +6,7 @@ import warnings
 import zipfile
 
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ STARTS = [
 SUFFIXES = sorted({*ENDINGS, *(pattern.replace("*", "x") for form in FORMATS.values() for pattern in form.files), ""})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     start=st.sampled_from(STARTS), rest=st.binary(max_size=200), suffix=st.sampled_from(SUFFIXES), skips=st.booleans()
 )
