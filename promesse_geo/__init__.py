@@ -24,8 +24,8 @@ Each method of the accessor is also a function, for GeoDataFrames and for `Trace
   `Unicity`; `Metric` is the base class
 - publish: `publish` does all steps, best with a `recommended` mechanism, and returns a `Publication`; its last ones are
   `check_published`, `pseudonymize` and `write`; `report` writes a page on the risks (the result is a `RiskReport`)
-- scale: `protect_parquet` protects folders of Parquet in bounded memory, and returns a `Report`; `measure_parquet`
-  measures them; `protect_arrow` is for other engines
+- scale: `protect_parquet` protects folders of Parquet in bounded memory, and returns a `Report`; `publish_parquet` does
+  all steps of `publish`, `measure_parquet` measures; `protect_arrow` is for other engines
 - data structures: `Traces`, in the spaces `Sphere` and `Plane`
 
 Only the names of this package, of `promesse_geo.plot` and of `promesse_geo.paper` are stable; other modules may change.
@@ -74,7 +74,7 @@ from promesse_geo.metrics.utility import AreaCoverage, Compression, RangeQueryDi
 from promesse_geo.preprocess import collapse_empty_days, describe, drop_jumps, drop_zero, first_days, split_gaps
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.pseudonyms import pseudonymize
-from promesse_geo.publication import Publication, publish
+from promesse_geo.publication import Publication, publish, publish_parquet
 from promesse_geo.stays import pois
 from promesse_geo.synthetic import make_city
 from promesse_geo.traces.space import Plane, Sphere
@@ -130,5 +130,5 @@ __all__ += ["evaluate", "load_results", "measure", "paper", "reproduce", "run_de
 __all__ += ["Tuning", "tune"]
 __all__ += ["RiskReport", "report"]
 __all__ += ["Publication", "check_published", "draw_map", "draw_map_pair", "plot", "publish", "recommended", "write"]
-__all__ += ["Report", "measure_parquet", "protect_arrow", "protect_parquet"]
+__all__ += ["Report", "measure_parquet", "protect_arrow", "protect_parquet", "publish_parquet"]
 __all__ += ["Plane", "Sphere", "Traces"]

@@ -531,7 +531,7 @@ def test_amounts_of_memory_are_read():
 
 
 def test_big_buckets_run_alone():
-    work = run.Run(job=None, done=None, executor=None, workers=2, memory=10**9, drops=False)
+    work = run.Run(job=tasks.Job, done=None, executor=None, workers=2, memory=10**9, drops=False, records=0)
     assert work._has_room([], 10**9)
     assert work._has_room([1_000_000], 2_000_000)
     assert not work._has_room([1_000_000], 2_600_000)

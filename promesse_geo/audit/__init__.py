@@ -9,12 +9,14 @@ from promesse_geo.audit.findings import (
     PASSED,
     REVIEW,
     Finding,
+    merge_findings,
     replace_findings,
     worst_first,
 )
 from promesse_geo.audit.frames import check_row_order
 from promesse_geo.audit.risk_report import RiskReport, report
 
-__all__ = ["CLOSING", "FAILED", "LEFT_OUT", "PASSED", "REVIEW", "Finding", "replace_findings", "worst_first"]
+__all__ = ["CLOSING", "FAILED", "LEFT_OUT", "PASSED", "REVIEW", "Finding", "merge_findings", "replace_findings"]
+__all__ += ["worst_first"]
 __all__ += ["JUMPS", "check_epsilon", "check_files", "check_published", "check_row_order", "file_mechanism"]
 __all__ += ["RiskReport", "report"]

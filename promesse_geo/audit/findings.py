@@ -3,6 +3,7 @@
 import html
 import shutil
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -68,6 +69,30 @@ def replace_findings(table: pd.DataFrame, others: Sequence[Finding]) -> Findings
     replaced = {finding.test for finding in others}
     rows = (Finding(*row) for row in table[_COLUMNS].itertuples(index=False))
     return worst_first([*(row for row in rows if row.test not in replaced), *others])
+
+
+def merge_findings(groups: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """Return one finding for each test of several groups of users: the worst verdict, and in how many groups.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of Finding
+        The findings of each group.
+    """
+    by_test: dict[str, list[Finding]] = {}
+    for finding in chain.from_iterable(groups):
+        by_test.setdefault(finding.test, []).append(finding)
+    return [_merged(findings) for findings in by_test.values()]
+
+
+def _merged(findings: Sequence[Finding]) -> Finding:
+    """Return the findings of one test on several groups as one."""
+    verdict = min((finding.verdict for finding in findings), key=_WORST_FIRST.index)
+    reasons = [finding.reason for finding in findings if finding.verdict == verdict]
+    if len(reasons) == len(findings) and len(set(reasons)) == 1:
+        return Finding(findings[0].test, verdict, reasons[0])
+    where = f"in {len(reasons):,} of {len(findings):,} groups of users"
+    return Finding(findings[0].test, verdict, f"{where}, such as: {reasons[0]}")
 
 
 def find_other_columns(others: Sequence[Any]) -> Finding:

@@ -17,7 +17,7 @@ from promesse_geo.io.writers.crs import bare_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
-from promesse_geo.traces.columns import Name, Names
+from promesse_geo.traces.columns import USERS, Name, Names
 from promesse_geo.traces.records import Records, raise_invalid
 from promesse_geo.traces.space import Space, read_crs
 from promesse_geo.traces.traces import Traces
@@ -183,13 +183,16 @@ class Layout:
         """Whether results of a mechanism have a column of segments, whatever the users."""
         return self.names.segment is not None or (mechanism is not None and mechanism.makes_breaks)
 
-    def output_names(self, *, has_segments: bool) -> Names:
-        """Return the names of the columns of a result."""
+    def output_names(self, *, has_segments: bool, names_users: bool = False) -> Names:
+        """Return the names of the columns of a result; with `names_users` there is one of users in any case."""
+        names = self.names
+        taken = (names.user, names.time, names.geometry, *self.places)
+        if names.user is None and names_users:
+            names = replace(names, user=next(name for name in ("user", *USERS[1]) if name not in taken))
         if not has_segments:
-            return replace(self.names, segment=None)
-        taken = (self.names.user, self.names.time, self.names.geometry, *self.places)
+            return replace(names, segment=None)
         free = [name for name in ("segment", "segment_number", "part", "part_number") if name not in taken]
-        return replace(self.names, segment=free[0] if self.names.segment is None else self.names.segment)
+        return replace(names, segment=free[0] if names.segment is None else names.segment)
 
     def to_table(self, traces: Traces, *, has_segments: bool) -> pa.Table:
         """Return Traces as a table in this layout."""

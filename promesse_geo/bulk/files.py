@@ -3,9 +3,10 @@
 import hashlib
 import os
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,24 +117,114 @@ def protect_parquet(
     """
     begin = clock.perf_counter()
     _check_mechanism(mechanism, prepare)
-    check_choice(encoding, name="encoding", owner=_OWNER, options=("WKB", "point"))
-    if time_unit is not None:
-        check_choice(time_unit, name="time_unit", owner=_OWNER, options=UNITS)
-    drops = check_errors(errors, owner=_OWNER) == "drop"
-    amount = check_memory(memory, owner=_OWNER)
-    if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise TypeError(invalid("executor", _OWNER, "an executor with 'submit', or None", executor))
-    final = check_path(target, name="target", owner=_OWNER).absolute()
-    _check_target(final, force=check_flag(force, name="force", owner=_OWNER))
-    _check_apart(final, source)
-    workers = count_workers(executor)
-    chunk = chunk_size(amount, workers=workers)
+    resources = Resources.check(memory, executor, scratch, owner=_OWNER)
     options = ReadOptions(user, time, lon, lat, crs, None, lenient=False, segment=segment, several_files=True)
-    sources = find_sources(source, options, chunk=chunk, owner=_OWNER)
-    buckets = 1 if sources.layout.names.user is None else count_buckets(sources.records, amount, workers=workers)
-    beside = final.parent if scratch is None else _check_scratch(scratch)
-    mark = "" if scratch is None else "-" + hashlib.blake2b(os.fsencode(final), digest_size=8).hexdigest()
-    job = Job(
+    started = start_run(
+        source,
+        target,
+        resources,
+        options,
+        owner=_OWNER,
+        force=force,
+        space=space,
+        errors=errors,
+        choices={
+            "preparation": None if prepare is None else dict(prepare),
+            "mechanism": mechanism,
+            "keep_users": check_flag(keep_users, name="keep_users", owner=_OWNER),
+            **check_writing(encoding, time_unit, owner=_OWNER),
+        },
+    )
+    with started as (run, final):
+        report = run.run()
+        publish_folder(run.job, final, force=force)
+    return replace(report, path=os.fspath(target), seconds=clock.perf_counter() - begin)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the work on files may use.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes of memory.
+    executor : Executor or None
+        What runs the steps; None for threads.
+    workers : int
+        How many steps run at a time.
+    scratch : pathlib.Path or None
+        The folder for true data; None for that of the target.
+    """
+
+    memory: int
+    executor: Executor | None
+    workers: int
+    scratch: Path | None
+
+    @classmethod
+    def check(cls, memory: Any, executor: Any, scratch: Any, *, owner: str) -> "Resources":
+        """Check the parameters; raise TypeError, ValueError or FileNotFoundError."""
+        amount = check_memory(memory, owner=owner)
+        if executor is not None and not callable(getattr(executor, "submit", None)):
+            raise TypeError(invalid("executor", owner, "an executor with 'submit', or None", executor))
+        folder = None if scratch is None else check_path(scratch, name="scratch", owner=owner).absolute()
+        if folder is not None and not folder.is_dir():
+            raise FileNotFoundError(f"'scratch' (--scratch) {str(folder)!r} is no folder. Create it first.")
+        return cls(amount, executor, count_workers(executor), folder)
+
+
+def check_writing(encoding: Any, time_unit: Any, *, owner: str) -> dict[str, Any]:
+    """Return how records are written, by name; raise TypeError or ValueError."""
+    check_choice(encoding, name="encoding", owner=owner, options=("WKB", "point"))
+    if time_unit is not None:
+        check_choice(time_unit, name="time_unit", owner=owner, options=UNITS)
+    return {"encoding": encoding, "time_unit": time_unit}
+
+
+@contextmanager
+def start_run(
+    source: Any,
+    target: Any,
+    resources: Resources,
+    options: ReadOptions,
+    *,
+    owner: str,
+    force: bool,
+    space: Any,
+    errors: str,
+    choices: Mapping[str, Any],
+    kind: type[Job] = Job,
+) -> Iterator[tuple[Run, Path]]:
+    """Yield a run on the files of a source, in folders that are removed at the end, and the target as a path.
+
+    Parameters
+    ----------
+    source, target, force, space, errors
+        As for `protect_parquet`.
+    resources : Resources
+        What the work may use.
+    options : ReadOptions
+        The columns.
+    owner : str
+        The function that errors name.
+    choices : mapping
+        The other parameters of the job.
+    kind : type of Job
+        The job.
+    """
+    drops = check_errors(errors, owner=owner) == "drop"
+    final = check_path(target, name="target", owner=owner).absolute()
+    _check_target(final, force=check_flag(force, name="force", owner=owner))
+    _check_apart(final, source, owner=owner)
+    workers, memory = resources.workers, resources.memory
+    chunk = chunk_size(memory, workers=workers)
+    sources = find_sources(source, options, chunk=chunk, owner=owner)
+    weighted = kind.weight * sources.records
+    buckets = 1 if sources.layout.names.user is None else count_buckets(weighted, memory, workers=workers)
+    mark = "" if resources.scratch is None else "-" + hashlib.blake2b(os.fsencode(final), digest_size=8).hexdigest()
+    beside = final.parent if resources.scratch is None else resources.scratch
+    job = kind(
         scratch=beside / f"{final.name}{mark}.partial" / "spills",
         parts=final.with_name(f"{final.name}.partial") / "parts",
         space=find_space(sources, space),
@@ -141,16 +232,10 @@ def protect_parquet(
         chunk=chunk,
         buckets=buckets,
         name_buckets=min(256, 4 * buckets),
-        preparation=None if prepare is None else dict(prepare),
-        mechanism=mechanism,
-        keep_users=check_flag(keep_users, name="keep_users", owner=_OWNER),
-        encoding=encoding,
-        time_unit=time_unit,
+        **choices,
     )
     with working_folder(job, final, sources.states, records=sources.records) as (job, done):
-        report = Run(job, done, executor, workers, amount, drops=drops).run(sources.records)
-        publish_folder(job, final, force=force)
-    return replace(report, path=os.fspath(target), seconds=clock.perf_counter() - begin)
+        yield Run(job, done, resources.executor, workers, memory, drops=drops, records=sources.records), final
 
 
 def _check_mechanism(mechanism: Any, preparation: Any) -> None:
@@ -159,11 +244,8 @@ def _check_mechanism(mechanism: Any, preparation: Any) -> None:
         raise TypeError(invalid("mechanism", _OWNER, "a mechanism such as pg.Promesse(200), or None", mechanism))
     if mechanism is None and preparation is None:
         raise ValueError("'mechanism' of protect_parquet is None, and so is 'prepare': there is nothing to do.")
-    if mechanism is not None and not mechanism.is_per_user:
-        raise ValueError(
-            f"{type(mechanism).__name__} compares all traces with each other, which do not fit into bounded memory. "
-            "Read the data with pg.read_file, and protect them at once, or in regions."
-        )
+    if mechanism is not None:
+        check_per_user(mechanism)
     if preparation is None:
         return
     if not isinstance(preparation, Mapping):
@@ -172,6 +254,16 @@ def _check_mechanism(mechanism: Any, preparation: Any) -> None:
     if unknown:
         raise ValueError(f"'prepare' of protect_parquet has no {listed(unknown)}. Choose from {listed(_PREPARE)}.")
     check_preparation(preparation)
+
+
+def check_per_user(mechanism: Mechanism) -> None:
+    """Raise ValueError if a mechanism cannot be used bucket by bucket."""
+    if not mechanism.is_per_user:
+        raise ValueError(
+            f"{type(mechanism).__name__} compares all traces with each other, which do not fit into bounded memory. "
+            "Read the data with pg.read_file, and protect them at once, or in regions. On the command line, name an "
+            "output with an extension, such as .parquet."
+        )
 
 
 def _check_target(target: Path, *, force: bool) -> None:
@@ -188,7 +280,7 @@ def _check_target(target: Path, *, force: bool) -> None:
         raise FileNotFoundError(f"The folder {str(target.parent)!r} does not exist. Create it first.")
 
 
-def _check_apart(target: Path, source: Any) -> None:
+def _check_apart(target: Path, source: Any, *, owner: str) -> None:
     """Raise ValueError if the target is the source, lies in it or holds it."""
     paths = [source] if isinstance(source, (str, os.PathLike)) else source if isinstance(source, (list, tuple)) else []
     inside = target.resolve()
@@ -198,17 +290,9 @@ def _check_apart(target: Path, source: Any) -> None:
         read = Path(os.fspath(path)).resolve()
         if inside.is_relative_to(read) or read.is_relative_to(inside):
             raise ValueError(
-                "'target' of protect_parquet is the source, lies in it or holds it: the originals would be lost, or "
+                f"'target' of {owner} is the source, lies in it or holds it: the originals would be lost, or "
                 "the result read as part of them. Name another folder."
             )
-
-
-def _check_scratch(scratch: Any) -> Path:
-    """Return the folder for true data; raise FileNotFoundError if there is none."""
-    folder = check_path(scratch, name="scratch", owner=_OWNER).absolute()
-    if not folder.is_dir():
-        raise FileNotFoundError(f"'scratch' (--scratch) {str(folder)!r} is no folder. Create it first.")
-    return folder
 
 
 def count_workers(executor: Any) -> int:

@@ -85,8 +85,10 @@ def measure_parquet(
     options = ReadOptions(user, time, None, None, None, None, lenient=False, several_files=True)
     with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
         plans = _plan(Path(folder), (original, protected), options, amount, workers)
-        runs = [(Run(job, NothingDone(), executor, workers, amount, drops=drops), records) for job, records in plans]
-        parts = _ParquetParts([(run, *run.scatter(records)[1:]) for run, records in runs])
+        runs = [
+            Run(job, NothingDone(), executor, workers, amount, drops=drops, records=records) for job, records in plans
+        ]
+        parts = _ParquetParts([(run, *run.scatter()[1:]) for run in runs])
         return measure_parts(parts, checked)
 
 

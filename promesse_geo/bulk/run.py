@@ -102,6 +102,8 @@ class Run:
         Bytes to use.
     drops : bool
         Whether invalid records are dropped with a warning.
+    records : int
+        Records of the input.
     """
 
     job: Job
@@ -110,30 +112,48 @@ class Run:
     workers: int
     memory: int
     drops: bool
+    records: int
 
-    def run(self, records: int) -> Report:
+    def run(self) -> Report:
         """Do all steps, and return the counts."""
-        job = self.job
-        scattered, spills, counts = self.scatter(records)
-        calls = {bucket: (bucket, spills) for bucket in range(job.buckets)}
-        gathered = self.all("protecting", gather, calls, counts, Gathered.of)
-        remove_spills(job, "chunk")
-        if records and records == sum(each.dropped for each in scattered):
-            raise ValueError("Nothing is left to write: no record has a valid location, time and user.")
-        if records and not any(each.protected_records for each in gathered):
-            remedy = f" {job.mechanism.remedy}" if job.mechanism is not None and job.mechanism.remedy else ""
+        scattered, gathered = self.protect(gather, Gathered.of)
+        if self.records and not any(each.protected_records for each in gathered):
+            remedy = f" {self.job.mechanism.remedy}" if self.job.mechanism and self.job.mechanism.remedy else ""
             raise ValueError(f"Nothing is left to write: no trace could be protected.{remedy}")
-        sizes = self._write_names(gathered) if job.renames else [each.bytes for each in gathered]
-        result = self._sum_up(records, scattered, gathered, sizes)
-        if result.prepared_records < records - result.dropped_records:
-            warn(f"prepare left {result.prepared_records:,} of {counted(records, 'record')}.")
+        result = self._sum_up(scattered, gathered, self.write(gathered))
+        if result.prepared_records < self.records - result.dropped_records:
+            warn(f"prepare left {result.prepared_records:,} of {counted(self.records, 'record')}.")
         if result.dropped_traces:
             warn(f"Nothing is left of {result.dropped_traces:,} of {counted(result.traces, 'trace')}.")
         return result
 
-    def scatter(self, records: int) -> tuple[list[Scattered], list[Spill], list[int]]:
+    def protect(
+        self, step: Callable[..., Gathered], restore: Callable[[Any], Any]
+    ) -> tuple[list[Scattered], list[Any]]:
+        """Divide the input by user, protect each bucket, and return what was read and what it became.
+
+        Parameters
+        ----------
+        step : callable
+            Called with the job, a bucket and the spills.
+        restore : callable
+            Makes a result of what JSON holds of it.
+        """
+        scattered, spills, counts = self.scatter()
+        calls = {bucket: (bucket, spills) for bucket in range(self.job.buckets)}
+        gathered = self.all("protecting", step, calls, counts, restore)
+        remove_spills(self.job, "chunk")
+        if self.records and self.records == sum(each.dropped for each in scattered):
+            raise ValueError("Nothing is left to write: no record has a valid location, time and user.")
+        return scattered, gathered
+
+    def write(self, gathered: Sequence[Gathered]) -> list[int]:
+        """Write what has new names, and return the size of each part."""
+        return self._write_names(gathered) if self.job.renames else [each.bytes for each in gathered]
+
+    def scatter(self) -> tuple[list[Scattered], list[Spill], list[int]]:
         """Divide the input by user; return what was read, all spills, and the number of records of each bucket."""
-        tasks = self.job.tasks
+        tasks, records = self.job.tasks, self.records
         calls, sizes = {number: (number,) for number in range(len(tasks))}, [records // max(len(tasks), 1)] * len(tasks)
         scattered = self.all("reading", scatter, calls, sizes, Scattered.of)
         self._report_invalid(scattered)
@@ -192,7 +212,10 @@ class Run:
 
     def _has_room(self, running: Sequence[int], size: int) -> bool:
         """Whether a step on so many records can begin beside those that run."""
-        return not running or (len(running) < self.workers and bytes_needed(sum(running) + size) <= self.memory)
+        return not running or (len(running) < self.workers and self._bytes_needed(sum(running) + size) <= self.memory)
+
+    def _bytes_needed(self, records: int) -> int:
+        return bytes_needed(self.job.weight * records)
 
     def _report_invalid(self, scattered: Sequence[Scattered]) -> None:
         """Raise or warn of invalid records, and warn of elevations."""
@@ -216,7 +239,7 @@ class Run:
     def _check_memory(self, spills: Sequence[Spill], counts: Sequence[int]) -> None:
         """Raise MemoryError if the users of a bucket do not fit into memory, before they are read."""
         bucket = int(np.argmax(counts))
-        needed = bytes_needed(counts[bucket])
+        needed = self._bytes_needed(counts[bucket])
         if needed <= self.memory:
             return
         longest = largest_trace(self.job, bucket, spills)
@@ -241,13 +264,11 @@ class Run:
         sizes = [sum(counts[first:last]) for first, last in parts]
         return self.all("writing", write_names, calls, sizes, int)
 
-    def _sum_up(
-        self, records: int, scattered: Sequence[Scattered], gathered: Sequence[Gathered], sizes: Sequence[int]
-    ) -> Report:
+    def _sum_up(self, scattered: Sequence[Scattered], gathered: Sequence[Gathered], sizes: Sequence[int]) -> Report:
         """Return the counts of all steps."""
         return Report(
             path="",
-            records=records,
+            records=self.records,
             dropped_records=sum(each.dropped for each in scattered),
             users=sum(each.users for each in gathered),
             traces=sum(each.traces for each in gathered),

@@ -6,10 +6,9 @@ Each is a pure function of a job and of files, which any executor can call in an
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,113 +16,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promesse_geo.bulk.arrow import Layout
+from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.runs import Runs, Spill
 from promesse_geo.io.sources import unchanged
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_users
 from promesse_geo.io.writers.blocks import Block, PointTable
 from promesse_geo.io.writers.output import describe
 from promesse_geo.io.writers.parquet import write_parquet
-from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import collected_warnings
 from promesse_geo.preprocess import drop_jumps, drop_zero
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.traces.owners import PART
 from promesse_geo.traces.records import Records, as_offsets
-from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
 
 _ROWS = 1_000_000  # records of a row group
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-
-class Piece(NamedTuple):
-    """Row groups first … last − 1 of a file, the row that the first begins with, and the file's size and time."""
-
-    path: str
-    first: int
-    last: int
-    row: int
-    state: tuple[int, int] = (-1, -1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What is done, without the files that come and go.
-
-    Parameters
-    ----------
-    scratch, parts : pathlib.Path
-        The folders of spills and of finished parts.
-    tasks : tuple of tuple of Piece
-        The input of each scatter, in the order of paths and rows.
-    layout : Layout
-        How the files hold records.
-    has_integers : bool
-        Whether users are integers.
-    time_numbers : str or None
-        The unit of times that are numbers.
-    space : Sphere or Plane
-        Where distances are measured.
-    zone : tzinfo or None
-        The time zone.
-    chunk : int
-        Records of a spill.
-    buckets, name_buckets : int
-        The number of buckets of users, and of new names.
-    key : bytes
-        Secret key of the numbers of buckets.
-    seed : str
-        Secret seed of the new names.
-    preparation : dict or None
-        Parameters of `prepare`, with `max_speed` and `keep_zero`; None if data are not prepared.
-    mechanism : Mechanism or None
-        The mechanism, with a seed if it is random; None if data are only prepared.
-    keep_users : bool
-        Whether users keep their names.
-    encoding : {"WKB", "point"}
-        How points are written.
-    time_unit : str or None
-        The unit of written times; None for that of the mechanism.
-    """
-
-    scratch: Path
-    parts: Path = Path()
-    tasks: tuple[tuple[Piece, ...], ...]
-    layout: Layout
-    has_integers: bool
-    time_numbers: str | None
-    space: Space
-    zone: tzinfo | None
-    chunk: int
-    buckets: int
-    name_buckets: int = 1
-    key: bytes = b""
-    seed: str = ""
-    preparation: Mapping[str, Any] | None = None
-    mechanism: Mechanism | None = None
-    keep_users: bool = True
-    encoding: str = "WKB"
-    time_unit: Unit | None = None
-
-    @property
-    def renames(self) -> bool:
-        """Whether users get new names."""
-        return not self.keep_users and self.layout.names.user is not None
-
-    @property
-    def has_segments(self) -> bool:
-        """Whether the result has a column of segments, of which new names and `prepare` leave none."""
-        kept = self.layout.names.segment is not None and self.preparation is None
-        return not self.renames and (kept or (self.mechanism is not None and self.mechanism.makes_breaks))
-
-    @property
-    def output_zone(self) -> tzinfo | None:
-        """The zone of written times, none on the common calendar of `prepare` unless a zone is kept."""
-        if self.preparation is None:
-            return self.zone
-        return UTC if self.preparation.get("keep_zone") else None
 
 
 @dataclass(frozen=True)
@@ -328,15 +238,34 @@ def as_array(users: pd.Index) -> pa.Array:
 def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
     """Protect the users of a bucket, and write what is left by new names, or as a part."""
     traces = read_bucket(job, bucket, spills)
-    users, count, largest = len(traces), traces.records, int(traces.counts.max(initial=0))
+    read = (len(traces), traces.records, int(traces.counts.max(initial=0)))
     with collected_warnings():
         traces = _prepared(traces, job.preparation)
-        number, prepared = len(traces), traces.records
+        prepared = (len(traces), traces.records)
         protected = traces if job.mechanism is None else job.mechanism.protect(traces)
         del traces
-        left, unit = len(protected), protected.time_format.unit
+        left = len(protected)
         if job.renames:
             protected = pseudonymize(protected, seed=job.seed)
+    return keep(job, bucket, protected, read=read, prepared=prepared, left=left)
+
+
+def keep(
+    job: Job, bucket: int, protected: Traces, *, read: tuple[int, int, int], prepared: tuple[int, int], left: int
+) -> Gathered:
+    """Write what is left of a bucket, by new names or as a part, and return the counts.
+
+    Parameters
+    ----------
+    protected : Traces
+        What is left, under new names if the job renames users.
+    read : tuple of int
+        Users, records, and records of the longest trace of the bucket.
+    prepared : tuple of int
+        Traces and records that the mechanism got.
+    left : int
+        Traces that it left.
+    """
     if len(protected.breaks) and not job.has_segments:
         raise ValueError(
             f"{type(job.mechanism).__name__} makes breaks, and does not say so. Set its class attribute makes_breaks "
@@ -344,8 +273,21 @@ def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
         )
     result = _as_runs(protected, has_segments=job.has_segments)
     spill = _spill_names(job, f"names-{bucket:06d}", result) if job.renames else None
+    unit = protected.time_format.unit
     size = 0 if job.renames else write_part(job, bucket, result, unit=unit)
-    return Gathered(spill, users, number, count, prepared, left, len(result.times), largest, unit, size)
+    users, records, largest = read
+    return Gathered(
+        spill=spill,
+        users=users,
+        traces=prepared[0],
+        records=records,
+        prepared_records=prepared[1],
+        protected_traces=left,
+        protected_records=len(result.times),
+        largest=largest,
+        unit=unit,
+        bytes=size,
+    )
 
 
 def read_bucket(job: Job, bucket: int, spills: Sequence[Spill]) -> Traces:
@@ -433,7 +375,7 @@ def write_names(job: Job, number: int, first: int, last: int, spills: Sequence[S
 
 def write_part(job: Job, number: int, runs: Runs, *, unit: Unit) -> int:
     """Write runs as a GeoParquet file, which appears whole, and return its bytes."""
-    names = job.layout.output_names(has_segments=job.has_segments)
+    names = job.output_names
     protection = None if job.mechanism is None else job.mechanism.description()
     table = PointTable(
         blocks=list(_blocks(job, runs, unit=unit)),
@@ -453,7 +395,7 @@ def write_part(job: Job, number: int, runs: Runs, *, unit: Unit) -> int:
 
 def _blocks(job: Job, runs: Runs, *, unit: Unit) -> Any:
     """Yield blocks of rows; at least one."""
-    names = job.layout.output_names(has_segments=job.has_segments)
+    names = job.output_names
     offsets = as_offsets(runs.counts)
     index = pd.DatetimeIndex(runs.times.view("M8[ns]")).as_unit(job.time_unit or unit)
     zone = job.output_zone

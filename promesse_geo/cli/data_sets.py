@@ -35,8 +35,8 @@ def data_set_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return options.with_options(command, _OPTIONS)
 
 
-def writes_data_set(context: click.Context, output: str) -> bool:
-    """Whether INPUT is a folder of Parquet and OUTPUT has no known extension, so that it is a folder, too.
+def writes_data_set(context: click.Context, output: str | None) -> bool:
+    """Whether INPUT is a folder of Parquet and OUTPUT is one, too: it is omitted or has no known extension.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def writes_data_set(context: click.Context, output: str) -> bool:
     choices = context.ensure_object(dict)
     source = Path(choices["source"])
     is_folder = source.is_dir() and any(files_inside(source, lambda file: file.suffix.lower() in ENDINGS))
-    is_data_set = is_folder and Path(output).suffix.lower() not in WRITERS
+    is_data_set = is_folder and (output is None or Path(output).suffix.lower() not in WRITERS)
     passed = [f"--{name.replace('_', '-')}" for name in (_UNUSED if is_data_set else _NAMES) if choices[name]]
     if passed and is_data_set:
         raise click.UsageError(f"{' and '.join(passed)}: not used for a folder of Parquet. Omit it.")
@@ -80,22 +80,26 @@ def protect_data_set(
     if choices["tz"] and prepare is None:
         raise click.UsageError("--tz: not used for a folder of Parquet, whose times have their zone. Omit it.")
     options.check_not_input(output, {"INPUT": choices["source"]})
-    with _executor(choices) as executor:
+    with work_options(context) as work:
         report = pg.protect_parquet(
-            choices["source"],
-            output,
-            mechanism,
-            prepare=prepare,
-            memory=choices["memory"] or "2GB",
-            executor=executor,
-            scratch=choices["scratch"],
-            keep_users=keep_users,
-            force=force,
-            errors="skip" if choices["skip"] else "raise",
-            time_unit=choices["time_unit"],
-            **options.column_options(context),
+            choices["source"], output, mechanism, prepare=prepare, keep_users=keep_users, force=force, **work
         )
     click.echo(f"{click.format_filename(output)}: {report}")
+
+
+@contextmanager
+def work_options(context: click.Context) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of reading and working that options choose, by name."""
+    choices = context.ensure_object(dict)
+    with _executor(choices) as executor:
+        yield {
+            "memory": choices["memory"] or "2GB",
+            "executor": executor,
+            "scratch": choices["scratch"],
+            "errors": "skip" if choices["skip"] else "raise",
+            "time_unit": choices["time_unit"],
+            **options.column_options(context),
+        }
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
+from promesse_geo.cli.data_sets import data_set_options, work_options, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
@@ -221,6 +222,7 @@ def _publish_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @options.input_options
 @click.argument("output", metavar="OUTPUT", required=False)
 @_publish_options
+@data_set_options
 @options.force_option
 def publish(context: click.Context, output: str | None, parameter: tuple[str, ...], force: bool) -> None:
     """Make OUTPUT, a file to publish, from the raw trajectories of INPUT.
@@ -228,6 +230,9 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
     Drop fixes at (0, 0) and impossible jumps, move days to a common calendar, split traces at gaps, protect them, check
     the result against the original, rename users, and write OUTPUT, unless a test fails. What was odd, what was
     dropped and what attacks still find is printed.
+
+    If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and --memory is not exceeded:
+    users are checked in groups that fit into memory.
 
     Publish the same people only once: two publications can be joined.
     """
@@ -239,23 +244,19 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
         zone = None if choices["tz"] is None else check_zone(choices["tz"], name="tz", owner="publish")
         gap = options.as_nanoseconds(choices["gap"], name="gap", owner="publish")
     with expected_errors():
-        _check_targets(context, output, force=force)
+        is_data_set = writes_data_set(context, output)
+        _check_targets(context, output, force=force, is_data_set=is_data_set)
         if choices["save_config"]:
             _save_config(context, choices["save_config"], force=force)
-        traces, dropped = _read(context)
-        result = pg.publish(
-            traces,
-            output,
-            mechanism,
-            tz=zone,
-            calendar=choices["calendar"],
-            gap=pd.Timedelta(gap, unit="ns"),
-            min_days=choices["min_days"],
-            max_speed=choices["max_speed"],
-            keep_zero=choices["keep_zero"],
-            dry_run=choices["dry_run"],
-            force=force,
-        ).after_reading(dropped)
+        names = ("calendar", "min_days", "max_speed", "keep_zero", "dry_run")
+        parameters = {name: choices[name] for name in names} | {"tz": zone, "gap": pd.Timedelta(gap, unit="ns")}
+        if is_data_set:
+            with work_options(context) as work:
+                source = choices["source"]
+                result = pg.publish_parquet(source, output, mechanism, force=force, **parameters, **work)
+        else:
+            traces, dropped = _read(context)
+            result = pg.publish(traces, output, mechanism, force=force, **parameters).after_reading(dropped)
         if choices["report"]:
             write_text(Path(choices["report"]), result.to_html(), force=force, private=False)
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -277,10 +278,13 @@ def _read(context: click.Context) -> tuple[Traces, dict[str, int]]:
     return traces, dropped
 
 
-def _check_targets(context: click.Context, output: str | None, *, force: bool) -> None:
+def _check_targets(context: click.Context, output: str | None, *, force: bool, is_data_set: bool) -> None:
     """Raise before long work if a file cannot be written, or is INPUT or another file of this run."""
     if output is not None and not context.obj["dry_run"]:
-        options.check_target(context, output, force=force)
+        if is_data_set:
+            options.check_not_input(output, {"INPUT": context.obj["source"]})
+        else:
+            options.check_target(context, output, force=force)
     taken = {} if output is None else {"OUTPUT": output}
     if context.obj["config"]:
         taken["--config"] = context.obj["config"]

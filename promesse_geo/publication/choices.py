@@ -69,10 +69,8 @@ def check_mechanism(mechanism: Any) -> tuple[list[PrivacyZones], Mechanism]:
     """
     if not isinstance(mechanism, Mechanism):
         raise TypeError(invalid("mechanism", "publish", "a mechanism such as pg.Promesse(200)", mechanism))
-    members = list(mechanism.mechanisms) if isinstance(mechanism, Chain) else [mechanism]
-    zones = [member for member in members if isinstance(member, PrivacyZones)]
-    others = members[len(zones) :]
-    if members[: len(zones)] != zones or not others:
+    zones, others = _divide(mechanism)
+    if not others or any(isinstance(member, PrivacyZones) for member in others):
         raise ValueError(
             "publish applies privacy zones to the raw data, before all else, and needs a mechanism for what remains. "
             "Pass pg.Chain([pg.PrivacyZones(), pg.Promesse(200)])."
@@ -82,7 +80,24 @@ def check_mechanism(mechanism: Any) -> tuple[list[PrivacyZones], Mechanism]:
     for member in zones:
         if member.seed is not None:
             check_secret(member.seed)
+    return split_mechanism(mechanism)
+
+
+def split_mechanism(mechanism: Mechanism) -> tuple[list[PrivacyZones], Mechanism]:
+    """Return the privacy zones at the beginning of a checked mechanism, and the mechanism after them."""
+    zones, others = _divide(mechanism)
     return zones, mechanism if not zones else others[0] if len(others) == 1 else Chain(others)
+
+
+def _divide(mechanism: Mechanism) -> tuple[list[PrivacyZones], list[Mechanism]]:
+    """Return the privacy zones at the beginning of a mechanism, and its other members."""
+    members = list(mechanism.mechanisms) if isinstance(mechanism, Chain) else [mechanism]
+    zones = list[PrivacyZones]()
+    for member in members:
+        if not isinstance(member, PrivacyZones):
+            break
+        zones.append(member)
+    return zones, members[len(zones) :]
 
 
 def check_secret(secret: int | str) -> str:

@@ -44,15 +44,20 @@ def clean(raw: Traces, choices: Choices) -> tuple[Traces, dict[str, int]]:
     }
 
 
-def split_days(traces: Traces, choices: Choices) -> tuple[Traces, dict[str, int], list[str]]:
-    """Choose days and split Traces at gaps; return the parts, counts, and what was dropped in words."""
+def split_days(
+    traces: Traces, choices: Choices, *, seed: str | None = None
+) -> tuple[Traces, dict[str, int], list[str]]:
+    """Choose days and split Traces at gaps; return the parts, counts, and what was dropped in words.
+
+    The parts have random names, which a secret seed makes repeatable.
+    """
     zone = choices.zone if traces.time_format.zone is not None else None  # naive times are local times
     days = _PAPER_DAYS if choices.calendar == "paper" else max(traces.records, 1)
     dated, gaps = _break_at_gaps(traces, choices.gap)
     if choices.calendar != "keep-dates":
         dated, zone = collapse(dated, zone), None
     kept, remarks = keep_first_days(dated, days, choices.min_days or 1, zone)
-    parts = split(kept, choices.gap, seed=None, keep_user=False)
+    parts = split(kept, choices.gap, seed=seed, keep_user=False)
     return (
         parts,
         {

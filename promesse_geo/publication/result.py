@@ -37,7 +37,7 @@ class Publication:
     Parameters
     ----------
     data : geopandas.GeoDataFrame or Traces
-        The published data, under new names; of the type of the input.
+        The published data, under new names; of the type of the input. None for folders, whose data are in `path`.
     audit : pandas.DataFrame
         The checks before publication: test, verdict and reason.
     counts : pandas.Series
@@ -45,7 +45,7 @@ class Publication:
     measures : pandas.DataFrame
         What attacks still find, and the utility: metric, value and unit.
     path : pathlib.Path or None
-        The file; None if nothing was written: with `dry_run`, or if a test failed.
+        The file or folder; None if nothing was written: with `dry_run`, or if a test failed.
     notes : tuple of str
         Choices with their consequences.
     summary : tuple of str
@@ -88,6 +88,10 @@ class Publication:
         counts["dropped_reading"], counts["skipped_files"] = records, dropped.get("files", 0)
         lines = [f"{count:,} {reason} dropped while reading" for reason, count in dropped.items()]
         return replace(self, counts=counts, summary=(self.summary[0], *lines, *self.summary[1:]))
+
+    def written_to(self, path: Path) -> "Publication":
+        """Return the result of data that were written to a path."""
+        return replace(self, path=path)
 
     def __repr__(self) -> str:
         """Return counts, measures, audit and notes as lines of text."""

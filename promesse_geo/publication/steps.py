@@ -1,9 +1,7 @@
 """Publish trajectories in one step: clean, prepare, protect, check, rename and write."""
 
 import os
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import geopandas as gpd
@@ -14,15 +12,15 @@ from promesse_geo.audit import FAILED, check_published, replace_findings
 from promesse_geo.evaluation import measure
 from promesse_geo.io.writers import write
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import UnpreparedWarning, warn
+from promesse_geo.messages import warn
 from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
-from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
-from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
+from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
 from promesse_geo.publication.result import METRICS, Publication
+from promesse_geo.publication.work import check_rest, protect_raw
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag
@@ -119,45 +117,36 @@ def publish(
     True
     """
     choices = Choices.check(tz, calendar, gap, min_days, max_speed, keep_zero)
-    zones, after = check_mechanism(mechanism)
+    check_mechanism(mechanism)
     dry_run = check_flag(dry_run, name="dry_run", owner="publish")
     target = check_target(path, dry_run=dry_run, force=force)
     raw = as_traces(data, user=user, time=time, warns=True)
     check_description(mechanism, raw)
-    cleaned, counts = clean(raw, choices)
-    applied = AppliedZones(cleaned, zones)
-    parts, of_parts, remarks = split_days(applied.rest, choices)
-    counts |= applied.counts
-    dropped = [*dropped_in_words(counts), *remarks]
-    _check_rest(parts, dropped, "no record is left after cleaning and preparation")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        protected = applied.cut(after.protect(parts), parts) if parts.records else parts
-    _check_rest(protected, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
-    protected = replace(protected, protection=mechanism.description())
+    work = protect_raw(raw, choices, mechanism)
+    counts, dropped, parts, protected = work.counts, work.dropped, work.parts, work.protected
+    check_rest(parts.records, dropped, "no record is left after cleaning and preparation")
+    check_rest(protected.records, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     checked = check_published(parts, protected, mechanism=mechanism)
     audit = replace_findings(checked, findings_of(counts, are_dated=not uses_common_calendar(raw)))
     table = measure(parts, protected, METRICS)
     published = pseudonymize(protected)
-    counts |= of_parts | {
-        "dropped_traces": len(parts) - len(protected),
-        "published_users": count_published_users(raw, parts, protected),
-        "published_traces": len(published),
-        "published_records": published.records,
-    }
+    counts |= {"published_traces": len(published), "published_records": published.records}
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
         write(published, written, mechanism=mechanism, force=force)
-    remarks = [*applied.remarks, *(_remark(warning.message) for warning in caught)]
-    _warn(dropped, remarks, failed=written is not target)
-    notes = (*((_DATES,) if calendar == "keep-dates" else ()), *notes_on(mechanism), _ONCE, _NO_PROOF)
+    warn_dropped(dropped, work.remarks, failed=written is not target)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=raw.time_format.zone)
-    return Publication(result, audit, series, table, written, notes, tuple(summary))
+    return Publication(result, audit, series, table, written, notes_of(mechanism, choices), tuple(summary))
 
 
-def _warn(dropped: Sequence[str], remarks: Sequence[str], *, failed: bool) -> None:
+def notes_of(mechanism: Mechanism, choices: Choices) -> tuple[str, ...]:
+    """Return the choices of a publication with their consequences."""
+    return (*((_DATES,) if choices.calendar == "keep-dates" else ()), *notes_on(mechanism), _ONCE, _NO_PROOF)
+
+
+def warn_dropped(dropped: Sequence[str], remarks: Sequence[str], *, failed: bool) -> None:
     """Warn once of what was dropped, of what the mechanism warned of, and that nothing was written."""
     messages = [f"publish dropped {', '.join(dropped)}."] if dropped else []
     messages += filter(None, remarks)
@@ -165,15 +154,3 @@ def _warn(dropped: Sequence[str], remarks: Sequence[str], *, failed: bool) -> No
         messages.append("Nothing was written, because a test failed: see the audit.")
     if messages:
         warn(" ".join(messages))
-
-
-def _remark(message: Warning | str) -> str:
-    """Return the text of a warning without the remedies for data that are not prepared: the audit has those here."""
-    return message.remark if isinstance(message, UnpreparedWarning) else str(message)
-
-
-def _check_rest(rest: Traces, dropped: Sequence[str], reason: str) -> None:
-    """Raise ValueError if no record is left, and say what was dropped before."""
-    if not rest.records:
-        before = f" Dropped before: {', '.join(dropped)}." if dropped else ""
-        raise ValueError(f"Nothing is left to publish: {reason}{'' if reason.endswith('.') else '.'}{before}")

@@ -1,0 +1,154 @@
+"""Publish one bucket of users of a folder: clean, prepare, protect, check and measure it."""
+
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from promesse_geo.audit import Finding, check_published
+from promesse_geo.bulk.job import Job
+from promesse_geo.bulk.runs import Spill
+from promesse_geo.bulk.tasks import Gathered, keep, read_bucket
+from promesse_geo.messages import collected_warnings
+from promesse_geo.metrics import Metric
+from promesse_geo.preprocess.calendar import uses_common_calendar
+from promesse_geo.preprocess.pseudonyms import pseudonymize
+from promesse_geo.publication.choices import Choices, check_description
+from promesse_geo.publication.result import METRICS
+from promesse_geo.publication.work import protect_raw
+from promesse_geo.traces.columns import Names
+from promesse_geo.traces.traces import Traces
+
+DIVISIBLE = tuple(
+    metric for metric in METRICS if metric.is_per_user or type(metric).measure_parts is not Metric.measure_parts
+)
+"""What is measured of every publication, without metrics that compare users with each other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicationJob(Job):
+    """What is published from files.
+
+    Parameters
+    ----------
+    choices : Choices
+        The parameters of cleaning and preparation.
+    """
+
+    weight: ClassVar[int] = 3
+
+    choices: Choices
+
+    @property
+    def output_names(self) -> Names:
+        """The columns of the result."""
+        return self.layout.output_names(has_segments=False, names_users=True)
+
+    @property
+    def renames(self) -> bool:
+        """Whether users get new names: always."""
+        return True
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether the result has a column of segments: never, for traces are split at breaks."""
+        return False
+
+    @property
+    def output_zone(self) -> Any:
+        """The zone of written times, none on the common calendar."""
+        return self.zone if self.choices.calendar == "keep-dates" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published(Gathered):
+    """What a bucket of users became, with counts and findings.
+
+    Parameters
+    ----------
+    counts : dict of str to int
+        As those of `publish`.
+    findings : sequence of Finding
+        The checks of the bucket; none if nothing of it is left.
+    is_dated : bool
+        Whether the times of the bucket are true dates.
+    """
+
+    counts: dict[str, int]
+    findings: Sequence[Finding]
+    is_dated: bool
+
+    @classmethod
+    def of(cls, found: Any) -> "Published":
+        """Return the result as JSON holds it."""
+        spill = found["spill"]
+        findings = [Finding(*each) for each in found["findings"]]
+        return cls(**{**found, "spill": None if spill is None else Spill.of(spill), "findings": findings})
+
+
+def publish_bucket(job: PublicationJob, bucket: int, spills: Sequence[Spill]) -> Published:
+    """Clean, prepare, protect, check and measure the users of a bucket, and write what is left by new names."""
+    raw = read_bucket(job, bucket, spills)
+    mechanism = job.mechanism
+    assert mechanism is not None
+    check_description(mechanism, raw)
+    read = (len(raw), raw.records, int(raw.counts.max(initial=0)))
+    with collected_warnings():
+        work = protect_raw(raw, job.choices, mechanism, seed=f"{job.seed}/parts")
+        is_dated = raw.records > 0 and not uses_common_calendar(raw)
+        del raw
+        parts, protected, findings = work.parts, work.protected, list[Finding]()
+        if protected.records:
+            table = check_published(parts, protected, mechanism=mechanism)
+            findings = [Finding(*row) for row in table.itertuples(index=False)]
+            _save_details(job.scratch / f"details-{bucket:06d}", parts, protected)
+        published = pseudonymize(protected, seed=job.seed)
+    counts = work.counts | {"published_traces": len(published), "published_records": published.records}
+    prepared = (len(parts), parts.records)
+    kept = keep(job, bucket, published, read=read, prepared=prepared, left=len(protected))
+    return Published(**vars(kept), counts=counts, findings=findings, is_dated=is_dated)
+
+
+@dataclass(frozen=True)
+class SavedParts:
+    """What metrics computed of each bucket, in the place of the data.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        The files, one for each bucket with published records.
+    metric : int
+        The number of the metric in `DIVISIBLE`.
+    """
+
+    paths: Sequence[Path]
+    metric: int
+
+    def map(self, work: Callable[..., Any], given: Sequence[Any] = ()) -> list[Any]:
+        """Return what `work` returned for each bucket."""
+        return [pickle.loads(path.read_bytes())[self.metric] for path in self.paths]
+
+
+class _OneBucket:
+    """The data of a bucket, of which the first result of `map` is kept."""
+
+    def __init__(self, original: Traces, protected: Traces) -> None:
+        self._both, self.result = (original, protected), None
+
+    def map(self, work: Callable[..., Any], given: Sequence[Any] = ()) -> list[Any]:
+        self.result = work(*self._both, *given)
+        return [self.result]
+
+
+def _save_details(path: Path, original: Traces, protected: Traces) -> None:
+    """Write what each metric computes of a bucket to a file that only its owner can read."""
+    results = list[Any]()
+    for metric in DIVISIBLE:
+        bucket = _OneBucket(original, protected)
+        metric.measure_parts(bucket)
+        results.append(bucket.result)
+    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:
+        pickle.dump(results, file)

@@ -1,0 +1,208 @@
+"""Publish folders of Parquet in bounded memory."""
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from promesse_geo.audit import FAILED, LEFT_OUT, Finding, merge_findings, replace_findings, worst_first
+from promesse_geo.bulk.files import Resources, check_per_user, check_writing, start_run
+from promesse_geo.bulk.folders import publish_folder
+from promesse_geo.bulk.run import Run
+from promesse_geo.evaluation.runs import Measures, name_of
+from promesse_geo.io.table_columns import ReadOptions
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import counted
+from promesse_geo.preprocess.problems import FASTEST
+from promesse_geo.publication.buckets import DIVISIBLE, PublicationJob, Published, SavedParts, publish_bucket
+from promesse_geo.publication.choices import Choices, check_mechanism
+from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
+from promesse_geo.publication.result import METRICS, Publication
+from promesse_geo.publication.steps import notes_of, warn_dropped
+from promesse_geo.publication.work import check_rest
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.space import Space
+from promesse_geo.traces.values import Unit
+from promesse_geo.validation import check_flag, check_path
+
+_OWNER = "publish_parquet"
+_NOT_MEASURED = (
+    "Not measured, since it needs all users in memory: {names}. Publish some of the data with pg.publish to see."
+)
+OTHER_GROUPS = "no records of users of other groups"
+"""The test that needs all data in memory."""
+
+
+def publish_parquet(
+    source: Any,
+    target: str | os.PathLike[str] | None,
+    mechanism: Mechanism,
+    *,
+    tz: Any = None,
+    calendar: str = "common",
+    gap: Any = "4h",
+    min_days: int | None = None,
+    max_speed: float | None = FASTEST,
+    keep_zero: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+    memory: str | int = "2GB",
+    executor: Executor | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    encoding: str = "WKB",
+    user: Name = ...,
+    time: Name = ...,
+    lon: str | None = None,
+    lat: str | None = None,
+    crs: Any = None,
+    segment: Name = ...,
+    space: str | Space | None = None,
+    errors: str = "raise",
+    time_unit: Unit | None = None,
+) -> Publication:
+    """Make a folder to publish from a folder of Parquet files, in bounded memory; `publish` for large data.
+
+    The users are divided into groups that fit into memory. Each group is cleaned, prepared, protected, and checked
+    against its own original. The folder is written only if no test fails in any group, in the order of new names, so
+    that no file tells which traces are of one group.
+
+    Parameters
+    ----------
+    source : path, glob pattern, or several of these
+        Parquet or GeoParquet with raw trajectories, one for each person; of a folder, all files at any depth.
+    target : path or None
+        The folder to write. None is possible with `dry_run`.
+    mechanism : Mechanism
+        As for `publish`. Wait for Me compares all traces, and cannot be used.
+    tz, calendar, gap, min_days, max_speed, keep_zero, dry_run
+        As for `publish`.
+    force, memory, executor, scratch, encoding, user, time, lon, lat, crs, segment, space, errors, time_unit
+        As for `protect_parquet`. `memory` must hold the largest trace (about 600 bytes a record).
+
+    Returns
+    -------
+    Publication
+        As of `publish`, with data None. Metrics that compare users with each other are NaN. Records are compared with
+        those of the same group; that those of other groups are not is a test that is left out.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError, OSError, MemoryError
+        As for `publish` and `protect_parquet`.
+
+    Notes
+    -----
+    Publish the same people only once: two publications can be joined, even with different ε and new names.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pg.write(pg.make_city(users=5, days=3), folder / "city.parquet")
+    >>> result = pg.publish_parquet(folder / "city.parquet", folder / "public", pg.Promesse(200), tz="Europe/Paris")
+    >>> result.passed, [file.name for file in (folder / "public").iterdir()]
+    (True, ['part-00000.parquet'])
+    """
+    choices = Choices.check(tz, calendar, gap, min_days, max_speed, keep_zero)
+    check_mechanism(mechanism)
+    check_per_user(mechanism)
+    dry_run = check_flag(dry_run, name="dry_run", owner=_OWNER)
+    if not dry_run:
+        check_path(target, name="target", owner=_OWNER)
+    resources = Resources.check(memory, executor, scratch, owner=_OWNER)
+    options = ReadOptions(user, time, lon, lat, crs, None, lenient=False, segment=segment, several_files=True)
+    writing = check_writing(encoding, time_unit, owner=_OWNER)
+    with ExitStack() as stack:
+        if dry_run:
+            target = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=scratch, prefix="promesse-"))) / "public"
+        started = start_run(
+            source,
+            target,
+            resources,
+            options,
+            owner=_OWNER,
+            force=force,
+            space=space,
+            errors=errors,
+            kind=PublicationJob,
+            choices={"choices": choices, "mechanism": mechanism, "keep_users": False, **writing},
+        )
+        run, final = stack.enter_context(started)
+        result = _publish(run, mechanism, choices)
+        if result.passed and not dry_run:
+            publish_folder(run.job, final, force=force)
+            result = result.written_to(final)
+    warn_dropped(
+        _dropped({str(name): int(count) for name, count in result.counts.items()}), [], failed=not result.passed
+    )
+    return result
+
+
+def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
+    """Do all steps but the last, and return the result; write the parts if no test failed."""
+    scattered, gathered = run.protect(publish_bucket, Published.of)
+    counts = _sum_up(gathered)
+    remedy = mechanism.remedy
+    dropped = _dropped(counts)
+    check_rest(counts["traces"], dropped, "no record is left after cleaning and preparation")
+    check_rest(counts["published_records"], dropped, f"no trace could be protected. {remedy}".strip())
+    audit = _audit(gathered, counts)
+    names = ", ".join(metric.label for metric in METRICS if metric not in DIVISIBLE)
+    notes = (*notes_of(mechanism, choices), _NOT_MEASURED.format(names=names))
+    if not (audit["verdict"] == FAILED).any():
+        run.write(gathered)
+    invalid = Counter[str]()
+    for each in scattered:
+        invalid.update({f"records ({reason})": count for reason, (count, _) in each.invalid.items()})
+    series = pd.Series(counts, name="count", dtype=np.int64)
+    summary = counts_in_words(counts, choices, mechanism, zone=run.job.zone)
+    table = _measure(run.job.scratch)
+    result = Publication(None, audit, series, table, None, notes, tuple(summary))
+    return result.after_reading(invalid)
+
+
+def _sum_up(gathered: Sequence[Published]) -> dict[str, int]:
+    """Return the sums of all counts; axes are swapped if most records say so."""
+    counts = {name: sum(each.counts[name] for each in gathered) for name in gathered[0].counts}
+    swapped = sum(each.counts["swapped_axes"] * each.counts["records"] for each in gathered)
+    return counts | {"swapped_axes": int(2 * swapped > counts["records"])}
+
+
+def _dropped(counts: Mapping[str, int]) -> list[str]:
+    """Return in words what was dropped in all groups."""
+    others = {
+        "zone_records": ("record", "in privacy zones"),
+        "dropped_users": ("user", "with too few days"),
+        "dropped_other_days": ("record", "of other days or such users"),
+        "dropped_traces": ("trace", "that cannot be protected"),
+    }
+    words = [f"{counted(counts[name], noun)} {rest}" for name, (noun, rest) in others.items() if counts[name]]
+    return [*dropped_in_words(counts), *words]
+
+
+def _audit(gathered: Sequence[Published], counts: Mapping[str, int]) -> pd.DataFrame:
+    """Return the findings of all groups as one table."""
+    groups = [each.findings for each in gathered if each.findings]
+    table = worst_first(merge_findings(groups))
+    others = findings_of(counts, are_dated=any(each.is_dated for each in gathered))
+    if len(groups) > 1:
+        reason = f"each of {len(groups):,} groups of users is compared with its own original only"
+        others.append(Finding(OTHER_GROUPS, LEFT_OUT, reason))
+    return replace_findings(table, others)
+
+
+def _measure(folder: Path) -> pd.DataFrame:
+    """Return what metrics computed of all groups; NaN for those that need all data."""
+    paths = sorted(folder.glob("details-*"))
+    values = {
+        metric.label: float(metric.measure_parts(SavedParts(paths, number))) for number, metric in enumerate(DIVISIBLE)
+    }
+    rows = [(name_of(metric), values.get(metric.label, np.nan), metric.unit) for metric in METRICS]
+    return Measures(rows, columns=["metric", "value", "unit"])

@@ -1,0 +1,74 @@
+"""Clean, prepare and protect raw trajectories: what `publish` does between reading and checking."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import UnpreparedWarning, collected_warnings
+from promesse_geo.publication.choices import Choices, split_mechanism
+from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
+from promesse_geo.publication.counts import dropped_in_words
+from promesse_geo.traces.traces import Traces
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What became of raw data.
+
+    Parameters
+    ----------
+    parts, protected : Traces
+        The prepared data under random names, and what is left of them, under the same names.
+    counts : dict of str to int
+        Numbers of records, traces, and of what was odd and what was dropped.
+    dropped, remarks : list of str
+        What was dropped before the mechanism, and what zones and mechanism warned of, in words.
+    """
+
+    parts: Traces
+    protected: Traces
+    counts: dict[str, int]
+    dropped: list[str]
+    remarks: list[str]
+
+
+def protect_raw(raw: Traces, choices: Choices, mechanism: Mechanism, *, seed: str | None = None) -> Work:
+    """Clean, prepare and protect raw data.
+
+    Parameters
+    ----------
+    raw : Traces
+        The raw data, with one trace for each person.
+    choices : Choices
+        The parameters.
+    mechanism : Mechanism
+        A mechanism that `check_mechanism` accepted.
+    seed : str, optional
+        A secret that makes the names of the parts repeatable.
+    """
+    zones, after = split_mechanism(mechanism)
+    cleaned, counts = clean(raw, choices)
+    applied = AppliedZones(cleaned, zones)
+    parts, of_parts, remarks = split_days(applied.rest, choices, seed=seed)
+    counts |= applied.counts
+    dropped = [*dropped_in_words(counts), *remarks]
+    with collected_warnings() as caught:
+        protected = applied.cut(after.protect(parts), parts) if parts.records else parts
+    protected = replace(protected, protection=mechanism.description())
+    counts |= of_parts | {
+        "dropped_traces": len(parts) - len(protected),
+        "published_users": count_published_users(raw, parts, protected) if protected.records else 0,
+    }
+    return Work(parts, protected, counts, dropped, [*applied.remarks, *map(_remark, caught)])
+
+
+def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
+    """Raise ValueError if no record is left, and say what was dropped before."""
+    if not records:
+        before = f" Dropped before: {', '.join(dropped)}." if dropped else ""
+        raise ValueError(f"Nothing is left to publish: {reason}{'' if reason.endswith('.') else '.'}{before}")
+
+
+def _remark(warning: UserWarning) -> str:
+    """Return the text of a warning without the remedies for data that are not prepared: the audit has those here."""
+    return warning.remark if isinstance(warning, UnpreparedWarning) else str(warning)

@@ -1,0 +1,204 @@
+"""Folders of Parquet are published in bounded memory, with the records of one table in memory."""
+
+import json
+import warnings
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import promesse_geo as pg
+from promesse_geo.audit import FAILED, LEFT_OUT, PASSED, REVIEW, Finding, merge_findings
+from promesse_geo.bulk import files, run
+from promesse_geo.cli.commands import main
+from promesse_geo.publication import folders
+from promesse_geo.publication.folders import OTHER_GROUPS
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:publish dropped", "ignore:drop_zero dropped", "ignore:In .* files overlap in time"
+)
+PARIS = {"tz": "Europe/Paris"}
+
+
+@pytest.fixture(scope="module")
+def city():
+    """Records of some users in no order, with fixes at (0, 0)."""
+    frame = pg.make_city(users=9, days=3, seed=4)
+    frame.loc[frame.index[::1_500], "geometry"] = gpd.points_from_xy([0.0], [0.0], crs=4326)[0]
+    return frame.iloc[np.random.default_rng(5).permutation(len(frame))].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def folder(city, tmp_path_factory):
+    target = tmp_path_factory.mktemp("raw")
+    for number in range(3):
+        rows = city.iloc[number::3]
+        table = {"user": rows["user"], "time": rows["time"], "lon": rows.geometry.x, "lat": rows.geometry.y}
+        pq.write_table(pa.table(table), target / f"{number}.parquet")
+    return target
+
+
+def divide(monkeypatch, buckets):
+    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 3_000)
+    monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: buckets)
+    monkeypatch.setattr(run, "_PART", 500)
+
+
+def load(folder):
+    return pd.concat([gpd.read_parquet(path) for path in sorted(folder.iterdir())], ignore_index=True)
+
+
+def records(frame):
+    """Times and points in an order that does not depend on names."""
+    return sorted(zip(frame["time"].tolist(), frame.geometry.to_wkb().tolist(), strict=True))
+
+
+def traces(frame):
+    return sorted(frame.groupby("user").size().tolist())
+
+
+@pytest.mark.parametrize("buckets", [1, 2, 7])
+@pytest.mark.parametrize("calendar", ["common", "paper", "keep-dates"])
+def test_the_result_is_that_of_one_table_in_memory(city, folder, monkeypatch, tmp_path, buckets, calendar):
+    divide(monkeypatch, buckets)
+    choices = PARIS | {"calendar": calendar, "gap": "2h"}
+    result = pg.publish_parquet(folder, tmp_path / "out", pg.Promesse(200), **choices)
+    expected = pg.publish(city, None, pg.Promesse(200), dry_run=True, **choices)
+    found = load(tmp_path / "out")
+    assert records(found) == records(expected.data)
+    assert traces(found) == traces(expected.data)
+    assert found["time"].dtype == expected.data["time"].dtype
+    assert found["user"].is_monotonic_increasing
+    pd.testing.assert_series_equal(result.counts, expected.counts)
+    measured = result.measures.dropna()
+    others = expected.measures.set_index("metric").value[measured["metric"]]
+    assert measured["value"].tolist() == pytest.approx(others.tolist(), rel=1e-12)
+    assert result.path == tmp_path / "out"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_audit_of_one_group_is_that_in_memory(city, folder, monkeypatch):
+    divide(monkeypatch, 1)
+    result = pg.publish_parquet(folder, None, pg.Promesse(200), dry_run=True, **PARIS)
+    expected = pg.publish(city, None, pg.Promesse(200), dry_run=True, **PARIS)
+    pd.testing.assert_frame_equal(result.audit, expected.audit)
+    assert result.summary == expected.summary
+
+
+def test_what_several_groups_cannot_test_is_left_out(folder, monkeypatch):
+    divide(monkeypatch, 3)
+    result = pg.publish_parquet(folder, None, pg.Promesse(200), dry_run=True, **PARIS)
+    assert result.passed
+    assert result.audit.set_index("test").verdict[OTHER_GROUPS] == LEFT_OUT
+    assert result.measures["value"].isna().sum() == 1
+    assert any("needs all users in memory" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("mechanism", [pg.recommended("fleet"), pg.recommended("people", seed="5f" * 32)])
+def test_what_is_recommended_can_be_published(city, folder, monkeypatch, tmp_path, mechanism):
+    divide(monkeypatch, 3)
+    result = pg.publish_parquet(folder, tmp_path / "out", mechanism, **PARIS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = pg.publish(city, None, mechanism, dry_run=True, **PARIS)
+    assert result.counts["zone_records"] == expected.counts["zone_records"]
+    assert result.counts["published_records"] == len(load(tmp_path / "out"))
+    assert pg.read_file(tmp_path / "out", as_traces=True).protection == mechanism.description()
+
+
+def test_a_failed_test_leaves_nothing(folder, monkeypatch, tmp_path):
+    divide(monkeypatch, 3)
+
+    def fail(groups):
+        return [*merge_findings(groups), Finding("a test", FAILED, "it fails")]
+
+    monkeypatch.setattr(folders, "merge_findings", fail)
+    with pytest.warns(UserWarning, match="Nothing was written, because a test failed"):
+        result = pg.publish_parquet(folder, tmp_path / "out", pg.Promesse(200), **PARIS)
+    assert result.path is None
+    assert not result.passed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_records_of_no_use_are_counted(city, tmp_path):
+    table = pa.table({"user": city["user"], "time": city["time"], "lon": city.geometry.x, "lat": city.geometry.y})
+    lon = table["lon"].to_pandas().copy()
+    lon[::500] = np.nan
+    (tmp_path / "in").mkdir()
+    pq.write_table(table.set_column(2, "lon", pa.array(lon)), tmp_path / "in" / "a.parquet")
+    with pytest.raises(ValueError, match="row 0 of"):
+        pg.publish_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200))
+    with pytest.warns(UserWarning, match="were dropped"):
+        result = pg.publish_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200), errors="skip")
+    assert result.counts["dropped_reading"] == len(lon[::500])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "choices", "error", "words"),
+    [
+        (pg.WaitForMe(), {}, ValueError, "compares all traces"),
+        (pg.Promesse(200, ends=300, seed=1), {}, ValueError, "has a seed"),
+        (pg.Promesse(10**6), {}, ValueError, "no trace could be protected"),
+        (pg.Promesse(200), {"min_days": 50}, ValueError, "no record is left after"),
+        (pg.Promesse(200), {"memory": "2"}, ValueError, "memory"),
+        (pg.Promesse(200), {"calendar": "lunar"}, ValueError, "calendar"),
+        (200, {}, TypeError, "mechanism"),
+    ],
+)
+def test_errors(folder, tmp_path, mechanism, choices, error, words):
+    with pytest.raises(error, match=words):
+        pg.publish_parquet(folder, tmp_path / "out", mechanism, **choices)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_without_users_are_split_into_parts(city, tmp_path):
+    one = city[city["user"] == city["user"].iloc[0]]
+    (tmp_path / "in").mkdir()
+    table = pa.table({"time": one["time"], "lon": one.geometry.x, "lat": one.geometry.y})
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    pg.publish_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200), user=None, gap="2h", **PARIS)
+    alone = one.drop(columns="user")
+    expected = pg.publish(alone, None, pg.Promesse(200), dry_run=True, user=None, gap="2h", **PARIS)
+    assert traces(load(tmp_path / "out")) == traces(expected.data)
+    assert records(load(tmp_path / "out")) == records(expected.data)
+    prepare = {"gap": "2h", "keep_zero": False, **PARIS}
+    with pytest.warns(UserWarning, match="prepare left"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "parts", None, user=None, prepare=prepare)
+    parts = pg.prepare(pg.drop_zero(alone, user=None), gap="2h", user=None, **PARIS)
+    assert traces(load(tmp_path / "parts")) == traces(parts)
+
+
+def test_groups_are_merged_by_the_worst_verdict():
+    groups = [
+        [Finding("a", PASSED, "fine"), Finding("b", PASSED, "1 of 2"), Finding("c", PASSED, "fine")],
+        [Finding("a", PASSED, "fine"), Finding("b", PASSED, "2 of 3"), Finding("c", REVIEW, "look")],
+        [Finding("a", PASSED, "fine"), Finding("b", PASSED, "2 of 3"), Finding("c", FAILED, "bad")],
+    ]
+    assert merge_findings(groups) == [
+        Finding("a", PASSED, "fine"),
+        Finding("b", PASSED, "in 3 of 3 groups of users, such as: 1 of 2"),
+        Finding("c", FAILED, "in 1 of 3 groups of users, such as: bad"),
+    ]
+
+
+def test_the_command_publishes_a_folder(city, folder, tmp_path):
+    given = [folder, tmp_path / "out", "--epsilon", "200", "--tz", "Europe/Paris", "--memory", "600MB", "--json"]
+    result = CliRunner().invoke(main, ["publish", *map(str, given)])
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert content["passed"]
+    assert content["counts"]["published_records"] == len(load(tmp_path / "out"))
+    again = CliRunner().invoke(main, ["publish", *map(str, given)])
+    assert again.exit_code == 1
+    assert "already exists" in again.output
+    dry = CliRunner().invoke(main, ["publish", str(folder), "--epsilon", "200", "--dry-run", "--workers", "1"])
+    assert dry.exit_code == 0, dry.output
+    assert "Not written (dry run)" in dry.output
+    wrong = CliRunner().invoke(
+        main, ["publish", str(folder), str(tmp_path / "a.csv"), "--epsilon", "200", "--memory=2GB"]
+    )
+    assert wrong.exit_code == 2
