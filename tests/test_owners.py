@@ -68,3 +68,11 @@ def test_users_without_a_second_half_are_left_out_by_evaluate():
     data = city[(city["user"] != first) | (city["time"] < middle)]
     result = pg.evaluate({"city": data}, [pg.GeoIndistinguishability(1.0, seed=1)], [pg.HeatMapReidentification()])
     assert result["value"].tolist() == [100]
+
+
+@pytest.mark.parametrize("metric", [pg.Unicity(draws=5), pg.Linkage(), pg.EndRetrieval(), pg.HeatMapReidentification()])
+def test_times_with_and_without_a_zone_are_not_compared(metric):
+    zoned = frame_of({"a": 0, "b": 0})
+    naive = zoned.assign(time=zoned["time"].dt.tz_localize(None))
+    with pytest.raises(ValueError, match="original times have a time zone and the protected ones have none"):
+        metric.measure(zoned, naive)

@@ -96,6 +96,14 @@ def test_every_part_knows_its_owner():
         assert times[tuple(parts.times[first:last])].startswith(city.users[owners[number]])
 
 
+def test_zones_that_no_record_lies_in_are_reported(raw, homes):
+    """Latitude and longitude of homes are exchanged."""
+    swapped = homes.set_geometry(gpd.points_from_xy(homes.geometry.y, homes.geometry.x), crs=4326)
+    chain = pg.Chain([pg.PrivacyZones(zones=swapped), pg.Promesse(200)])
+    with pytest.warns(UserWarning, match="No record lies in a privacy zone"):
+        pg.publish(raw, None, chain, tz="Europe/Paris", dry_run=True)
+
+
 def test_a_user_in_zones_entirely_is_counted(raw):
     traces = raw.promesse.traces()
     x, y = traces.coordinates()

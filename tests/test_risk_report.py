@@ -194,6 +194,19 @@ def test_without_a_mechanism_the_attacker_who_applies_it_is_not_computed(parts, 
     )  # the data name their mechanism
 
 
+def test_a_mechanism_that_cannot_protect_what_is_known_has_no_value(tmp_path):
+    """Wait for Me needs two traces; of the second user there are records in the second half alone."""
+    city = pg.make_city(users=2, days=2)
+    late = city[(city["user"] == "user-000") | (city["time"] > city["time"].min() + pd.Timedelta("1D"))]
+    mechanism = pg.WaitForMe(k=2, max_trash=1.0, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        report = pg.report(late, late.promesse.protect(mechanism), tmp_path / "a.html", mechanism=mechanism, seed=1)
+    row = report.measures.set_index("key").loc["footprints_alike"]
+    assert np.isnan(row["value"])
+    assert "cannot protect the first half" in row["reason"]
+
+
 # Names
 
 

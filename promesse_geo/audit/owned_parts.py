@@ -48,8 +48,8 @@ class OwnedParts:
         Raises
         ------
         ValueError
-            If there is no original record, a protected trace has no owner in the original, or the two have no time in
-            common.
+            If there is no original record, only one of the two has a time zone, a protected trace has no owner in the
+            original, or the two have no time in common.
         """
         if not original.records:
             raise ValueError("The original data has no records, so there is nothing to compare with.")
@@ -89,11 +89,6 @@ def _check(original: Traces, protected: Traces, owners: np.ndarray) -> None:
         raise ValueError(
             f"{counted(unknown, 'trace')} of the protected data {'has' if unknown == 1 else 'have'} no user in the "
             "original. Compare before users are renamed: prepare and protect with keep_user=True (--keep-users)."
-        )
-    if (original.time_format.zone is None) != (protected.time_format.zone is None):
-        raise ValueError(
-            "Only one of original and protected data has a time zone. Compare with the data that was protected: after "
-            "prepare, its times are those of the common calendar."
         )
     if protected.records and (
         protected.times.max() < original.times.min() or protected.times.min() > original.times.max()

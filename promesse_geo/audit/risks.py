@@ -32,6 +32,8 @@ SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference
 
 NOT_COMPUTED = "not computed: name the mechanism"
 
+CANNOT_PROTECT = "the mechanism cannot protect the first half of the data alone"
+
 
 class Measure(NamedTuple):
     """The value of an attack.
@@ -177,12 +179,7 @@ class _Run:
         index = areas.index(known)
         found_in_raw = self._measured(areas, known, raw, index)[0]
         yield self._footprints(areas, "footprints", found_in_raw, index)
-        if self.mechanism is not None:
-            alike = HeatMapReidentification(known=self.mechanism).for_halves(known, raw)
-            yield self._footprints(alike, "footprints_alike", found_in_raw, alike.index(known))
-        else:
-            title, sentence = _FOOTPRINTS["footprints_alike"]
-            yield Measure(LINKABILITY, "footprints_alike", title, sentence, math.nan, math.nan, math.nan, NOT_COMPUTED)
+        yield self._footprints_alike(found_in_raw)
         metric = Linkage()
         value, detail = self._measured(metric, self.parts.original, self.parts.protected)
         self._note("linked", detail["linked"], np.mean)
@@ -197,6 +194,20 @@ class _Run:
             detail.attrs["guess"],
             _reason(value, metric),
         )
+
+    def _footprints_alike(self, raw: float) -> Measure:
+        """Attack with footprints that the attacker protects alike; without a value if the mechanism cannot do so."""
+        reason = NOT_COMPUTED
+        if self.mechanism is not None:
+            metric = HeatMapReidentification(known=self.mechanism).for_halves(self.parts.known, self.parts.raw_half)
+            try:
+                index = metric.index(self.parts.known)
+            except ValueError:  # Wait for Me needs several traces, for example
+                reason = CANNOT_PROTECT
+            else:
+                return self._footprints(metric, "footprints_alike", raw, index)
+        title, sentence = _FOOTPRINTS["footprints_alike"]
+        return Measure(LINKABILITY, "footprints_alike", title, sentence, math.nan, math.nan, math.nan, reason)
 
     def _footprints(self, metric: HeatMapReidentification, key: str, raw: float, index: Index) -> Measure:
         value, detail = self._measured(metric, self.parts.known, self.parts.half, index)

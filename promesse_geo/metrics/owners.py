@@ -29,7 +29,8 @@ def pair_by_owner(original: Traces, protected: Traces) -> Pairs:
     Raises
     ------
     ValueError
-        If none of the protected traces has an owner in the original.
+        If none of the protected traces has an owner in the original, only one of the data sets has a time zone, or a
+        protected location has no coordinates in the CRS of the original.
     """
     names = [str(user) for user in protected.users]
     owners, owned = number_owners(original)

@@ -96,6 +96,8 @@ class AppliedZones:
             self._placed.append(mechanism.place(self.rest))
             self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
             self.remarks += [remark] if remark else []
+        if mechanisms and self.rest.records == raw.records and len(self.rest.breaks) == len(raw.breaks):
+            self.remarks.append("No record lies in a privacy zone: are the places of the zones and their CRS right?")
 
     @property
     def counts(self) -> dict[str, int]:

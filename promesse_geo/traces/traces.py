@@ -491,6 +491,15 @@ def align(original: Traces, protected: Traces) -> Pairs:
     ValueError
         If only one of them has naive times, or protected points have no place in the original's CRS.
     """
+    _check_zones(original, protected)
+    numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
+    kept = numbers >= 0
+    known = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
+    return Pairs(original, in_space_of(original, known), numbers[kept])
+
+
+def _check_zones(original: Traces, protected: Traces) -> None:
+    """Raise ValueError if only one of two data sets has naive times."""
     zoned = [traces.time_format.zone is not None for traces in (original, protected)]
     if original.records and protected.records and zoned[0] != zoned[1]:
         with_zone, without = ("original", "protected") if zoned[0] else ("protected", "original")
@@ -499,10 +508,6 @@ def align(original: Traces, protected: Traces) -> Pairs:
             "Compare the protected data with what was protected: the output of prepare() (promesse-geo prepare). Else "
             "give both a zone, or none, with dt.tz_localize."
         )
-    numbers = _as_text(original.users).get_indexer(_as_text(protected.users))
-    kept = numbers >= 0
-    known = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
-    return Pairs(original, in_space_of(original, known), numbers[kept])
 
 
 def _as_text(users: pd.Index) -> pd.Index:
@@ -515,8 +520,9 @@ def in_space_of(original: Traces, protected: Traces) -> Traces:
     Raises
     ------
     ValueError
-        If a point has no place there.
+        If only one of them has naive times, or a point has no place there.
     """
+    _check_zones(original, protected)
     if protected.space == original.space:
         return protected
     x, y = protected.coordinates()
