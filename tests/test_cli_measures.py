@@ -143,10 +143,10 @@ def test_the_papers_are_those_of_reproduce():
     assert list(PAPERS) == list(pg.paper.report.PAPERS)
 
 
-def test_the_command_line_imports_neither_scikit_learn_nor_matplotlib():
+def test_the_command_line_imports_neither_scikit_learn_nor_matplotlib(tmp_path, run_fresh):
     code = (
         "import sys; from promesse_geo.cli.commands import main; "
         "print({'sklearn', 'matplotlib', 'promesse_geo.paper'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "set()\n"
+    done = run_fresh(code, tmp_path)
+    assert done.stdout == "set()\n", done.stderr

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -467,12 +465,13 @@ def test_places_by_density_are_the_connected_groups_of_two_or_more_stays(walk, r
 
 
 @pytest.mark.compiled
-def test_importing_the_package_does_not_import_scikit_learn():
+def test_importing_the_package_does_not_import_scikit_learn(tmp_path, run_fresh):
     code = (
         "import sys, promesse_geo as pg; assert 'sklearn' not in sys.modules; "
         "pg.PoiExtractor; assert 'sklearn' in sys.modules; assert callable(pg.pois)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = run_fresh(code, tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["user", "geometry"])

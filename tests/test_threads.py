@@ -32,8 +32,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_process_may_fork_after_the_work():
-    assert subprocess.run([sys.executable, "-c", FORK], timeout=300, check=False).returncode == 0
+def test_a_process_may_fork_after_the_work(tmp_path, start_fresh):
+    done = start_fresh(FORK, tmp_path).wait(300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_many_threads_may_protect_at_once(monkeypatch):
