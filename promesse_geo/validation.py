@@ -100,7 +100,11 @@ def check_path(value: Any, *, name: str, owner: str, cure: str = "") -> Path:
     rule = "a path, as text or pathlib.Path"
     if not isinstance(value, (str, os.PathLike)) or not isinstance(text := os.fspath(value), str):
         raise TypeError(invalid(name, owner, rule, value, cure=cure))
-    if "\0" in text:
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ValueError(invalid(name, owner, f"{rule}, without lone surrogates", text)) from None
+    if b"\0" in encoded:
         raise ValueError(invalid(name, owner, f"{rule}, without the character NUL", text))
     return Path(text)
 
@@ -147,7 +151,10 @@ def check_duration(value: Any, *, name: str, owner: str) -> int:
     if isinstance(value, str) and not any(letter.isalpha() or letter == ":" for letter in value):
         raise ValueError(invalid(name, owner, rule, value))  # pandas reads it as nanoseconds
     try:
-        delta = pd.Timedelta(value, unit="s") if is_number(value) else pd.Timedelta(value)
+        if is_number(value):
+            delta = pd.Timedelta(value if is_integer(value) else float(value), unit="s")
+        else:
+            delta = pd.Timedelta(value)
         nanoseconds = delta.as_unit("ns").value
     except (ValueError, OverflowError) as error:
         if isinstance(error, pd.errors.OutOfBoundsTimedelta) and not str(value).strip().startswith("-"):

@@ -74,9 +74,11 @@ class TestParts:
             batch.warn_dropped([], skipped, owner="test")
 
     def test_nothing_is_returned_only_where_nothing_was_skipped(self):
-        batch.check_some_read([], [])
-        with pytest.raises(ValueError, match=r"None of 2 files could be read\. The first: x is bad"):
-            batch.check_some_read([], [batch.Skipped("x", "x is bad"), batch.Skipped("y", "y is bad")])
+        assert batch.read_parts([], part_of, errors="skip", owner="test") == ([], [])
+        with pytest.raises(ValueError, match=r"None of 2 files could be read\. The first: 'a1' is bad") as caught:
+            batch.read_parts(contents_of(a1=b"bad", a2=b"bad"), part_of, errors="skip", owner="test")
+        assert batch.is_of_nothing_read(caught.value)
+        assert len(batch.read_parts(contents_of(a1=b"bad", a2=b""), part_of, errors="skip", owner="test")[1]) == 1
 
     def test_errors_are_raised_or_skipped_and_nothing_else(self):
         with pytest.raises(ValueError, match="'errors' parameter of test must be one of"):

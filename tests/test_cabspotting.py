@@ -291,3 +291,11 @@ class TestWhatIsWrong:
     def test_an_empty_source(self):
         with pytest.raises(ValueError, match=r"'source' parameter of read_cabspotting .* empty list"):
             pg.read_cabspotting([])
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_an_invalid_line_is_counted_whatever_ends_lines(tmp_path, end):
+    path = tmp_path / "new_a.txt"
+    path.write_bytes(f"37.7 -122.4 0 1213084687{end}137.7 -122.4 0 1213084659{end}".encode())
+    with pytest.raises(ValueError, match="line 2 is not"):
+        pg.read_cabspotting(path)

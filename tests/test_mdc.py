@@ -337,3 +337,10 @@ def test_a_file_without_a_newline_at_its_end_is_read_with_a_warning(tmp_path):
     path.write_text("userid\ttime\tlongitude\tlatitude\n" + "".join(lines)[:-1])
     with pytest.warns(UserWarning, match=r"No newline at end of file: .*gps\.csv'"):
         assert len(read_mdc(path)) == 120
+
+
+def test_users_that_no_file_has_are_named_beside_a_file_that_is_skipped(tmp_path):
+    write_challenge(tmp_path, name="gps1.csv")
+    (tmp_path / "gps2.csv").write_text("damaged\n")
+    with pytest.raises(ValueError, match="1 of 1 user not found"):
+        read_mdc(tmp_path, users=["nobody"], errors="skip")

@@ -150,6 +150,7 @@ def test_a_link_to_nothing_is_skipped_with_a_warning(tmp_path):
     (tmp_path / "d.csv").symlink_to(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError, match="a link to nothing"):
         pg.read_file(tmp_path)
-    with pytest.warns(UserWarning, match="skipped 1 file.*a link to nothing"):
-        read = pg.read_file(tmp_path, errors="skip")
-    assert read["user"].nunique() == 2
+    for errors in ("skip", "drop"):
+        with pytest.warns(UserWarning, match="skipped 1 file.*a link to nothing"):
+            read = pg.read_file(tmp_path, errors=errors)
+        assert read["user"].nunique() == 2

@@ -58,3 +58,8 @@ def test_flags_are_true_or_false(tmp_path, wrong):
             call()
         assert "secret" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_path_that_no_system_can_hold_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="lone surrogates"):
+        pg.write(pg.make_city(users=1, days=1), f"{tmp_path}/\ud800.csv")

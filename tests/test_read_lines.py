@@ -151,6 +151,31 @@ def test_a_line_needs_a_time_for_each_position(tmp_path, times):
         pg.read_table(path)
 
 
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), float("nan")])
+def test_a_coordinate_beyond_all_numbers_is_an_error_with_the_feature(tmp_path, value):
+    path = tmp_path / "t.geojson"
+    path.write_text(json.dumps(collection(feature([[4.8, 45.7], [value, 45.7]], user="a", coordTimes=ISO[:2]))))
+    with pytest.raises(ValueError, match=r"t\.geojson.*feature 0 has a position"):
+        pg.read_table(path)
+
+
+@pytest.mark.parametrize("coordinates", [[7, 8], [[7]], [None], "x"])
+def test_damaged_coordinates_of_several_lines_are_an_error_with_the_file(tmp_path, coordinates):
+    path = tmp_path / "t.geojson"
+    path.write_text(json.dumps(collection(feature(coordinates, "MultiLineString", user="a", coordTimes=ISO[:2]))))
+    with pytest.raises(ValueError, match=r"t\.geojson"):
+        pg.read_table(path)
+
+
+def test_integers_of_many_digits_are_users_but_no_times(tmp_path):
+    path = tmp_path / "t.geojson"
+    path.write_text(json.dumps(collection(feature(LINES[0], user=2**70, coordTimes=ISO[:3]))))
+    assert pg.read_table(path, as_traces=True).users.tolist() == [str(2**70)]
+    path.write_text(json.dumps(collection(feature(LINES[0], user="a", coordTimes=[2**70, 2**70, 2**70]))))
+    with pytest.raises(ValueError, match=r"t\.geojson.*'time' holds numbers that are not seconds"):
+        pg.read_table(path)
+
+
 def test_waypoints_beside_lines_are_counted(tmp_path):
     path = tmp_path / "t.geojson"
     point = feature([4.8, 45.7], "Point", name="Start")

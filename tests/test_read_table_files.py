@@ -1,11 +1,13 @@
 """read_table: several files as one data set, users by file, and names of files."""
 
+import bz2
 import gzip
 import os
 import sys
 import warnings
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyarrow import csv
 from tables import HEADER, LINE, ROWS, TEXT, as_frame, assert_rows, csv_of, save, written
@@ -304,3 +306,11 @@ def test_the_user_may_be_the_folder_above(tmp_path):
     for user in ("file", "folder"):
         with pytest.raises(ValueError, match="user='folder-2'"):
             read_table(tmp_path, user=user)
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+def test_the_user_of_a_compressed_file_is_its_name_without_extensions(tmp_path, ending):
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda text: pa.compress(text, "zstd", asbytes=True)}
+    path = tmp_path / f"ana.csv.{ending}"
+    path.write_bytes(pack[ending](b"time,lat,lon\n2024-03-04T08:00:00Z,45.7,4.8\n"))
+    assert read_table(path, user="file")["user"].tolist() == ["ana"]

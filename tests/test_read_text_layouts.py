@@ -146,11 +146,46 @@ def test_wrong_options_are_refused(tmp_path):
         {"separator": ";;"},
         {"decimal": "x"},
         {"encoding": "no such"},
+        {"encoding": "rot13"},
+        {"encoding": "hex"},
+        {"encoding": "punycode"},
+        {"encoding": "undefined"},
         {"columns": "a,a"},
+        {"columns": []},
+        {"time_format": "%d %d"},
+        {"time_format": "%Q"},
         {"tz": "Nowhere"},
     ):
         with pytest.raises(ValueError, match=next(iter(options))):
             pg.read_table(path, **options)
+    for columns in ([1, 2], 5, [None], {"user": "time"}):
+        with pytest.raises(TypeError, match="columns"):
+            pg.read_table(path, columns=columns)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32"])
+def test_wide_text_without_a_mark_is_read_in_its_encoding(encoding, tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\n" + ROWS, encoding=encoding)
+    assert len(pg.read_table(path, encoding=encoding)) == ROWS.count("\n")
+
+
+def test_times_that_nanoseconds_cannot_count_are_invalid_in_any_format(tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\na,01.01.0001 08:00,4.8,45.7\na,04.03.2024 08:00,4.8,45.7\n")
+    with pytest.raises(ValueError, match=r"1 record of 2 .*no time, or one that cannot be read"):
+        pg.read_table(path, time_format="%d.%m.%Y %H:%M")
+
+
+def test_names_of_zones_in_a_format_make_times_utc(tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\na,04.03.2024 08:00 UTC,4.8,45.7\n")
+    frame = pg.read_table(path, time_format="%d.%m.%Y %H:%M %Z")
+    assert frame.time[0] == pd.Timestamp("2024-03-04 08:00", tz="UTC")
+
+
+def test_numbers_with_fractions_beside_missing_ones_are_times(tmp_path):
+    path = written(tmp_path, "user,time,lon,lat\na,1709539200.5,4.8,45.7\na,NA,4.8,45.7\n")
+    with pytest.warns(UserWarning, match="dropped 1 record|as seconds since 1970"):
+        frame = pg.read_table(path, errors="skip")
+    assert frame.time.tolist() == [pd.Timestamp("2024-03-04 08:00:00.5", tz="UTC")]
 
 
 def test_the_command_line_takes_the_options(tmp_path):

@@ -114,3 +114,9 @@ def error_of(call) -> Exception | None:
     except (ValueError, OSError, TypeError, KeyError) as error:
         return error
     return None
+
+
+def test_a_table_whose_first_column_begins_as_another_format_is_a_table(tmp_path):
+    path = tmp_path / "whales.csv"
+    path.write_text("ORCA,time,lat,lon\na,2024-03-04T08:00:00Z,45.7,4.8\n")
+    assert len(pg.read_file(path, user="ORCA")) == 1

@@ -111,7 +111,6 @@ def read_dataset(
         contents, parse, errors=errors, owner=owner, user_of=user_of, parse_together=parse_together
     )
     parts = [part for part in parts if users is None or part.user in users]
-    check_some_read(parts, skipped)
     existing = {part.user for part in parts if len(part.times)}
     if user_of is not None:
         existing |= {user_of(file.name) for file in skipped}
@@ -157,6 +156,11 @@ def read_parts(
         Of what `parse` makes, in the order of the files.
     skipped : list of Skipped
         Empty if errors are raised.
+
+    Raises
+    ------
+    ValueError
+        If every file was skipped, for which `is_of_nothing_read` is true.
     """
     raises = check_errors(errors, owner=owner) == "raise"
     total = len(contents) if isinstance(contents, Sequence) else None
@@ -185,11 +189,17 @@ def read_parts(
 
     parts: list[Any] = []
     skipped: list[Skipped] = []
+    count = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool, progress_bar(label="reading", unit="files", total=total) as bar:
         for read, failed, files in _in_order(pool, work, groups):
             parts += read
             skipped += failed
+            count += files
             bar.update(files)
+    if skipped and len(skipped) == count:
+        error = ValueError(f"None of {counted(count, 'file')} could be read. The first: {skipped[0].reason}")
+        vars(error)[_NOTHING] = True
+        raise error
     return parts, skipped
 
 
@@ -298,16 +308,8 @@ def _overlap(spans: Sequence[Span]) -> bool:
     )
 
 
-def check_some_read(parts: Sequence[Any], skipped: Sequence[Skipped]) -> None:
-    """Raise ValueError if every file was skipped, for which `is_of_nothing_read` is true."""
-    if skipped and not parts:
-        error = ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
-        vars(error)[_NOTHING] = True
-        raise error
-
-
 def is_of_nothing_read(error: ValueError) -> bool:
-    """Return whether an error is that of `check_some_read`."""
+    """Return whether an error is that of `read_parts` if it skipped every file."""
     return _NOTHING in vars(error)
 
 
@@ -317,7 +319,7 @@ def impossible(latitude: np.ndarray, longitude: np.ndarray, seconds: np.ndarray)
     Parameters
     ----------
     latitude, longitude, seconds : numpy.ndarray of shape (n,)
-        Degrees and seconds since 1970; NaN if missing.
+        Degrees, NaN if missing, and seconds since 1970.
     """
     return {
         "latitude outside ±90°": ~(np.abs(latitude) <= 90),
@@ -356,7 +358,8 @@ def why_no_text(content: bytes) -> str:
 
 def line_of_row(content: bytes, row: int, *, skip: int = 0) -> int:
     """Return the line (from 1) of a row (from 0); the first `skip` lines and empty ones hold no row."""
-    filled = (number for number, line in enumerate(io.BytesIO(content), 1) if number > skip and line.strip(b"\r\n"))
+    lines = io.TextIOWrapper(io.BytesIO(content), "latin-1")  # whatever ends a line
+    filled = (number for number, line in enumerate(lines, 1) if number > skip and line != "\n")
     return next(itertools.islice(filled, row, None))
 
 

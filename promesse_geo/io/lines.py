@@ -20,6 +20,7 @@ _TIME = "time"
 _GEOMETRY = "geometry"
 _TIMES = ("coordTimes", "times", "datetimes", "timestamps")
 _CRS84 = "OGC:CRS84"
+_FARTHEST = 1e300  # coordinates beyond are no numbers of 64 bits
 _KINDS = ("LineString", "MultiLineString")
 _POINTS = ("MovingPoint", "MovingGeomPoint", "MovingGeogPoint")  # the last two of MobilityDB
 _MOVING = (*_POINTS, "MovingGeometryCollection", "MovingGeometry")
@@ -138,10 +139,10 @@ def _as_columns(
 
 
 def _as_array(values: Sequence[Any]) -> pa.Array:
-    """Return values as an array: of text if they are of several kinds."""
+    """Return values as an array: of text if they are of several kinds, or integers of more than 64 bits."""
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
@@ -200,15 +201,15 @@ def _lines_of(feature: dict[str, Any], number: int) -> Iterator[_Line]:
     if geometry.get("type") not in _KINDS or not isinstance(geometry.get("coordinates"), list):
         return
     is_single = geometry["type"] == "LineString"
-    lines = [geometry["coordinates"]] if is_single else geometry["coordinates"]
+    coordinates = [geometry["coordinates"]] if is_single else geometry["coordinates"]
+    lines = [_checked(line, number) for line in coordinates]
     times = _times_of(_as_object(feature.get("properties")))
     if times is not None and (is_single or len(lines) == 1) and not (times and isinstance(times[0], list)):
         times = [times]
     elif times is not None and times and not isinstance(times[0], list):  # of all lines, one after the other
         ends = np.cumsum([0, *map(len, lines)])
         times = [times[start:end] for start, end in itertools.pairwise(ends)]
-    for index, line in enumerate(lines):
-        positions = _checked(line, number)
+    for index, positions in enumerate(lines):
         if times is not None:
             yield _Line(positions, times[index] if index < len(times) else [], number)
         elif all(len(position) > 3 for position in positions):
@@ -227,9 +228,11 @@ def _times_of(properties: dict[str, Any]) -> list[Any] | None:
 
 
 def _checked(positions: Any, number: int) -> list[Any]:
-    """Return positions; raise ValueError if one is not a list of two numbers or more."""
+    """Return positions; raise ValueError if one is not a list of two numbers or more, which are finite."""
     is_valid = isinstance(positions, list) and all(
-        isinstance(each, list) and len(each) > 1 and all(isinstance(value, (int, float)) for value in each[:2])
+        isinstance(each, list)
+        and len(each) > 1
+        and all(isinstance(value, (int, float)) and abs(value) < _FARTHEST for value in each[:2])
         for each in positions
     )
     if not is_valid:

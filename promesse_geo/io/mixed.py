@@ -13,7 +13,7 @@ from promesse_geo.io import batch
 from promesse_geo.io.sources import BY_PLACE, NO_HEAD, Format
 from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_users, check_users_exist
+from promesse_geo.validation import check_errors, check_users, check_users_exist
 
 _WGS84 = CRS.from_epsg(4326)
 
@@ -48,7 +48,7 @@ def read_mixed(
         If a table has times without zone or a CRS that cannot be transformed, or users of two formats have one name.
     """
     chosen = check_users(users, owner="read_file")
-    if errors == "skip":
+    if check_errors(errors, owner="read_file") == "drop":
         groups = _without_lost_files(groups)
     read = _read_groups(groups, errors=errors, options=options)
     for name, traces in read:

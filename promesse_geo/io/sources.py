@@ -66,6 +66,7 @@ COMPANIONS = {
     ".gml": (".xsd", ".gfs"),
 }
 """Extensions of the files that belong to a file of another extension and the same name, and are read with it."""
+_COMPRESSED = (".gz", ".bz2", ".zst")
 _LISTED = 3  # endings in a warning
 _HEAD = 4096  # bytes
 _GROWTH, _SMALL, _LARGEST = 200, 1 << 30, 100 << 30  # a factor, and bytes: trajectories shrink to about a tenth
@@ -266,7 +267,7 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
     ValueError
         If two files, or two folders, have the same name.
     """
-    stems = {file: Path(file.stem).stem if file.suffix.lower() == ".gz" else file.stem for file in files}
+    stems = {file: Path(file.stem).stem if file.suffix.lower() in _COMPRESSED else file.stem for file in files}
     places = {file: _FOLDERS[by](file.resolve()) for file in files}
     names = {file: stems[file] if by == "file" else places[file].name for file in files}
     alike = len({(names[file], places[file]) for file in files}) - len(set(names.values()))

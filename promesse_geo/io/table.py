@@ -58,8 +58,8 @@ _GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryColl
 _REASONS = {"no time": "no time, or one that cannot be read"}
 
 
-def why_no_table(head: Head) -> str:
-    """Return why a file with these first bytes is no table; empty if it may be one."""
+def why_no_table(head: Head, *, encoding: str | None = None) -> str:
+    """Return why a file with these first bytes is no table; empty if it may be one, such as text in `encoding`."""
     stored = head.stored
     if not stored:
         return "is empty"
@@ -67,14 +67,14 @@ def why_no_table(head: Head) -> str:
         return ""
     if reason := name_kind(stored) or sources.why_no_text(stored, readable=_READABLE):
         return reason
-    if b"\0" in stored and not stored.startswith((*_READABLE, *_KINDS)):
+    if encoding is None and b"\0" in stored and not stored.startswith((*_READABLE, *_KINDS)):
         return "is neither in a known format nor text in UTF-8 or UTF-16"
     return ""
 
 
-def kind_of(head: Head) -> str:
+def kind_of(head: Head, *, encoding: str | None = None) -> str:
     """Return "parquet", "geopackage", "geojson" or "csv"; empty if a file with these first bytes is no table."""
-    if why_no_table(head):
+    if why_no_table(head, encoding=encoding):
         return ""
     if kind := vector_kind(head.stored):
         return kind
@@ -250,7 +250,6 @@ def _read_all(
             files, skipped = batch.read_parts(
                 contents(options), lambda _, file: [file], errors=errors, owner="read_table"
             )
-            batch.check_some_read(files, skipped)
             empty = {file.names.user for file in files if _has_rows_without_users(file)}
             if not empty or any(len(file.x) and not _has_rows_without_users(file) for file in files):
                 return files, skipped
@@ -303,9 +302,10 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
     try:
         with pa.OSFile(os.fsencode(path), "rb") as file:
             stored = file.read_at(_HEAD, 0)
-            if reason := why_no_table(Head(stored, stored)):
+            head, encoding = Head(stored, stored), options.text.encoding
+            if reason := why_no_table(head, encoding=encoding):
                 raise ValueError(f"it {reason}.")
-            read, kind = _READERS[kind_of(Head(stored, stored))]
+            read, kind = _READERS[kind_of(head, encoding=encoding)]
             columns = read(path, file, options)
             if columns.times.dt.tz != options.tz:
                 columns = columns._replace(times=in_zone(columns.times, options.tz))

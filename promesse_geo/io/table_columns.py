@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from datetime import tzinfo
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -400,7 +401,7 @@ def parse_times(
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decode a dictionary; in text, set the words of `MISSING` to missing, and convert to integers if all are."""
+    """Decode a dictionary; in text, set the words of `MISSING` to missing, and convert to numbers if all are."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string_view(column.type):
@@ -408,10 +409,10 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return column
     column = without_words(column)
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
+    for kind in (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
+            return column.cast(kind)
+    return column
 
 
 def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -474,8 +475,8 @@ def _remedy(column: pd.Series) -> str:
 
 
 def _in_format(column: pd.Series, name: Hashable, time_format: str) -> pd.Series:
-    """Parse text in a format; convert to UTC if it has an offset."""
-    has_zone = "%z" in time_format
+    """Parse text in a format; convert to UTC if it has an offset or the name of a zone."""
+    has_zone = "%z" in time_format or "%Z" in time_format
     variants = [time_format]
     if "%S" in time_format and "%f" not in time_format:
         variants += [time_format.replace("%S", "%S.%f"), time_format.replace(":%S", "")]
@@ -485,11 +486,12 @@ def _in_format(column: pd.Series, name: Hashable, time_format: str) -> pd.Series
         if len(left):
             try:
                 parsed = pd.to_datetime(left.str.strip(), format=variant, utc=has_zone, errors="coerce")
-            except ValueError:
+            except (ValueError, re.error):
                 raise ValueError(
                     "'time_format' (--time-format) must be a format of times such as '%d.%m.%Y %H:%M:%S'."
                 ) from None
-            times[left.index] = parsed.dt.as_unit("ns")
+            within = parsed.where(parsed.dt.year.between(_FIRST_YEAR, _LAST_YEAR))
+            times[left.index] = within.dt.as_unit("ns")
     if column.notna().any() and times.isna().all():
         raise ValueError(
             f"the time column {name!r} holds no text in the format of 'time_format' (--time-format). {_remedy(column)}"

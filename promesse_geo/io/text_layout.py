@@ -6,7 +6,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -67,16 +67,23 @@ def check_text_options(
         raise ValueError(invalid("decimal", owner, "another character than the separator", decimal))
     if encoding is not None:
         try:
-            codecs.lookup(encoding)
-        except (LookupError, ValueError):
+            codecs.decode(pa.py_buffer("a".encode(encoding)), encoding, "replace")
+        except (LookupError, ValueError, AttributeError):  # of codecs that are no encodings of text, or not of files
             raise ValueError(invalid("encoding", owner, "an encoding such as 'cp1252'", encoding)) from None
-    names = None
-    if columns is not None:
-        names = tuple(name.strip() for name in (columns.split(",") if isinstance(columns, str) else columns))
-        if not all(names) or len(set(names)) < len(names):
-            rule = "names that differ, one for each column, such as 'user,time,lon,lat'"
-            raise ValueError(f"The 'columns' parameter of {owner} must be {rule}.")
+    names = None if columns is None else _names_of_columns(columns, owner=owner)
     return TextOptions(separator, decimal, encoding, time_format, names)
+
+
+def _names_of_columns(columns: Any, *, owner: str) -> tuple[str, ...]:
+    """Return the names of all columns; raise TypeError or ValueError if they cannot be."""
+    rule = "names that differ, one for each column, such as 'user,time,lon,lat'"
+    names = columns.split(",") if isinstance(columns, str) else columns
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise TypeError(invalid("columns", owner, rule, columns))
+    stripped = tuple(name.strip() for name in names)
+    if not stripped or not all(stripped) or len(set(stripped)) < len(stripped):
+        raise ValueError(f"The 'columns' parameter of {owner} must be {rule}.")
+    return stripped
 
 
 class Layout(NamedTuple):

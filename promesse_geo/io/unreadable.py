@@ -72,7 +72,7 @@ _KINDS = (
     _kind(rb"7z\xbc\xaf\x27\x1c|Rar!\x1a\x07", "an archive (7z or RAR)", "Extract it, or pack it as zip."),
     _kind(rb"\x1f\x9d|\x1f\xa0", "compressed by compress", "Decompress it."),
     _kind(rb"\x04\x22\x4d\x18", "compressed (lz4)", "Decompress it."),
-    _kind(rb"ORC", "an ORC file", "Write it as Parquet: pandas.read_orc(…).to_parquet(…)"),
+    _kind(rb"ORC.{0,512}[\0-\x08]", "an ORC file", "Write it as Parquet: pandas.read_orc(…).to_parquet(…)"),
     _kind(rb"Obj\x01", "an Avro file", "Write it as Parquet."),
     _kind(rb".{4}OSMHeader|.{0,16}OSMHeader", "an OpenStreetMap file", _babel("osm")),
     _kind(rb"bplist00", "a property list of Apple", "Convert it, as in: plutil -convert json FILE"),
