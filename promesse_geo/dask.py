@@ -33,7 +33,7 @@ from promesse_geo.stays import pois
 from promesse_geo.traces.columns import Name, Names, find_names
 from promesse_geo.traces.frames import as_points, find_coordinates
 from promesse_geo.traces.owners import PART
-from promesse_geo.traces.records import Records
+from promesse_geo.traces.records import Records, raise_invalid_part
 from promesse_geo.traces.space import Space, read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import make_points, read_points, read_segments
@@ -91,7 +91,7 @@ class _Layout:
             names=names,
             segments=None if names.segment is None else read_segments(part[names.segment]),
         )
-        return Traces.from_records(records, space=space)
+        return Traces.from_records(records, space=space, report=raise_invalid_part)
 
 
 def _groups_of(users: pd.Series, groups: int) -> np.ndarray:

@@ -629,3 +629,52 @@ def test_times_far_apart_in_different_chunks_are_an_error(city, small, monkeypat
     save(far, tmp_path / "in", number=2)
     with pytest.raises(ValueError, match="292 years"):
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.GeoIndistinguishability(0.01))
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+def test_what_a_run_left_that_was_killed_at_its_end_is_removed(city, small, tmp_path, scratch):
+    save(city, tmp_path / "in")
+    (tmp_path / "scratch").mkdir()
+    choices = {"scratch": tmp_path / "scratch"} if scratch else {}
+    pid = os.fork()
+    if not pid:
+        rename = files.publish_folder
+        files.publish_folder = lambda *given, **choices: (rename(*given, **choices), os._exit(9))
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, executor=Now(), **choices)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    assert (tmp_path / "out.partial").exists()
+    with pytest.raises(FileExistsError, match="already exists"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, **choices)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", "scratch"]
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.parametrize("scratch", [False, True])
+def test_names_may_be_as_long_as_the_file_system_allows(city, small, tmp_path, scratch):
+    save(city, tmp_path / "in")
+    target = tmp_path / ("o" * 255)
+    pg.protect_parquet(tmp_path / "in", target, PROMESSE, scratch=tmp_path if scratch else None)
+    assert len(load(target)) == len(PROMESSE.protect(city))
+
+
+def test_kept_users_lie_in_the_same_files_each_time(city, small, monkeypatch, tmp_path):
+    save(city, tmp_path / "in")
+    for number in range(2):
+        monkeypatch.setattr(folders.secrets, "token_hex", lambda length, number=number: f"{number}f" * length)
+        pg.protect_parquet(tmp_path / "in", tmp_path / f"out{number}", PROMESSE, keep_users=True)
+    first, second = ({path.name: path.read_bytes() for path in (tmp_path / f"out{each}").iterdir()} for each in (0, 1))
+    assert first == second
+
+
+def test_an_unknown_time_zone_is_named_with_the_file(tmp_path):
+    times = pa.array([1, 2], pa.timestamp("ns", "Mars/Phobos"))
+    table = pa.table({"user": ["a", "a"], "time": times, "lon": [1.0, 2.0], "lat": [1.0, 2.0]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    words = r"the time zone of column 'time' is 'Mars/Phobos', which is not known here. Convert"
+    with pytest.raises(ValueError, match=f"a.parquet': {words}"):
+        pg.protect_parquet(tmp_path / "a.parquet", tmp_path / "out", PROMESSE)
+    with pytest.raises(ValueError, match=words):
+        pg.protect_arrow(table, PROMESSE)
+    with pytest.raises(ValueError, match=f"a.parquet': {words}"):
+        pg.read_file(tmp_path / "a.parquet")

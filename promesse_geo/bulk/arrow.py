@@ -18,7 +18,7 @@ from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
 from promesse_geo.traces.columns import USERS, Name, Names
-from promesse_geo.traces.records import Records, raise_invalid
+from promesse_geo.traces.records import Records, raise_invalid_part
 from promesse_geo.traces.space import Space, read_crs
 from promesse_geo.traces.traces import Traces
 
@@ -102,7 +102,7 @@ def protect_arrow(
             "The table of protect_arrow cannot be read: several columns have one name, values have no order, or text "
             "is not UTF-8."
         ) from None
-    traces = Traces.from_records(records, space=space, report=raise_invalid)
+    traces = Traces.from_records(records, space=space, report=raise_invalid_part)
     protected = mechanism.protect(traces)
     return layout.to_table(protected, has_segments=layout.has_segments(mechanism) or len(protected.breaks) > 0)
 

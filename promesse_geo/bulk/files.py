@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from promesse_geo import threads
-from promesse_geo.bulk.folders import is_dataset, publish_folder, working_folder
+from promesse_geo.bulk.folders import is_dataset, publish_folder, remove_finished, working_folder, working_name
 from promesse_geo.bulk.plan import check_memory, chunk_size, count_buckets, find_sources, find_space
 from promesse_geo.bulk.run import Report, Run
 from promesse_geo.bulk.tasks import Job, check_preparation
@@ -215,6 +215,12 @@ def start_run(
     """
     drops = check_errors(errors, owner=owner) == "drop"
     final = check_path(target, name="target", owner=owner).absolute()
+    mark = "" if resources.scratch is None else "-" + hashlib.blake2b(os.fsencode(final), digest_size=8).hexdigest()
+    beside = final.parent if resources.scratch is None else resources.scratch
+    work = final.with_name(working_name(final))
+    private = beside / f"{work.stem}{mark}.partial"
+    if final.exists():
+        remove_finished([work, private])
     _check_target(final, force=check_flag(force, name="force", owner=owner))
     _check_apart(final, source, owner=owner)
     workers, memory = resources.workers, resources.memory
@@ -222,11 +228,9 @@ def start_run(
     sources = find_sources(source, options, chunk=chunk, owner=owner)
     weighted = kind.weight * sources.records
     buckets = 1 if sources.layout.names.user is None else count_buckets(weighted, memory, workers=workers)
-    mark = "" if resources.scratch is None else "-" + hashlib.blake2b(os.fsencode(final), digest_size=8).hexdigest()
-    beside = final.parent if resources.scratch is None else resources.scratch
     job = kind(
-        scratch=beside / f"{final.name}{mark}.partial" / "spills",
-        parts=final.with_name(f"{final.name}.partial") / "parts",
+        scratch=private / "spills",
+        parts=work / "parts",
         space=find_space(sources, space),
         **sources.choices(),
         chunk=chunk,

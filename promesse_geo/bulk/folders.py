@@ -23,6 +23,7 @@ from promesse_geo.messages import warn
 
 _PLAN = "plan.json"
 _INSIDE = {"spills", "parts", "replaced"}
+_LONGEST_NAME = 255 - 17  # bytes; the folder of spills has a mark, too
 
 
 class Done:
@@ -115,6 +116,25 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
                 os.close(lock)
 
 
+def remove_finished(folders: Sequence[Path]) -> None:
+    """Remove what a run left that was killed when all was written: folders without spills and parts."""
+    for folder in folders:
+        if folder.is_symlink() or not folder.is_dir() or {path.name for path in folder.iterdir()} - {"replaced"}:
+            continue
+        lock = lock_folder(folder, wait=False)
+        if lock is not None:
+            _remove(folder)
+            os.close(lock)
+
+
+def working_name(target: Path) -> str:
+    """Return the name of the working folder of a target, short enough for a file system."""
+    name = os.fsencode(target.name)
+    if len(name) + len(".partial") <= _LONGEST_NAME:
+        return f"{target.name}.partial"
+    return f"{hashlib.blake2b(name, digest_size=16).hexdigest()}.partial"
+
+
 def _check_ours(folder: Path) -> None:
     """Raise FileExistsError if a working folder exists and holds what is not of a killed run."""
     if not os.path.lexists(folder):
@@ -160,7 +180,7 @@ def _resume(job: Job, states: Sequence[Any]) -> Job:
             folder.mkdir(mode=0o700, parents=True)
         found = {
             "job": mark,
-            "key": secrets.token_hex(32),
+            "key": "" if job.keep_users else secrets.token_hex(32),  # kept names tell more than the files
             "names": secrets.token_hex(32),
             "seed": secrets.token_hex(32),
         }

@@ -24,7 +24,7 @@ from promesse_geo.io.table_columns import (
     parse_protection,
     parse_roles,
 )
-from promesse_geo.messages import listed
+from promesse_geo.messages import listed, shown
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, Names, candidates_for
 from promesse_geo.traces.points import no_points
 
@@ -101,6 +101,26 @@ def locate_columns(
     schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
+    names, places, crs = _locate(schema, options, native)
+    if names.time is not None:
+        _check_zone(schema.field(str(names.time)))
+    return names, places, crs
+
+
+def _check_zone(field: pa.Field) -> None:
+    """Raise ValueError if times have a zone that is not known here."""
+    if not pa.types.is_timestamp(field.type) or field.type.tz is None:
+        return
+    try:
+        pa.array([], field.type).to_pandas()
+    except (KeyError, ValueError, pa.ArrowException):
+        raise ValueError(
+            f"the time zone of column {field.name!r} is {shown(field.type.tz)}, which is not known here. Convert the "
+            "times to UTC, or install tzdata."
+        ) from None
+
+
+def _locate(schema: pa.Schema, options: ReadOptions, native: Mapping[str, str]) -> tuple[Names, list[str], Any]:
     metadata, options = schema.metadata or {}, options.fitting(schema.names)
     roles = parse_roles(metadata.get(METADATA_KEY.encode()))
     located = None if options.lon or options.lat else _geometry_column(schema, options, native)

@@ -56,6 +56,16 @@ def raise_invalid(reasons: Mapping[str, np.ndarray]) -> None:
     )
 
 
+def raise_invalid_part(reasons: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError with the number of invalid records of a part of divided data, whose rows mean nothing."""
+    invalid = np.logical_or.reduce(list(reasons.values()))
+    details = "; ".join(f"{reason}: {bad.sum():,}" for reason, bad in reasons.items() if bad.any())
+    raise ValueError(
+        f"{int(invalid.sum()):,} of {counted(len(invalid), 'record')} of a table or partition cannot be used: "
+        f"{details}. Filter such records out before, or fix them."
+    )
+
+
 def warn_invalid(reasons: Mapping[str, np.ndarray]) -> None:
     """Warn of invalid records, shape (records,) for each reason, as `raise_invalid` raises."""
     number, details = _count_invalid(reasons)
