@@ -12,8 +12,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
-from readme import README
-from readme_tables import PEOPLE, RESULTS, beyond_summary, people_summary, with_tables
+from doc_tables import PEOPLE, RESULTS, beyond_summary, people_summary
+from readme import ROOT
 
 import promesse_geo as pg
 from promesse_geo import paper
@@ -177,13 +177,11 @@ def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
         pd.testing.assert_frame_equal(again.tables[name], table)
 
 
-def test_the_readme_shows_the_figures_that_the_command_wrote():
-    text = README.read_text(encoding="utf-8")
-    assert with_tables(text) == text
-    for name in ("tables", "attacks", "people"):
-        assert text.count(f"<!-- {name} -->\n| ") == 1
+def test_the_pages_show_the_figures_that_the_command_wrote():
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     assert text.count("| Promesse, ε = 200 m | 0 (0) |") == 1
-    assert paper.Reproduction.load(RESULTS).results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
+    stored = paper.Reproduction.load(RESULTS / "cabspotting")
+    assert stored.results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 
 
 def test_several_data_sets_come_together(tmp_path, monkeypatch):
@@ -325,7 +323,7 @@ def test_most2014_refuses_what_it_does_not_use(wrong, tmp_path):
 
 
 def test_the_kept_tables_of_most2014_are_near_the_published_ones():
-    kept = paper.Reproduction.load(RESULTS.parent / "most2014").tables
+    kept = paper.Reproduction.load(RESULTS / "most2014").tables
     assert kept["Table III"].ours.tolist() == [1_110]
     assert (kept["Table VI"].ours - kept["Table VI"].paper).abs().max() <= 0.6
     assert (kept["Table VII"].ours - kept["Table VII"].paper).abs().max() <= 0.6
@@ -546,7 +544,7 @@ def test_example_data_are_a_prepared_city_without_the_archive(monkeypatch):
 
 
 def test_example_data_are_those_of_the_archive_that_the_environment_names(monkeypatch):
-    folder = README.parent / "data" / "sample" / "cabspotting"
+    folder = ROOT / "data" / "sample" / "cabspotting"
     monkeypatch.setenv("PROMESSE_CABSPOTTING", str(folder))
     with pytest.warns(UserWarning, match="fewer than 21 days"):
         example = paper.example_data(users=1)

@@ -1,4 +1,4 @@
-"""The README's code runs."""
+"""The figures in the README and in other texts are those of the stored results."""
 
 import re
 
@@ -12,26 +12,14 @@ import promesse_geo as pg
 from promesse_geo.paper import Reproduction
 
 TEXT = README.read_text(encoding="utf-8")
+ATTACKS = (README.parent / "docs" / "explanation" / "threat_model.md").read_text(encoding="utf-8")
 RESULTS = README.parent / "data" / "results"
 STORED = Reproduction.load(RESULTS / "cabspotting")
-PYTHON = {  # by the number of lines before each block, so that tracebacks show lines of the README
-    TEXT.count("\n", 0, block.start(1)): block[1] for block in re.finditer(r"```python\n(.*?)```", TEXT, re.DOTALL)
-}
 
 
 def percentage_before(words: str) -> str:
-    """Return the percentage that stands before these words in the README."""
-    return re.search(rf"(\d+) % {words}", " ".join(TEXT.split()))[1]
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_python_blocks_run_one_after_the_other(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for before, block in PYTHON.items():
-        if "cabspotting" not in block:
-            exec(compile("\n" * before + block, str(README), "exec"), names)
-    assert (tmp_path / "public.parquet").exists()
+    """Return the percentage that stands before these words on the page on attacks."""
+    return re.search(rf"(\d+) % {words}", " ".join(ATTACKS.split()))[1]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -50,7 +38,7 @@ def test_the_results_on_the_city_are_those_of_the_notebook():
     residue, recognized = (next(text for text in outputs if mark in text) for mark in ("recall  ", "stays of 600 m"))
     scores = {name: float(re.search(rf"{name} +([\d.]+)", residue)[1]) for name in ("recall", "precision")}
     assert percentage_before("of the places") == f"{scores['recall']:.0f}"
-    assert re.search(r"precision of (\d+) %", " ".join(TEXT.split()))[1] == f"{scores['precision']:.0f}"
+    assert re.search(r"precision of (\d+) %", " ".join(ATTACKS.split()))[1] == f"{scores['precision']:.0f}"
     shares = {row: columns for row, *columns in re.findall(r"ε = (\d+) m +(\d+) +(\d+)\n", recognized + "\n")}
     assert percentage_before("of the users at ε = 100 m") == shares["100"][0]
     assert percentage_before("at 200 m") == shares["200"][0]
@@ -77,6 +65,7 @@ IN_CITY = [homes("none", epsilon, 0, "located", seed=3) for epsilon in (100, 200
 NOTEBOOK = nbformat.read(README.parent / "notebooks" / "08_stronger_attacks.ipynb", as_version=4)
 TEXTS = {
     "README": TEXT,
+    "attacks": ATTACKS,
     "notebook": "\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown"),
     "Promesse": pg.Promesse.__doc__,
 }
@@ -102,9 +91,11 @@ def test_texts_on_what_is_recommended_have_the_figures_of_the_tables():
         assert f"{shares_of_taxis('End retrieval', 'recommended for fleets', digits=0)} of the taxis" in text
     recommended = [f"recommended for {kind}" for kind in ("fleets", "people")]
     assert f"names {shares_of_taxis(SMOOTHER, *recommended, digits=0)} of the taxis" in notes
-    assert f"names {shares_of_taxis(SMOOTHER, recommended[1], digits=0)} of the taxis" in readme
+    pages = " ".join(ATTACKS.split())
+    assert f"{shares_of_taxis(SMOOTHER, recommended[1], digits=0)} of the taxis with" in readme
+    assert f"names {shares_of_taxis(SMOOTHER, recommended[1], digits=0)} of the taxis" in pages
     unique = [shares_of_taxis("Unicity", row).removesuffix(" %") for row in (recommended[1], SMOOTHED[1])]
-    assert f"single out {unique[0]} % instead of {unique[1]} % of the taxis" in readme
+    assert f"single out {unique[0]} % instead of {unique[1]} % of the taxis" in pages
 
 
 def test_texts_on_raw_data_have_the_figures_of_the_tables():
@@ -121,6 +112,6 @@ def test_the_readme_has_two_commands():
     assert "pytest" in commands()["tests"]
 
 
-def test_the_first_sentence_names_trajectories():
-    first = TEXT.split("\n\n")[1].partition(".")[0]
-    assert "trajectories" in first
+def test_the_first_lines_have_the_words_that_people_search_for():
+    first = TEXT.split("\n\n")[1]
+    assert all(word in first for word in ("trajectory anonymization", "location privacy", "GPS"))

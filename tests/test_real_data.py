@@ -1,10 +1,10 @@
-"""The real Cabspotting data, read and prepared once by the README's code, gives known figures."""
+"""The real Cabspotting data, read and prepared once by the code of the documentation, gives known figures."""
 
 import re
 
 import pandas as pd
 import pytest
-from readme import README
+from readme import ROOT
 
 import promesse_geo as pg
 from promesse_geo.paper import Reproduction, most2014, table_1
@@ -14,16 +14,16 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module")
 def data(cabspotting_archive, tmp_path_factory):
-    """Return the cabs and their prepared parts, by the names that they have in the README."""
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    code = next(block for block in blocks if "cabspotting" in block)
+    """Return the cabs and their prepared parts, by the names that they have in the documentation."""
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    code = re.search(r"```{code-block} python\n(.*?)```", text, re.DOTALL)[1]
     folder = tmp_path_factory.mktemp("real")
     (folder / "cabspottingdata.tar.gz").symlink_to(cabspotting_archive)
-    names = {"pg": pg}
+    names = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with pytest.warns(UserWarning, match="74 users"):
-            exec(compile(code, "README", "exec"), names)
+            exec(compile(code, "reproduction.md", "exec"), names)
     return names
 
 
@@ -49,7 +49,7 @@ def test_all_records_are_read_and_prepared(cabs, parts):
 
 
 def test_table_1_is_that_of_the_results(parts):
-    stored = Reproduction.load(README.parent / "data" / "results" / "cabspotting").tables["Table I"]
+    stored = Reproduction.load(ROOT / "data" / "results" / "cabspotting").tables["Table I"]
     computed = table_1({"Cabspotting": parts})
     pd.testing.assert_frame_equal(computed.drop(columns="unit"), stored.drop(columns="unit"))
 

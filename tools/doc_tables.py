@@ -1,15 +1,16 @@
-"""Write the tables of data/results/cabspotting into the README: `python tools/readme_tables.py`."""
+"""Write the tables of `data/results` into the documentation: `python tools/doc_tables.py`."""
 
 import math
 import re
 
 import pandas as pd
-from readme import README
+from readme import ROOT
 
 from promesse_geo import paper
 from promesse_geo.paper.report import DRAWN, PAPER_TABLES, format_spread, format_value, to_markdown
 
-RESULTS = README.parent / "data" / "results" / "cabspotting"
+RESULTS = ROOT / "data" / "results"
+PAGES = [ROOT / "docs" / name for name in ("reproduction.md", "most2014.md", "explanation/threat_model.md")]
 PEOPLE = {
     "End retrieval": "ends within 100 m",
     "Heat-map re-identification": "footprints",
@@ -17,21 +18,22 @@ PEOPLE = {
     "Linkage": "parts linked",
     "Unicity": "unique by 4 points",
 }
-"""Columns of the README's table of attacks on people, by the name of the table."""
+"""Columns of the table of attacks on people, by the name of the table."""
 
 
 def with_tables(text: str) -> str:
-    """Return the README's text with the tables from `data/results`."""
-    tables = paper.Reproduction.load(RESULTS).tables
+    """Return a page's text with the tables from `data/results` between its marks."""
+    tables = paper.Reproduction.load(RESULTS / "cabspotting").tables
     dataset = "Cabspotting"
     made = {
         "tables": summary(tables, dataset),
         "attacks": beyond_summary(tables, dataset),
         "people": people_summary(tables, dataset),
+        "most2014": second_paper(),
     }
     for name, table in made.items():
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-        text = re.sub(f"{begin}.*{end}", lambda _, new=begin + table + end: new, text, flags=re.DOTALL)
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        text = re.sub(f"{begin}.*{end}", lambda _, new=begin + table + "\n" + end: new, text, flags=re.DOTALL)
     return text
 
 
@@ -55,6 +57,12 @@ def people_summary(tables: dict[str, pd.DataFrame], dataset: str) -> str:
     return _columns(tables, PEOPLE, dataset)
 
 
+def second_paper() -> str:
+    """Return the tables of the second paper, each below its name, from its report."""
+    report = (RESULTS / "most2014" / "report.md").read_text(encoding="utf-8")
+    return report[report.index("## Table") :].strip()
+
+
 def _columns(tables: dict[str, pd.DataFrame], titles: dict[str, str], dataset: str) -> str:
     """Return tables as the columns of one, without the rows of pseudocode."""
     columns = {}
@@ -74,4 +82,5 @@ def with_paper(table: pd.DataFrame) -> pd.Series:
 
 
 if __name__ == "__main__":
-    README.write_text(with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
