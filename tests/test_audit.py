@@ -138,6 +138,16 @@ def test_data_that_were_not_prepared_are_reported(safe):
     assert "passed" in pauses.promesse(segment="segment").check(every_4_hours).set_index("test").verdict[test]
 
 
+def test_noise_keeps_the_number_of_records(parts, safe):
+    """Data smoothed by Promesse cannot come from geo-indistinguishability."""
+    mechanism = pg.GeoIndistinguishability(0.01)
+    table = parts.promesse.check(safe, mechanism=mechanism).set_index("test")
+    assert table.verdict["the mechanism is known"] == "failed"
+    assert "another number of records" in table.reason["the mechanism is known"]
+    noisy = parts.promesse.protect(mechanism)
+    assert verdicts(parts.promesse.check(noisy, mechanism=mechanism))["the mechanism is known"] == "passed"
+
+
 def test_stays_that_are_retrieved_are_counted(parts, safe):
     detail = parts.promesse.poi_retrieval(safe)
     counts = f"retrieves {detail.matched.sum():,} of {detail.original_pois.sum():,}"

@@ -121,6 +121,13 @@ def test_table_1_and_5_stand_beside_the_paper_for_its_data_sets():
     assert last.ratio.tolist() == [pytest.approx(0.1)]
 
 
+@pytest.mark.parametrize("table", [paper.table_1, paper.most2014.table_3])
+@pytest.mark.parametrize("datasets", [[pg.make_city(users=1, days=1)], {}, {1: pg.make_city(users=1, days=1)}])
+def test_data_sets_are_a_mapping_of_names(table, datasets):
+    with pytest.raises((TypeError, ValueError), match=f"'datasets' parameter of {table.__name__}"):
+        table(datasets)
+
+
 def test_a_table_as_text_has_the_papers_figure_where_there_is_one():
     city = pg.make_city(users=3, days=1)
     table = pd.concat((paper.table_1({"Geolife": city}), paper.table_1({"city": city}).iloc[1:]))

@@ -146,6 +146,7 @@ def test_recommended_mechanisms():
         (pg.Chain([pg.PrivacyZones(seed=10**50), pg.Promesse(200)]), "at least 32 characters"),
         (pg.Chain([pg.Promesse(200, ends=600, seed=SECRET)]), "has a seed"),
         (pg.Promesse(200, ends=600, seed=SECRET), "has a seed"),
+        (pg.WaitForMe.v1_1(), r"Pass pg\.WaitForMe\(\)"),
         (pg.PrivacyZones(), "needs a mechanism"),
         (pg.Chain([pg.Promesse(200), pg.PrivacyZones()]), "before all else"),
     ],

@@ -16,6 +16,7 @@ from promesse_geo.mechanisms import (
     WaitForMe,
     mechanism_classes,
 )
+from promesse_geo.messages import counted
 from promesse_geo.stays import find_pois
 from promesse_geo.traces.traces import Traces
 
@@ -70,7 +71,8 @@ def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism
     Wait for Me by groups of traces that stay together. A named mechanism whose output looks different fails, a noted
     one is to be reviewed.
     """
-    mechanism = main_mechanism(noted_mechanism(comparison.protected) if named is None else named)
+    given = noted_mechanism(comparison.protected) if named is None else named
+    mechanism = main_mechanism(given)
     if mechanism is None:
         found = _recognize(comparison)
         if found is None:
@@ -81,6 +83,8 @@ def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism
             return None, Finding(_TEST, REVIEW, reason)
         return found, Finding(_TEST, PASSED, f"recognized: {type(found).__name__}")
     difference = _difference(comparison, mechanism)
+    if mechanism is given and isinstance(mechanism, GeoIndistinguishability):  # in a chain, zones remove records
+        difference = difference or _difference_in_size(comparison)
     if difference:
         reason = f"{type(mechanism).__name__} is named, but {difference}: the data was changed, or another made it"
         return None, Finding(_TEST, REVIEW if named is None else FAILED, reason)
@@ -116,6 +120,16 @@ def _difference(comparison: Comparison, mechanism: Mechanism) -> str:
         if not expected / 2 <= moved.mean() <= 2 * expected + (mechanism.grid or 0):
             return f"records moved by {moved.mean():,.1f} m on average, not by {expected:,.1f} m"
     return ""
+
+
+def _difference_in_size(comparison: Comparison) -> str:
+    """What shows that records were added or removed, if anything."""
+    pairs = comparison.pairs
+    other = pairs.protected.counts != pairs.original.counts[pairs.originals]
+    if not comparison.by_user or not other.any():
+        return ""
+    traces = f"{other.sum():,} of {counted(len(other), 'trace')}"
+    return f"{traces} {'has' if other.sum() == 1 else 'have'} another number of records than the original"
 
 
 def even_distance(traces: Traces) -> float | None:

@@ -174,7 +174,7 @@ def evaluate(
     >>> table.mechanism_name.unique().tolist()
     ['Promesse', 'GeoIndistinguishability']
     """
-    named = _check_datasets(datasets)
+    named = check_datasets(datasets, owner="evaluate")
     rule = "a list such as [pg.Promesse(200)], of what derives from pg.Mechanism"
     to_run = _check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
     to_compute = check_metrics(metrics, owner="evaluate")
@@ -386,16 +386,17 @@ def _check_components(components: Any, kind: type, *, name: str, owner: str, rul
     return list(components)
 
 
-def _check_datasets(datasets: Any) -> dict[str, Any]:
+def check_datasets(datasets: Any, *, owner: str) -> dict[str, Any]:
+    """Return data sets by name; raise TypeError or ValueError if they are no mapping of names to data sets."""
     rule = "a mapping of names to data sets such as {'city': gdf}"
     if not isinstance(datasets, Mapping):
-        raise TypeError(invalid("datasets", "evaluate", rule, type(datasets).__name__))
+        raise TypeError(invalid("datasets", owner, rule, datasets))
     if len(datasets) == 0:
-        raise ValueError(invalid("datasets", "evaluate", rule, {}))
+        raise ValueError(invalid("datasets", owner, rule, datasets))
     for name in datasets:
-        check_text(name, name="datasets", owner="evaluate")
+        check_text(name, name="datasets", owner=owner)
         if name.encode(errors="ignore").decode() != name:
-            raise ValueError("The names of 'datasets' of evaluate must be valid Unicode. One has a lone surrogate.")
+            raise ValueError(f"The names of 'datasets' of {owner} must be valid Unicode. One has a lone surrogate.")
     return dict(datasets)
 
 

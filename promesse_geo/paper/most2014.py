@@ -18,7 +18,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from promesse_geo.evaluation.results import provenance
-from promesse_geo.evaluation.runs import as_results
+from promesse_geo.evaluation.runs import as_results, check_datasets
 from promesse_geo.mechanisms import GeoIndistinguishability
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.attacks.poi_retrieval import match_nearest_pois
@@ -97,13 +97,19 @@ def table_3(datasets: Mapping[str, gpd.GeoDataFrame | Traces]) -> pd.DataFrame:
     pandas.DataFrame
         As of `promesse_geo.paper.table_1`.
 
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        As of `promesse_geo.paper.table_1`.
+
     Examples
     --------
     >>> import promesse_geo as pg
     >>> pg.paper.most2014.table_3({"city": pg.make_city(users=2, days=4)}).ours.item() >= 2
     True
     """
-    counts = {name: len(_places(as_traces(data), DIAMETER)) for name, data in datasets.items()}
+    checked = check_datasets(datasets, owner="table_3")
+    counts = {name: len(_places(as_traces(data), DIAMETER)) for name, data in checked.items()}
     return _count_table(counts)
 
 

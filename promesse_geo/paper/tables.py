@@ -14,6 +14,7 @@ import geopandas as gpd
 import pandas as pd
 
 from promesse_geo.evaluation.results import complete_results
+from promesse_geo.evaluation.runs import check_datasets
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, recommended
 from promesse_geo.messages import listed
 from promesse_geo.preprocess import describe
@@ -151,6 +152,11 @@ def table_1(datasets: Mapping[str, gpd.GeoDataFrame | Traces]) -> pd.DataFrame:
         One row per value: `dataset`, `row`, `paper` (missing for other data), `ours`, `spread` (missing), `ratio`
         (ours to the paper's), `unit`.
 
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If it is no mapping of names to data sets, or a data set cannot be read.
+
     Examples
     --------
     >>> import promesse_geo as pg
@@ -158,7 +164,7 @@ def table_1(datasets: Mapping[str, gpd.GeoDataFrame | Traces]) -> pd.DataFrame:
     ['records', 'traces']
     """
     ours = []
-    for name, data in datasets.items():
+    for name, data in check_datasets(datasets, owner="table_1").items():
         summary = describe(data)
         values = (float(summary[key] / unit) for key, unit in _UNITS.items())
         ours += [(name, row, value, math.nan) for row, value in zip(TABLE_1, values, strict=True)]

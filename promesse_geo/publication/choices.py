@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from promesse_geo.io.writers import check_output
-from promesse_geo.mechanisms import Chain, Mechanism, PrivacyZones
+from promesse_geo.mechanisms import Chain, Mechanism, PrivacyZones, WaitForMe
 from promesse_geo.messages import invalid
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import (
@@ -75,6 +75,8 @@ def check_mechanism(mechanism: Any) -> tuple[list[PrivacyZones], Mechanism]:
             "publish applies privacy zones to the raw data, before all else, and needs a mechanism for what remains. "
             "Pass pg.Chain([pg.PrivacyZones(), pg.Promesse(200)])."
         )
+    if any(isinstance(member, WaitForMe) and member.program for member in others):
+        raise ValueError("WaitForMe with program='v1.1' draws from a known seed. Pass pg.WaitForMe() to publish.")
     if any(getattr(member, "seed", None) is not None for member in others):
         raise ValueError("The mechanism has a seed. Anyone who guesses it can undo the protection. Omit it to publish.")
     for member in zones:
