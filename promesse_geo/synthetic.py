@@ -265,9 +265,9 @@ def _corners(first: int, last: int, *, spacing: int, rng: Generator) -> np.ndarr
 
 
 def _record(kinds: list[str], *, edges: np.ndarray, midnights: np.ndarray, rng: Generator) -> tuple[np.ndarray, ...]:
-    """Return the whole seconds at which the phone records, and the leg of each: even at rest, odd on the way."""
+    """Return the seconds at which the phone records, and the leg of each: even when stationary, odd when moving."""
     intervals = np.tile(rng.uniform([50, 8], [85, 11]), len(kinds))[:-1]
-    # A clock that ticks once a record: fast on the way, slowly at rest.
+    # One tick per record: ticks are short when the user moves, and long when stationary.
     ticks = np.append(0, np.cumsum(np.diff(edges) / intervals))
     due = np.arange(int(ticks[-1]))
     times = np.floor(np.interp(due + rng.uniform(0, 0.4, len(due)), ticks, edges))

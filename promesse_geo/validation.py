@@ -166,6 +166,19 @@ def check_duration(value: Any, *, name: str, owner: str) -> int:
     return int(nanoseconds)
 
 
+def check_duration_as_text(value: Any, *, name: str, owner: str) -> str:
+    """Return a duration as text such as '15min', '90s' or '5ns', which `check_duration` reads again.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no duration above zero.
+    """
+    nanoseconds = check_duration(value, name=name, owner=owner)
+    units = ((60 * 10**9, "min"), (10**9, "s"), (1, "ns"))
+    return next(f"{nanoseconds // each}{unit}" for each, unit in units if nanoseconds % each == 0)
+
+
 def check_zone(value: Any, *, name: str, owner: str) -> tzinfo:
     """Return a time zone, from its name or a tzinfo.
 

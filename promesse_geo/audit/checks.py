@@ -32,7 +32,7 @@ JUMPS = "no impossible jumps in the original"
 _FIRST, _LAST = "first points are hidden", "last points are hidden"
 _SAMPLE = 100_000  # records that show quickly that there is no grid
 _SAME = 1e-6  # metres by which coordinates of one row of a grid differ at most after they were read from a file
-_FEW_STAYS, _MOST_STAYS = 0.1, 0.5  # of the original ones: retrieved by chance or by far too many
+_FEW_STAYS, _MOST_STAYS = 0.1, 0.5  # shares of the original stays that chance retrieves, and that are far too many
 _PAIRS = 20.0  # close pairs that chance would give: fewer are too few to recognize a grid
 
 

@@ -39,7 +39,7 @@ FEWEST_MOVED = 500
 
 _HOUR = 3_600 * 10**9
 _SAME_PERIOD = 10**10  # nanoseconds within which times are about the same, if they are not published more coarsely
-_APART = 0.3  # of the traces that lie apart: at most 0.18 of the right ones on real data, half of those mixed up
+_APART = 0.3  # share of traces that lie apart with user keys that are mixed up; 0.18 of right ones do on real data
 _FEW = 16  # published points of a trace, whose distance from the original path is typical
 _PLACES = 128  # points of an original path
 _ROWS = 256  # pairs of traces compared at a time

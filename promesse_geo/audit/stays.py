@@ -13,8 +13,8 @@ _ASIDE = 5  # times the threshold by which places are moved to see how many matc
 def retrieve_stays(comparison: Comparison, *, noisy: bool) -> tuple[int, int, str]:
     """Return the number of original stays, of those that an attack retrieves, and its score in words.
 
-    With users an original stay is retrieved by one of its user. Without, by one of anybody; those that would be if the
-    places found were moved aside are subtracted.
+    If users match, a place found in the data of a user retrieves stays of that user. Otherwise a place found in any
+    trace retrieves stays of any user, and the number that chance gives is subtracted: that of places moved aside.
 
     Parameters
     ----------

@@ -14,13 +14,13 @@ from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
 from promesse_geo.messages import counted
-from promesse_geo.stays import in_words
 from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import (
     check_choice,
     check_duration,
+    check_duration_as_text,
     check_integer,
     check_number,
     check_seed,
@@ -121,7 +121,7 @@ class Promesse(Mechanism):
         check_choice(self.variant, name="variant", owner="Promesse", options=("polyline", "pseudocode"))
         min_points = check_integer(self.min_points, name="min_points", owner="Promesse")
         if interval is not None:
-            interval = in_words(check_duration(interval, name="max_interval", owner=owner))
+            interval = check_duration_as_text(interval, name="max_interval", owner=owner)
         values = {
             "ends": self._check_ends(epsilon),
             "max_interval": interval,

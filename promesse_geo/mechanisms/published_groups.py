@@ -86,7 +86,7 @@ class WaitForMeReport:
         return pd.Series(numbers, name="value", dtype=object)
 
 
-def publish(
+def publish_groups(
     traces: Traces, plane: LocalPlane, tracks: Tracks, parts: list[Groups], order: np.ndarray, *, delta: float, cap: int
 ) -> tuple[Traces, WaitForMeReport]:
     """Give every member its pivot's times and points near the pivot's, and report the changes.

@@ -14,7 +14,7 @@ from promesse_geo import threads
 from promesse_geo.kernels import clustering as kernels
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.clustering import Clustering, Groups, Tracks, allocate_distances, chunks
-from promesse_geo.mechanisms.published_groups import WaitForMeReport, publish
+from promesse_geo.mechanisms.published_groups import WaitForMeReport, publish_groups
 from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
@@ -247,7 +247,7 @@ class WaitForMe(Mechanism):
         plane.warn_of_distortion()
         tracks, features = self._tracks(traces, plane, order)
         groups = self._grouped(tracks, features)
-        return publish(traces, plane, tracks, groups, order, delta=self.delta, cap=self.cost_cap)
+        return publish_groups(traces, plane, tracks, groups, order, delta=self.delta, cap=self.cost_cap)
 
     def _tracks(self, traces: Traces, plane: LocalPlane, order: np.ndarray) -> tuple[Tracks, np.ndarray]:
         """Traces in the order of the algorithm, and the features by which chunks are made."""

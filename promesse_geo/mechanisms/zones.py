@@ -96,7 +96,7 @@ class PlacedZones:
     polygons : list of shapely.Polygon or None
         Polygons as seen from their middle (see `_flatten`); None for circles.
     names : dict of str to str
-        The owner of each trace by its name, if he has zones.
+        The owner of each trace with zones, by the name of the trace.
     """
 
     space: Space

@@ -141,7 +141,7 @@ def thinned(count: int, most: int) -> np.ndarray:
 
 
 def representative(points: np.ndarray, most: int) -> np.ndarray:
-    """Choose up to `most` points that show where all points are: evenly spaced ones, and one near each lonely point.
+    """Choose up to `most` points that show where all points are: evenly spaced ones, and one near each isolated point.
 
     Three quarters are evenly spaced. The points are then sorted into cells, and of each cell without a chosen point the
     first one is chosen. Cells are as small as the number of points allows, but not smaller than 1/256 of the extent of
@@ -159,16 +159,16 @@ def representative(points: np.ndarray, most: int) -> np.ndarray:
     numpy.ndarray of int64, shape (min(n, most),)
         Positions, ascending.
     """
-    count, most_lonely = len(points), most // 4
+    count, most_isolated = len(points), most // 4
     if count <= most:
         return np.arange(count)
-    even = thinned(count, most - most_lonely)
+    even = thinned(count, most - most_isolated)
     cells = _cells(points)
     chosen = np.concatenate((even, np.flatnonzero(~pd.Series(_keys(cells)).duplicated())))
     cells = cells[chosen]
-    while (lonely := _first_of_each(cells, after=len(even))).sum() > most_lonely:
+    while (isolated := _first_of_each(cells, after=len(even))).sum() > most_isolated:
         cells >>= 1  # cells of double size
-    chosen = chosen[lonely | (np.arange(len(chosen)) < len(even))]
+    chosen = chosen[isolated | (np.arange(len(chosen)) < len(even))]
     others = np.ones(count, bool)
     others[chosen] = False
     others = np.flatnonzero(others)

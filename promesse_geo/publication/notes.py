@@ -15,7 +15,7 @@ _FRESH = (
 
 
 def notes_on(mechanism: Mechanism) -> list[str]:
-    """Return what to tell of a mechanism: recommended parts that are missing, and zones displaced by a new key."""
+    """Return notes on a mechanism: recommended parts that are missing, and zones displaced by a new key."""
     members = mechanism.mechanisms if isinstance(mechanism, Chain) else (mechanism,)
     zones = [member for member in members if isinstance(member, PrivacyZones)]
     cuts = any(isinstance(member, Promesse) and member.ends for member in members)

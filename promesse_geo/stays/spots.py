@@ -1,4 +1,4 @@
-"""Where the ends of traces crowd: the densest spots."""
+"""Densest spots of points, such as the ends of traces."""
 
 import numpy as np
 

@@ -81,12 +81,6 @@ def checked_stay(diameter: float, duration: Any, *, owner: str) -> tuple[float, 
     return metres, check_duration(duration, name="duration", owner=owner)
 
 
-def in_words(nanoseconds: int) -> str:
-    """Return a duration as one would write it: '15min', '90s'."""
-    units = ((60 * 10**9, "min"), (10**9, "s"), (1, "ns"))
-    return next(f"{nanoseconds // each}{unit}" for each, unit in units if nanoseconds % each == 0)
-
-
 @dataclass(frozen=True, eq=False)
 class Pois:
     """Points of interest as arrays, in the order of traces and of arrival.

@@ -10,9 +10,8 @@ from promesse_geo import threads
 from promesse_geo.kernels import linking
 from promesse_geo.metrics.base import Metric
 from promesse_geo.metrics.owners import pair_by_owner
-from promesse_geo.stays.stays import in_words
 from promesse_geo.traces.traces import Pairs, Traces
-from promesse_geo.validation import check_duration, set_fields
+from promesse_geo.validation import check_duration, check_duration_as_text, set_fields
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Linkage(Metric):
     """Published parts that an attacker joins to the next part of the same owner, although their names do not show it.
 
     A part is a trace or a segment between breaks. The guess for each part is the part that begins from 0 to `within`
-    after its end and whose first point is nearest to its last one; equal distances share.
+    after its end and whose first point is nearest to its last one; equally near ones share the guess.
 
     The detail has one row per part with a continuation, a part of the same owner in this window: the number of parts in
     it (`candidates`), the `distance` in metres to the nearest, and `linked`: the share of the nearest ones that are of
@@ -53,7 +52,7 @@ class Linkage(Metric):
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
-        set_fields(self, {"within": in_words(check_duration(self.within, name="within", owner="Linkage"))})
+        set_fields(self, {"within": check_duration_as_text(self.within, name="within", owner="Linkage")})
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match the protected parts with their owners."""

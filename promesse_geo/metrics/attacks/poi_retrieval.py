@@ -14,11 +14,11 @@ from promesse_geo.kernels import poi_matching
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
-from promesse_geo.stays.stays import checked_stay, in_words
+from promesse_geo.stays.stays import checked_stay
 from promesse_geo.traces.columns import USERS, Name, find_column
 from promesse_geo.traces.traces import Pairs, Traces, align
 from promesse_geo.traces.values import check_geometry
-from promesse_geo.validation import check_number
+from promesse_geo.validation import check_duration_as_text, check_number, set_fields
 
 Located: TypeAlias = tuple[np.ndarray, np.ndarray]
 """POIs in kernel coordinates, shape (points, 3) or (points, 2), and the offsets of each trace, shape (traces + 1,)."""
@@ -139,9 +139,10 @@ class PoiRetrieval(Metric):
 
 def coerce_stay(metric: Any) -> None:
     """Validate diameter and duration of a frozen metric and store them as its repr shows them."""
-    metres, nanoseconds = checked_stay(metric.diameter, metric.duration, owner=type(metric).__name__)
-    object.__setattr__(metric, "diameter", metres)
-    object.__setattr__(metric, "duration", in_words(nanoseconds))
+    owner = type(metric).__name__
+    metres, _ = checked_stay(metric.diameter, metric.duration, owner=owner)
+    duration = check_duration_as_text(metric.duration, name="duration", owner=owner)
+    set_fields(metric, {"diameter": metres, "duration": duration})
 
 
 def find_stays(metric: Any, traces: Traces) -> Pois:

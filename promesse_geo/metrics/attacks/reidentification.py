@@ -12,11 +12,10 @@ from promesse_geo.messages import counted, warn
 from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.stays import Pois
-from promesse_geo.stays.stays import in_words
 from promesse_geo.traces.owners import PART, owner_of
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces, align
-from promesse_geo.validation import check_duration
+from promesse_geo.validation import check_duration_as_text, set_fields
 
 _CELLS = 4_000_000  # distances in memory at a time
 
@@ -80,8 +79,7 @@ class Reidentification(HalvesMetric):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         coerce_stay(self)
-        nanoseconds = check_duration(self.gap, name="gap", owner="Reidentification")
-        object.__setattr__(self, "gap", in_words(nanoseconds))
+        set_fields(self, {"gap": check_duration_as_text(self.gap, name="gap", owner="Reidentification")})
 
     def pair(self, original: Traces, protected: Traces) -> Pairs:
         """Match parts with the users of the first half, without those that the attacker does not know."""

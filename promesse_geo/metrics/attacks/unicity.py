@@ -8,10 +8,17 @@ import pandas as pd
 
 from promesse_geo.metrics.base import Metric
 from promesse_geo.metrics.owners import pair_by_owner
-from promesse_geo.stays.stays import in_words
 from promesse_geo.traces.owners import number_owners
 from promesse_geo.traces.traces import Pairs, Traces
-from promesse_geo.validation import check_duration, check_integer, check_number, check_seed, key_of, set_fields
+from promesse_geo.validation import (
+    check_duration,
+    check_duration_as_text,
+    check_integer,
+    check_number,
+    check_seed,
+    key_of,
+    set_fields,
+)
 
 _MOST_DRAWS = 1_000_000
 _BLOCK = 1 << 20  # records whose cells are in memory at a time
@@ -78,7 +85,7 @@ class Unicity(Metric):
             {
                 "points": check_integer(self.points, name="points", owner=owner, high=100),
                 "cell": check_number(self.cell, name="cell", owner=owner, unit="metres", low=1, high=1e6),
-                "window": in_words(check_duration(self.window, name="window", owner=owner)),
+                "window": check_duration_as_text(self.window, name="window", owner=owner),
                 "draws": check_integer(self.draws, name="draws", owner=owner, high=_MOST_DRAWS),
                 "seed": check_seed(self.seed, owner=owner),
             },
