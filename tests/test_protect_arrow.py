@@ -208,3 +208,12 @@ def test_no_message_quotes_the_table(city):
 def test_a_position_that_is_no_name_is_refused(city, position):
     with pytest.raises(TypeError, match="'position' parameter"):
         pg.protect_arrow(as_table(city), PROMESSE, position=position)
+
+
+def test_what_numbers_mean_and_elevations_are_reported():
+    city = pg.make_city(users=2, days=1)
+    seconds = pa.array(city["time"].astype("int64").to_numpy() // 10**9)
+    points = pa.array(shapely.to_wkb(shapely.force_3d(city.geometry.array)))
+    table = pa.table({"user": city["user"], "time": seconds, "geometry": points})
+    with pytest.warns(UserWarning, match="'time' as seconds since 1970"), pytest.warns(UserWarning, match="elevation"):
+        pg.protect_arrow(table, pg.Promesse(200), crs=4326)

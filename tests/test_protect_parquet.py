@@ -4,6 +4,7 @@ import errno
 import multiprocessing
 import os
 import stat
+import sys
 import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -678,3 +679,79 @@ def test_an_unknown_time_zone_is_named_with_the_file(tmp_path):
         pg.protect_arrow(table, PROMESSE)
     with pytest.raises(ValueError, match=f"a.parquet': {words}"):
         pg.read_file(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("kind", ["integers", "fractions", "unsigned", "text"])
+def test_numbers_that_are_no_times_are_invalid_as_in_readers(city, small, tmp_path, kind):
+    numbers = city["time"].astype("int64").to_numpy() // 10**9
+    numbers[[5, 6, 7]] = 0, 9, 2**62
+    written = {
+        "integers": pa.array(numbers),
+        "fractions": pa.array(np.where(numbers == 2**62, 1e30, numbers)),
+        "unsigned": pa.array(numbers.astype(np.uint64)),
+        "text": pa.array(numbers.astype(str)),
+    }[kind]
+    (tmp_path / "in").mkdir()
+    pq.write_table(as_table(city).set_column(1, "time", written), tmp_path / "in" / "a.parquet")
+    with (
+        pytest.raises(ValueError, match=r"cannot be used .*: 3, first in row 5"),
+        pytest.warns(UserWarning, match="as seconds since"),
+    ):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+    with pytest.warns(UserWarning, match=r"as seconds since|3 of .* were dropped"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, errors="skip")
+    with pytest.warns(UserWarning, match=r"as seconds since|dropped 3 records"):
+        read = pg.read_file(tmp_path / "in", errors="skip")
+    expected = PROMESSE.protect(read)
+    assert_equal(load(tmp_path / "out"), pg.pseudonymize(expected, seed=TOKEN))
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_damaged_file_is_named(city, small, tmp_path, number):
+    save(city.iloc[:2000], tmp_path / "in", number=1)
+    path = next((tmp_path / "in").iterdir())
+    content = bytearray(path.read_bytes())
+    random = np.random.default_rng(number)
+    for place in random.integers(4, len(content) - 8, 40):
+        content[place] ^= random.integers(1, 256)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=path.name):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode")
+def test_paths_that_are_no_utf8_are_read_and_written(city, small, tmp_path):
+    save(city.iloc[:2000], tmp_path / "in", number=1)
+    odd = {name: os.fsdecode(os.fsencode(tmp_path / name) + b"\xff") for name in ("in", "out", "scratch")}
+    (tmp_path / "in").rename(odd["in"])
+    os.mkdir(odd["scratch"])
+    pg.protect_parquet(odd["in"], odd["out"], PROMESSE, scratch=odd["scratch"])
+    assert os.listdir(odd["out"]) == ["part-00000.parquet"]
+    pg.protect_parquet(odd["in"], odd["out"], PROMESSE, force=True)
+
+
+def test_the_files_of_a_pattern_are_not_replaced(city, small, tmp_path):
+    save(city.iloc[:2000], tmp_path / "in", number=1)
+    pg.protect_parquet(tmp_path / "in", tmp_path / "parts", None, prepare={"tz": "UTC"})
+    before = load(tmp_path / "parts")
+    with pytest.raises(ValueError, match="originals would be lost"):
+        pg.protect_parquet(str(tmp_path / "parts" / "*.parquet"), tmp_path / "parts", PROMESSE, force=True)
+    assert_equal(load(tmp_path / "parts"), before)
+
+
+def test_a_folder_that_cannot_be_replaced_comes_back(city, small, monkeypatch, tmp_path):
+    save(city.iloc[:2000], tmp_path / "in", number=1)
+    pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+    before = load(tmp_path / "out")
+    rename = folders.Path.rename
+
+    def refuse(path, target):
+        if path.name == "parts":
+            raise OSError(errno.EIO, "no more")
+        return rename(path, target)
+
+    monkeypatch.setattr(folders.Path, "rename", refuse)
+    with pytest.raises(OSError, match="no more"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, force=True)
+    assert_equal(load(tmp_path / "out"), before)
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.parquet_table import encode_points, is_binary, locate_columns, read_located
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions
 from promesse_geo.io.writers.crs import bare_crs
@@ -18,7 +19,7 @@ from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
 from promesse_geo.traces.columns import USERS, Name, Names
-from promesse_geo.traces.records import Records, raise_invalid_part
+from promesse_geo.traces.records import DroppedColumns, Records, raise_invalid_part, warn_dropped_columns
 from promesse_geo.traces.space import Space, read_crs
 from promesse_geo.traces.traces import Traces
 
@@ -96,12 +97,15 @@ def protect_arrow(
         if position is not None:
             whole = _in_order(whole, position)
         layout = Layout.find(whole.schema, options)
-        records = layout.as_records(layout.read(whole))
+        columns = layout.read(whole)
+        records = layout.as_records(columns)
     except pa.ArrowException:  # whose words quote the table
         raise ValueError(
             "The table of protect_arrow cannot be read: several columns have one name, values have no order, or text "
             "is not UTF-8."
         ) from None
+    warn_assumed(columns.notes, owner="protect_arrow")
+    warn_dropped_columns(DroppedColumns((), columns.has_z))
     traces = Traces.from_records(records, space=space, report=raise_invalid_part)
     protected = mechanism.protect(traces)
     return layout.to_table(protected, has_segments=layout.has_segments(mechanism) or len(protected.breaks) > 0)

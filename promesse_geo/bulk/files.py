@@ -226,6 +226,7 @@ def start_run(
     workers, memory = resources.workers, resources.memory
     chunk = chunk_size(memory, workers=workers)
     sources = find_sources(source, options, chunk=chunk, owner=owner)
+    _check_apart(final, [path for path, *_ in sources.states], owner=owner)  # of a pattern
     weighted = kind.weight * sources.records
     buckets = 1 if sources.layout.names.user is None else count_buckets(weighted, memory, workers=workers)
     job = kind(

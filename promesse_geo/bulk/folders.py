@@ -216,7 +216,7 @@ def is_dataset(folder: Path) -> bool:
 def _is_part(path: Path) -> bool:
     """Whether a file is Parquet that names a mechanism or nothing, as ours does."""
     try:
-        with pa.OSFile(os.fspath(path)) as file:
+        with pa.OSFile(os.fsencode(path)) as file:
             return METADATA_KEY.encode() in (pq.read_metadata(file).metadata or {})
     except (OSError, pa.ArrowException):
         return False
@@ -231,8 +231,14 @@ def publish_folder(job: Job, target: Path, *, force: bool) -> None:
         path.chmod(0o600 if private else 0o666 & ~mask)
     job.parts.chmod(0o700 if private else 0o777 & ~mask)
     _remove(job.scratch)
+    replaced = job.parts.parent / "replaced"
     if target.exists():
         if not force or not is_dataset(target):
             raise FileExistsError(f"{str(target)!r} was created meanwhile, or changed. It is not replaced.")
-        target.rename(job.parts.parent / "replaced")
-    job.parts.rename(target)
+        target.rename(replaced)
+    try:
+        job.parts.rename(target)
+    except BaseException:
+        if replaced.exists():
+            replaced.rename(target)
+        raise

@@ -16,9 +16,17 @@ from pyproj import CRS
 
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
-from promesse_geo.io.parquet_table import native_geometries
-from promesse_geo.io.sources import find_files, unchanged
-from promesse_geo.io.table_columns import ReadOptions, parse_times
+from promesse_geo.io.batch import warn_assumed
+from promesse_geo.io.parquet_table import native_geometries, open_parquet
+from promesse_geo.io.sources import find_files
+from promesse_geo.io.table_columns import (
+    ReadOptions,
+    as_numbers_or_text,
+    note_of_numbers,
+    parse_times,
+    times_of_numbers,
+    unit_of_numbers,
+)
 from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
@@ -122,19 +130,17 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -
                 waiting, rows = [], 0
     tasks += [_joined(waiting)] if waiting else []
     _check_equal(paths, layouts, kinds)
-    numbers, zone = _look_at_times(paths, layouts[0])
+    numbers, zone = _look_at_times(paths, layouts[0], owner=owner)
     return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states)
 
 
 def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...]]:
     """Return metadata and layout of a file, and the kinds of its users and times."""
+    with open_parquet(path) as source:
+        file = pq.ParquetFile(source)
+        schema, metadata, native = file.schema_arrow, file.metadata, native_geometries(file)
     try:
-        with pa.OSFile(str(path)) as source:
-            file = pq.ParquetFile(source)
-            schema, metadata = file.schema_arrow, file.metadata
-            layout = Layout.find(schema, options, native=native_geometries(file))
-    except pa.ArrowException as error:
-        raise ValueError(f"{str(path)!r} is cut, damaged or not Parquet.") from error
+        layout = Layout.find(schema, options, native=native)
     except (ValueError, TypeError, KeyError) as error:
         raise renamed_error(error, f"{str(path)!r}: {error.args[0]}") from error
     time = schema.field(str(layout.names.time)).type
@@ -174,31 +180,36 @@ def _check_equal(paths: Sequence[Path], layouts: Sequence[Layout], kinds: Sequen
             )
 
 
-def _look_at_times(paths: Sequence[Path], layout: Layout) -> tuple[str | None, tzinfo | None]:
+def _look_at_times(paths: Sequence[Path], layout: Layout, *, owner: str) -> tuple[str | None, tzinfo | None]:
     """Return the unit of times that are numbers, and the zone of the times, from the first records that have any."""
     name = str(layout.names.time)
     for path in paths:
-        with pa.OSFile(str(path)) as source:
+        with open_parquet(path) as source:
             file = pq.ParquetFile(source)
             kind = file.schema_arrow.field(name).type
-            if pa.types.is_timestamp(kind):
-                zones = {pq.read_schema(other).field(name).type.tz for other in map(str, paths)}
-                zone = pa.array([], pa.timestamp("ns", kind.tz if len(zones) == 1 or kind.tz is None else "UTC"))
-                return None, pd.DatetimeIndex(zone.to_pandas()).tz
-            first = next(file.iter_batches(_LOOK, columns=[name]), None)
+            is_timestamp = pa.types.is_timestamp(kind)
+            first = None if is_timestamp else next(file.iter_batches(_LOOK, columns=[name]), None)
+        if is_timestamp:
+            return None, _zone_of_files(paths, name)
         if first is None or first.column(0).null_count == len(first):
             continue
-        times, notes = parse_times(pa.chunked_array([first.column(0)]), name)
-        if not notes:
-            return None, times.dt.tz
-        return _unit_of(notes[0]), times.dt.tz
+        column = as_numbers_or_text(pa.chunked_array([first.column(0)]))
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            unit = unit_of_numbers(column, name)
+            warn_assumed([note_of_numbers(name, unit)], owner=owner)
+            return unit, times_of_numbers(column, unit).dt.tz
+        return None, parse_times(column, name)[0].dt.tz
     return None, None
 
 
-def _unit_of(note: str) -> str:
-    """Return the unit that a note on numbers names."""
-    names = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
-    return next(unit for name, unit in names.items() if f" as {name} " in note)
+def _zone_of_files(paths: Sequence[Path], name: str) -> tzinfo | None:
+    """Return the zone of timestamps, UTC if files have several; None if they have none."""
+    zones = set()
+    for path in paths:
+        with open_parquet(path) as source:
+            zones.add(pq.ParquetFile(source).schema_arrow.field(name).type.tz)
+    zone = pa.array([], pa.timestamp("ns", zones.pop() if len(zones) == 1 else "UTC"))
+    return pd.DatetimeIndex(zone.to_pandas()).tz
 
 
 def find_space(sources: Sources, space: Any) -> Space:
@@ -234,7 +245,7 @@ def bounds_of(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
 def _coordinates(sources: Sources, piece: Piece) -> Any:
     """Yield the coordinates of a piece, chunk by chunk."""
     layout = sources.layout
-    with unchanged(Path(piece.path)), pa.OSFile(piece.path) as source:
+    with open_parquet(piece.path) as source:
         groups = list(range(piece.first, piece.last))
         file = pq.ParquetFile(source, page_checksum_verification=True)
         for batch in file.iter_batches(_MOST // 4, row_groups=groups, columns=layout.columns):

@@ -117,13 +117,13 @@ class Spill:
 
     def users_of(self, folder: Path, bucket: int) -> dict[Any, int]:
         """Return the number of records of each user of a bucket."""
-        with pa.OSFile(os.fspath(folder / f"{self.name}.users")) as file, pa.ipc.open_file(file) as reader:
+        with pa.OSFile(os.fsencode(folder / f"{self.name}.users")) as file, pa.ipc.open_file(file) as reader:
             batch = reader.get_batch(bucket)
         return dict(zip(batch.column("user").to_pylist(), batch.column("count").to_pylist(), strict=True))
 
     def read(self, folder: Path, first: int, last: int) -> Runs:
         """Read the runs of the buckets first … last − 1."""
-        with pa.OSFile(os.fspath(folder / f"{self.name}.users")) as file, pa.ipc.open_file(file) as reader:
+        with pa.OSFile(os.fsencode(folder / f"{self.name}.users")) as file, pa.ipc.open_file(file) as reader:
             users = pa.Table.from_batches([reader.get_batch(bucket) for bucket in range(first, last)], reader.schema)
         total, begin, number = sum(self.records), sum(self.records[:first]), sum(self.records[first:last])
         columns: dict[str, Any] = {}

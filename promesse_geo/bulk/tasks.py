@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.runs import Runs, Spill
-from promesse_geo.io.sources import unchanged
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_users
+from promesse_geo.io.parquet_table import open_parquet
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
 from promesse_geo.io.writers.blocks import Block, PointTable
 from promesse_geo.io.writers.output import describe
 from promesse_geo.io.writers.parquet import write_parquet
@@ -33,7 +33,6 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
 
 _ROWS = 1_000_000  # records of a row group
-_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
     found = Path(piece.path).stat()
     if piece.state not in ((-1, -1), (found.st_size, found.st_mtime_ns)):
         raise ValueError(f"{piece.path!r} changed while it was read. Read it again when nothing writes to it.")
-    with unchanged(Path(piece.path)), pa.OSFile(piece.path) as source:
+    with open_parquet(piece.path) as source:
         text = [str(job.layout.names.user)] if job.layout.names.user is not None else []
         file = pq.ParquetFile(source, read_dictionary=text, page_checksum_verification=True)
         groups = list(range(piece.first, piece.last))
@@ -174,14 +173,10 @@ def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> C
     """
     if time_numbers is not None:
         name = str(layout.names.time)
-        numbers = table.column(name)
-        if pa.types.is_floating(numbers.type):
-            size = _UNITS[time_numbers] // 1000
-            microseconds = np.round(numbers.to_numpy() * size) if size else numbers.to_numpy()
-            numbers = pa.chunked_array([pa.array(microseconds, from_pandas=True).cast(pa.int64())])
-            times = numbers.cast(pa.timestamp("us" if size else "ns", "UTC"))
-        else:
-            times = numbers.cast(pa.int64()).cast(pa.timestamp(time_numbers, "UTC"))
+        numbers = as_numbers_or_text(table.column(name))
+        if not (pa.types.is_integer(numbers.type) or pa.types.is_floating(numbers.type)):
+            raise ValueError(f"The time column {name!r} holds numbers in some records and text in others.")
+        times = pa.array(times_of_numbers(numbers, time_numbers))
         table = table.set_column(table.column_names.index(name), name, times)
     columns = layout.read(table)
     if layout.names.segment is None:

@@ -1,7 +1,9 @@
 """Read Parquet with or without the metadata of GeoParquet, and convert points from and to well-known binary."""
 
 import json
-from collections.abc import Hashable, Mapping
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +17,7 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from promesse_geo.io import table_columns
+from promesse_geo.io.sources import unchanged
 from promesse_geo.io.table_columns import (
     METADATA_KEY,
     Columns,
@@ -31,6 +34,18 @@ from promesse_geo.traces.points import no_points
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 _NATIVE = ("GEOMETRY", "GEOGRAPHY")
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
+
+
+@contextmanager
+def open_parquet(path: str | os.PathLike[str]) -> Iterator[pa.NativeFile]:
+    """Open a Parquet file of any name; raise ValueError that names it if it cannot be read, or changes meanwhile."""
+    try:
+        with unchanged(Path(path)), pa.OSFile(os.fsencode(path), "rb") as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # of the system, not of the format
+            raise ValueError(f"{os.fspath(path)!r} cannot be read: {os.strerror(error.errno)}.") from error
+        raise ValueError(f"{os.fspath(path)!r} is cut, damaged or not Parquet.") from error
 
 
 def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) -> Columns:

@@ -378,7 +378,7 @@ def parse_times(
     TypeError, ValueError
         If the values are no times, or mix times with and without a zone.
     """
-    column = _decoded(column) if time_format is None else column
+    column = as_numbers_or_text(column) if time_format is None else column
     kind = column.type
     notes: tuple[str, ...] = ()
     if column.null_count == len(column) and not pa.types.is_timestamp(kind):
@@ -388,19 +388,21 @@ def parse_times(
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         times = _from_text(column.to_pandas(), name)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        times, unit = _from_numbers(column, name)
-        notes = (f"the numbers of the time column {name!r} as {unit} since 1970-01-01 UTC",)
+        unit = unit_of_numbers(column, name)
+        times, notes = times_of_numbers(column, unit), (note_of_numbers(name, unit),)
     elif pa.types.is_timestamp(kind):
         times = column.to_pandas()
     else:
         raise TypeError(_no_datetimes(kind, name))
-    if not all(_FIRST_YEAR <= time.year <= _LAST_YEAR for time in (times.min(), times.max())):  # or there are none
-        times = times.where(times.dt.year.between(_FIRST_YEAR, _LAST_YEAR))
+    index = pd.DatetimeIndex(times)
+    years = np.array([f"{_FIRST_YEAR}-01-01", f"{_LAST_YEAR + 1}-01-01"], f"M8[{index.unit}]").astype(np.int64)
+    within = (index.asi8 >= years[0]) & (index.asi8 < years[1])
+    times = times if within.all() else times.where(within)
     times.name = name
     return times, notes
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_numbers_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Decode a dictionary; in text, set the words of `MISSING` to missing, and convert to numbers if all are."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -516,8 +518,14 @@ def in_zone(times: pd.Series, zone: tzinfo | None) -> pd.Series:
     return times.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
 
 
-def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, str]:
-    """Convert numbers since 1970, in the unit that puts their median between 1990 and 2100, and return its name."""
+def unit_of_numbers(column: pa.ChunkedArray, name: Hashable) -> str:
+    """Return the unit of numbers since 1970, a key of `_UNITS`: the one that puts their median between 1990 and 2100.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     numbers = column.fill_null(0).to_numpy()
     present = numbers[np.isfinite(numbers) & (numbers != 0)]
     middle = float(np.median(present)) if len(present) else 0.0
@@ -527,11 +535,20 @@ def _from_numbers(column: pa.ChunkedArray, name: Hashable) -> tuple[pd.Series, s
             f"the time column {name!r} holds numbers that are not seconds, milliseconds, microseconds or nanoseconds "
             "since 1970 in the years 1990 to 2099. Convert them, or write ISO 8601 text."
         )
-    unit_name, size = _UNITS[unit]
+    return unit
+
+
+def times_of_numbers(column: pa.ChunkedArray, unit: str) -> pd.Series:
+    """Convert numbers since 1970 in a unit, a key of `_UNITS`, to times in UTC; NaT outside the years 1990 to 2099."""
+    numbers, size = column.fill_null(0).to_numpy(), _UNITS[unit][1]
     if pa.types.is_floating(column.type) and unit != "ns":  # fractions of a second down to the microsecond
         numbers, unit, size = np.round(numbers * (10**6 / size)), "us", 10**6
     good = (numbers >= _FIRST * size) & (numbers < _LAST * size)
     times = np.where(good, numbers, 0).astype(np.int64)
     times[~good] = np.iinfo(np.int64).min  # NaT
-    times = times.view(f"M8[{unit}]")
-    return pd.Series(pd.DatetimeIndex(times).tz_localize("UTC")), unit_name
+    return pd.Series(pd.DatetimeIndex(times.view(f"M8[{unit}]")).tz_localize("UTC"))
+
+
+def note_of_numbers(name: Hashable, unit: str) -> str:
+    """Return how the numbers of a column of times were understood, for a warning."""
+    return f"the numbers of the time column {name!r} as {_UNITS[unit][0]} since 1970-01-01 UTC"
