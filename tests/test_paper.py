@@ -21,7 +21,7 @@ from promesse_geo.cli.commands import main
 from promesse_geo.evaluation import PAPER
 from promesse_geo.messages import decimal
 from promesse_geo.paper import tables as published
-from promesse_geo.paper.report import format_value
+from promesse_geo.paper.report import format_value, to_markdown
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 
@@ -126,6 +126,13 @@ def test_table_1_and_5_stand_beside_the_paper_for_its_data_sets():
 def test_data_sets_are_a_mapping_of_names(table, datasets):
     with pytest.raises((TypeError, ValueError), match=f"'datasets' parameter of {table.__name__}"):
         table(datasets)
+
+
+def test_a_bar_in_a_name_ends_no_cell_of_markdown():
+    table = paper.side_by_side([paper.table_1({"a|b": pg.make_city(users=1, days=1)})])
+    head, _, *rows = to_markdown(table).splitlines()
+    assert head == r"|  | a\|b: ours |"
+    assert {row.count("|") for row in rows} == {3}
 
 
 def test_a_table_as_text_has_the_papers_figure_where_there_is_one():

@@ -499,6 +499,18 @@ def test_a_plane_that_is_not_true_to_scale_is_told():
     assert len(pg.WaitForMe(seed=1).protect(far_apart(25.0))) == 4
 
 
+def test_a_call_warns_once():
+    latitudes = np.repeat([1.0, 12.0, 22.0, 33.0], 3) + np.tile([0, 1e-4, 2e-4], 4)
+    times = np.tile(np.arange(3) * 60 * SECOND, 4)
+    traces = pg.Traces.from_arrays(np.ones(12), latitudes, times=times, users=range(4), counts=[3] * 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pg.WaitForMe(max_radius=0.001, max_trash=1, seed=1).protect(traces)
+    (message,) = (str(warning.message) for warning in caught)
+    assert "err by up to 1." in message
+    assert "dropped 4 of 4 traces" in message
+
+
 @pytest.mark.parametrize(("longitude", "latitude"), [(-122.4, 37.7), (0, 90), (12, -90), (180, 10), (0, 0)])
 def test_the_plane_keeps_distances_from_its_middle_and_comes_back(longitude, latitude):
     rng = np.random.default_rng(1)

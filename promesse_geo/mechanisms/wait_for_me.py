@@ -15,7 +15,7 @@ from promesse_geo.kernels import clustering as kernels
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.clustering import Clustering, Groups, Tracks, allocate_distances, chunks
 from promesse_geo.mechanisms.published_groups import WaitForMeReport, publish_groups
-from promesse_geo.messages import counted, invalid, warn
+from promesse_geo.messages import collected_warnings, counted, invalid, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import LocalPlane
@@ -218,9 +218,10 @@ class WaitForMe(Mechanism):
             order = np.arange(len(traces))
             if self.program and not isinstance(data, Traces) and traces.records:
                 order = np.argsort(np.minimum.reduceat(traces.positions, traces.offsets[:-1]), kind="stable")
-            protected, report = self._protect_in_order(traces, order)
+            with collected_warnings() as collected:
+                protected, report = self._protect_in_order(traces, order)
             reports.append(report)
-            self._warn(traces, _trash_in_words(report))
+            self._warn(traces, " ".join(filter(None, [*map(str, collected), _trash_in_words(report)])))
             return self._note(protected)
 
         return map_traces(data, work, user=user, time=time, segment=segment), reports[0]

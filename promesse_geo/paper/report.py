@@ -294,7 +294,8 @@ def _heading(name: str, table: pd.DataFrame, paper: Paper) -> str:
 def to_markdown(table: pd.DataFrame) -> str:
     """Return a table of text with its index as Markdown."""
     rows = [["", *table.columns], ["---"] + ["---:"] * len(table.columns), *table.reset_index().to_numpy().tolist()]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
 
 
 def _html_table(table: pd.DataFrame) -> str:
