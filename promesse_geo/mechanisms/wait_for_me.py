@@ -218,16 +218,21 @@ class WaitForMe(Mechanism):
             order = np.arange(len(traces))
             if self.program and not isinstance(data, Traces) and traces.records:
                 order = np.argsort(np.minimum.reduceat(traces.positions, traces.offsets[:-1]), kind="stable")
-            with collected_warnings() as collected:
-                protected, report = self._protect_in_order(traces, order)
+            protected, report = self._protect_and_warn(traces, order)
             reports.append(report)
-            self._warn(traces, " ".join(filter(None, [*map(str, collected), _trash_in_words(report)])))
             return self._note(protected)
 
         return map_traces(data, work, user=user, time=time, segment=segment), reports[0]
 
     def _protect(self, traces: Traces) -> Traces:
         return self._protect_in_order(traces, np.arange(len(traces)))[0]
+
+    def _protect_and_warn(self, traces: Traces, order: np.ndarray) -> tuple[Traces, WaitForMeReport]:
+        """Protect traces, and warn once of thinned traces, of lengths that err and of trash."""
+        with collected_warnings() as collected:
+            protected, report = self._protect_in_order(traces, order)
+        self._warn(traces, " ".join(filter(None, [*map(str, collected), _trash_in_words(report)])))
+        return protected, report
 
     def _protect_in_order(self, traces: Traces, order: np.ndarray) -> tuple[Traces, WaitForMeReport]:
         if len(traces) < self.k:
