@@ -640,3 +640,44 @@ def test_messages_are_wrapped_between_words_in_a_terminal_only(monkeypatch, caps
     lines = capsys.readouterr().err.splitlines()
     assert max(map(len, lines)) <= 80
     assert " ".join(line.strip() for line in lines) == text
+
+
+def test_what_reads_the_output_may_end_before(raw, tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "promesse_geo", "info", str(raw)]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert ended.returncode == 1
+    assert "roken pipe" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_package_that_is_not_installed_is_one_sentence(tmp_path, monkeypatch):
+    def refuse(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("promesse_geo.io.fit.importlib.import_module", refuse)
+    (tmp_path / "a.fit").write_bytes(b"\x0e\x10\0\0\0\0\0\0.FIT" + bytes(20))
+    result = CliRunner().invoke(main, ["info", str(tmp_path / "a.fit")])
+    assert result.exit_code == 1
+    assert "Error: FIT files are read by the package fitdecode, which is not installed." in result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [("--secret-file", "'.*folder': Is a directory"), ("--zones", "--zones .*folder is a folder")]
+)
+def test_a_folder_in_place_of_a_file_is_named(option, words, raw, tmp_path):
+    (tmp_path / "folder").mkdir()
+    result = CliRunner().invoke(main, ["zones", str(raw), str(tmp_path / "o.csv"), option, str(tmp_path / "folder")])
+    assert result.exit_code == 1
+    assert re.search(f"Error: {words}", result.output)
+
+
+@pytest.mark.parametrize("command", [["zones", "--secret-file"], ["publish", "--config"]])
+def test_a_file_that_is_no_text_is_one_sentence(command, raw, tmp_path):
+    (tmp_path / "file").write_bytes(b"{\xff\xfe}")
+    verb, option = command
+    result = CliRunner().invoke(main, [verb, str(raw), str(tmp_path / "o.csv"), option, str(tmp_path / "file")])
+    assert result.exit_code == 2
+    assert "is not text in UTF-8" in " ".join(result.output.split())

@@ -1,5 +1,6 @@
 """Errors and warnings of the library on the command line, with the names of options instead of those of parameters."""
 
+import os
 import re
 import sys
 import warnings
@@ -10,7 +11,7 @@ import click
 
 from promesse_geo.cli import layout
 
-_EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError)
+_EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError, ImportError)
 _TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--(?:'[^']*'|[^)'])+)\)")
 _PARAMETER = re.compile(
     r"[Tt]he '(\w+)' parameter(?: of (?:[a-z]\w*|([A-Z]\w*)(?:\.\w+)?))?\b"
@@ -45,8 +46,12 @@ def expected_errors() -> Iterator[None]:
         warnings.showwarning = lambda message, *rest: layout.say(f"Warning: {with_options_named(str(message))}")
         try:
             yield
+        except BrokenPipeError:  # what reads standard output has ended; click ends the command silently
+            raise
         except _EXPECTED as error:
             words = error.args[0] if isinstance(error, KeyError) else str(error)
+            if isinstance(error, OSError) and error.filename is not None and error.strerror:  # of the system
+                words = f"{os.fspath(error.filename)!r}: {error.strerror}."
             if isinstance(error, MemoryError) and not words:  # Python's own has no words
                 words = "There is not enough memory."
             words = " ".join((words, *getattr(error, "__notes__", ())))

@@ -54,6 +54,8 @@ def _load_config(context: click.Context, parameter: click.Parameter, value: str 
     name = click.format_filename(value)
     try:
         choices = json.loads(Path(value).read_text(encoding="utf-8-sig"), object_pairs_hook=_unique)
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{name} is not text in UTF-8, as JSON is.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise click.BadParameter(f"{name} cannot be read as JSON: {error}") from None
     if not isinstance(choices, dict):

@@ -49,7 +49,10 @@ def read_secret(path: str | None) -> str | None:
         if not file.exists():
             write_text(file, secrets.token_hex(32) + "\n", force=False, private=True)
             layout.say(f"A new secret is in {source}. Keep it, and pass it each time for the same people.")
-        text = file.read_text(encoding="utf-8")
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{source} is not text in UTF-8. Name the file of a secret.") from None
     try:
         return check_secret(text.strip())
     except ValueError as error:
@@ -62,7 +65,7 @@ def read_zones(path: str | None) -> gpd.GeoDataFrame | None:
         return None
     name = click.format_filename(path)
     if not Path(path).is_file():
-        raise FileNotFoundError(f"--zones {name} does not exist.")
+        raise FileNotFoundError(f"--zones {name} is a folder, or does not exist. Name a file.")
     try:
         return gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path)
     except Exception as error:  # of GDAL, Arrow or geopandas
