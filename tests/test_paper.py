@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from doc_tables import PEOPLE, RESULTS, beyond_summary, people_summary
+from hypothesis import given
+from hypothesis import strategies as st
 from readme import ROOT
 
 import promesse_geo as pg
@@ -21,7 +23,7 @@ from promesse_geo.cli.commands import main
 from promesse_geo.evaluation import PAPER
 from promesse_geo.messages import decimal
 from promesse_geo.paper import tables as published
-from promesse_geo.paper.report import format_value, to_markdown
+from promesse_geo.paper.report import format_mean, format_value, to_markdown
 from promesse_geo.plot.comparisons import beside_paper, trade_off
 
 
@@ -149,6 +151,35 @@ def test_a_table_as_text_has_the_papers_figure_where_there_is_one():
 )
 def test_a_figure_has_the_digits_that_one_reads(value, text):
     assert format_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "text"),
+    [
+        (24.69, 0.014, "24.69 ± 0.01"),
+        (24.69, 0.001, "24.69 ± < 0.01"),
+        (34.154, 1.84, "34.2 ± 1.8"),
+        (13.27, 1.0, "13.3 ± 1.0"),
+        (32.97, 0.5, "32.97 ± 0.50"),
+        (0.8243, 0.103, "0.82 ± 0.10"),
+        (0.00123, 0.000456, "0.00123 ± 0.00046"),
+        (109.81, 4.6, "109.8 ± 4.6"),
+        (12_345.6, 78.9, "12,346 ± 79"),
+        (123.4, 67, "123 ± 67"),
+        (0.0, 0.5, "0.00 ± 0.50"),
+        (50.0, 0.0, "50"),
+        (50.25, math.nan, "50.25"),
+        (math.nan, 1.0, "–"),
+    ],
+)
+def test_a_mean_and_its_deviation_have_the_same_digits(mean, spread, text):
+    assert format_mean(mean, spread) == text
+
+
+@given(st.floats(1e-5, 1e5), st.floats(1e-5, 1e5))
+def test_any_mean_has_the_digits_of_its_deviation(mean, spread):
+    digits = [number.partition(".")[2] for number in format_mean(mean, spread).split(" ± ")]
+    assert len(digits[0]) == len(digits[1])
 
 
 class Page(HTMLParser):

@@ -7,7 +7,7 @@ import pandas as pd
 from readme import ROOT
 
 from promesse_geo import paper
-from promesse_geo.paper.report import DRAWN, PAPER_TABLES, format_spread, format_value, to_markdown
+from promesse_geo.paper.report import DRAWN, PAPER_TABLES, format_mean, format_value, to_markdown
 
 RESULTS = ROOT / "data" / "results"
 PAGES = [ROOT / "docs" / name for name in ("reproduction.md", "most2014.md", "explanation/threat_model.md")]
@@ -78,7 +78,7 @@ def _columns(tables: dict[str, pd.DataFrame], titles: dict[str, str], dataset: s
 def with_paper(table: pd.DataFrame) -> pd.Series:
     """Return ours as text, with the column `paper` in brackets."""
     theirs = table.paper.map(lambda value: "" if math.isnan(value) else f" ({format_value(value)})")
-    return table.ours.map(format_value) + table.spread.map(format_spread) + theirs
+    return pd.Series(list(map(format_mean, table.ours, table.spread)), table.index) + theirs
 
 
 if __name__ == "__main__":

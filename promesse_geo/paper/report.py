@@ -258,7 +258,7 @@ def side_by_side(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     columns: list[pd.Series] = []
     for dataset, group in _by_dataset(table):
         rows = group.drop_duplicates("row", keep="last").set_index("row")
-        ours = rows.ours.map(format_value) + rows.spread.map(format_spread)
+        ours = pd.Series(list(map(format_mean, rows.ours, rows.spread)), rows.index)
         if rows.paper.notna().any():
             columns.append(rows.paper.map(format_value).rename(f"{dataset}: paper"))
             columns += [ours.rename("ours"), rows.ratio.map(_ratio).rename("ratio")]
@@ -281,9 +281,20 @@ def format_value(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 1 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
-def format_spread(spread: float) -> str:
-    """Return a standard deviation as text to append to a mean."""
-    return f" ± {spread:.2g}" if spread > 0 else ""
+def format_mean(mean: float, spread: float) -> str:
+    """Return a mean ± its standard deviation as text, both with the same digits after the point.
+
+    There are as many as are useful in the mean, but no more than show two significant digits of the deviation. A
+    deviation of zero or NaN is left out.
+    """
+    if math.isnan(mean) or not spread > 0:
+        return format_value(mean)
+    size = max(abs(mean), spread)
+    useful = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 2 - math.floor(math.log10(size))
+    digits = max(min(useful, 1 - math.floor(math.log10(spread))), 0)
+    deviation = f"{spread:,.{digits}f}"
+    least = f"< {10**-digits:.{digits}f}"
+    return f"{mean:,.{digits}f} ± {deviation if float(deviation.replace(',', '')) else least}"
 
 
 def _heading(name: str, table: pd.DataFrame, paper: Paper) -> str:
