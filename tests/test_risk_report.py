@@ -217,8 +217,22 @@ def test_whole_traces_are_compared_with_the_parts_of_their_owners(raw, tmp_path)
     by_owner = pg.report(raw, smooth, tmp_path / "owners.html", seed=2)
     for key in ("unicity", "footprints", "linkage", "ends"):
         assert values_of(by_parts)[key] == pytest.approx(values_of(by_owner)[key]), key
-    assert by_owner.sizes["traces"] == by_owner.sizes["users"] == 8
+    assert by_owner.sizes["users"] == 8
+    assert by_owner.sizes["traces"] == by_parts.sizes["traces"] == len(halves)
     assert by_owner.utility.value[0] < 1e-6
+
+
+def test_parts_that_are_dropped_are_counted_whatever_the_traces_are(raw, parts, tmp_path):
+    chain = pg.Chain([pg.PrivacyZones(1200, 1000, seed="s" * 32), pg.Promesse(500, ends=1500, seed=1)])
+    with warnings.catch_warnings(action="ignore"):
+        split = pg.split_gaps(raw, keep_user=True)
+        safe = chain.protect(split)
+        sizes = [pg.report(before, safe, tmp_path / f"{len(before)}.html").sizes for before in (split, raw)]
+    assert 0 < len(safe) < len(split)
+    for each in sizes:
+        assert (each["traces"], each["published_traces"]) == (len(split), len(safe))
+        assert (each["records"], each["published_records"]) == (raw.records, safe.records)
+        assert each["published_users"] == len({user[:-6] for user in safe.users})
 
 
 def test_names_do_not_matter(parts, safe, tmp_path):
@@ -246,8 +260,8 @@ def test_overlapping_parts_of_an_owner_are_one_trace_in_order_of_time():
     )
     owned = OwnedParts.of(traces, traces)
     assert owner_numbers(owned.original.users).tolist() == [0, 0]
-    assert owned.known.times.tolist() == [0, 10 * 10**9]
-    assert owned.known.points[:, 0].tolist() == [0, 3]
+    assert owned.halves().known.times.tolist() == [0, 10 * 10**9]
+    assert owned.halves().known.points[:, 0].tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("seeded", [False, True])

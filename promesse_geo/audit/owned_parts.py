@@ -1,6 +1,7 @@
 """Original and protected data under neutral names, so that all metrics of the risk report match them."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,22 @@ from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze, in_space_of, within_traces
 
 _GAP = "4h"
+
+
+class Halves(NamedTuple):
+    """What an attacker knows of the first half of the period, and what he receives of the second.
+
+    Parameters
+    ----------
+    known : Traces
+        The original records before the midpoint, one trace per owner.
+    raw, protected : Traces
+        The original and the protected parts from the midpoint on.
+    """
+
+    known: Traces
+    raw: Traces
+    protected: Traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +45,12 @@ class OwnedParts:
     compared : tuple of two Traces
         Original and protected traces that match by name: the parts if those of the protected data have the names of
         the original, else all parts of an owner as the segments of one trace.
-    known, raw_half, half : Traces
-        The original records before the midpoint of the period, one trace per owner; original and protected parts from
-        the midpoint on.
     """
 
     owners: int
     original: Traces
     protected: Traces
     compared: tuple[Traces, Traces]
-    known: Traces
-    raw_half: Traces
-    half: Traces
 
     @classmethod
     def of(cls, original: Traces, protected: Traces) -> "OwnedParts":
@@ -64,17 +75,35 @@ class OwnedParts:
             compared = before, _named_as(protected, original, before, numbers)
         else:
             compared = _pooled(before), _pooled(after)
-        first, last = int(original.times.min()), int(original.times.max())
+        return cls(len(owners), parts, after, compared)
+
+    def count_kept(self) -> int:
+        """Count the original parts of which the protected data has records.
+
+        Where names do not match, a part is kept if a protected record of its owner lies in its period.
+        """
+        before, after = self.compared
+        if len(before) == len(self.original):
+            return len(after)
+        original, protected = self.original, self.protected
+        owners, published = owner_numbers(original.users), owner_numbers(protected.users)
+        begins, ends = original.times[original.offsets[:-1]], original.times[original.offsets[1:] - 1]
+        kept = np.zeros(len(original), bool)
+        firsts, lasts = (np.searchsorted(owners, published, side=side) for side in ("left", "right"))
+        for trace, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
+            times = protected.times[protected.offsets[trace] : protected.offsets[trace + 1]]
+            part = slice(first, last)
+            kept[part] |= np.searchsorted(times, begins[part]) < np.searchsorted(times, ends[part], side="right")
+        return int(kept.sum())
+
+    def halves(self) -> Halves:
+        """Divide the data at the midpoint of the period of the original."""
+        first, last = int(self.original.times.min()), int(self.original.times.max())
         middle = first + (last - first) // 2
-        pooled = _pooled(before)
-        return cls(
-            len(owners),
-            parts,
-            after,
-            compared,
+        pooled = _pooled(self.original)
+        return Halves(
             pooled.select(pooled.times < middle),
-            parts.select(parts.times >= middle),
-            after.select(after.times >= middle),
+            *(parts.select(parts.times >= middle) for parts in (self.original, self.protected)),
         )
 
 
@@ -128,11 +157,12 @@ def _pooled(parts: Traces) -> Traces:
     numbers = owner_numbers(parts.users)
     firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
     offsets = as_offsets(np.add.reduceat(parts.counts, firsts))
-    order = np.lexsort((parts.times, np.repeat(numbers, parts.counts)))  # parts may overlap in time
-    if (np.diff(order) == 1).all():
+    backward = np.flatnonzero(parts.times[1:] < parts.times[:-1]) + 1
+    if np.isin(backward, offsets).all():
         breaks = within_traces(np.union1d(parts.breaks, parts.offsets[1:-1]), offsets)
         pooled = parts
-    else:
+    else:  # parts overlap in time
+        order = np.lexsort((parts.times, np.repeat(numbers, parts.counts)))
         breaks = within_traces(np.empty(0, np.int64), offsets)
         pooled = replace(
             parts,

@@ -39,7 +39,8 @@ class RiskReport:
     people : pandas.DataFrame
         One row per user of the original, numbered anew, the worst first.
     sizes : pandas.Series
-        Numbers of users, traces and records, original and published.
+        Numbers of users, traces and records, original and published. Traces are the original ones, split at gaps of
+        4 h if there is one per user, and those of them that have published records.
     path : pathlib.Path
         The HTML page.
 

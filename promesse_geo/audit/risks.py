@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from promesse_geo.audit.owned_parts import OwnedParts, owner_numbers
+from promesse_geo.audit.owned_parts import Halves, OwnedParts, owner_numbers
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.attacks import (
@@ -158,7 +158,14 @@ class _Run:
 
     def linkability(self) -> Iterator[Measure]:
         """Attack with what is known of the first half, and without names."""
-        known, raw, half = self.parts.known, self.parts.raw_half, self.parts.half
+        halves = self.parts.halves()
+        yield from self._stays(halves)
+        yield from self._areas(halves)
+        del halves  # as large as the data
+        yield self._linkage()
+
+    def _stays(self, halves: Halves) -> Iterator[Measure]:
+        known, raw, half = halves
         stays = Reidentification()
         index = stays.index(known)
         value, detail = self._measured(stays, known, half, index)
@@ -175,15 +182,20 @@ class _Run:
             100 / with_pois if with_pois else math.nan,
             _reason(value, stays),
         )
+
+    def _areas(self, halves: Halves) -> Iterator[Measure]:
+        known, raw, _ = halves
         areas = HeatMapReidentification().for_halves(known, raw)
         index = areas.index(known)
         found_in_raw = self._measured(areas, known, raw, index)[0]
-        yield self._footprints(areas, "footprints", found_in_raw, index)
-        yield self._footprints_alike(found_in_raw)
+        yield self._footprints(areas, "footprints", found_in_raw, halves, index)
+        yield self._footprints_alike(found_in_raw, halves)
+
+    def _linkage(self) -> Measure:
         metric = Linkage()
         value, detail = self._measured(metric, self.parts.original, self.parts.protected)
         self._note("linked", detail["linked"], np.mean)
-        yield Measure(
+        return Measure(
             LINKABILITY,
             "linkage",
             "Published pieces without names are joined",
@@ -195,22 +207,24 @@ class _Run:
             _reason(value, metric),
         )
 
-    def _footprints_alike(self, raw: float) -> Measure:
+    def _footprints_alike(self, in_raw: float, halves: Halves) -> Measure:
         """Attack with footprints that the attacker protects alike; without a value if the mechanism cannot do so."""
         reason = NOT_COMPUTED
         if self.mechanism is not None:
-            metric = HeatMapReidentification(known=self.mechanism).for_halves(self.parts.known, self.parts.raw_half)
+            metric = HeatMapReidentification(known=self.mechanism).for_halves(halves.known, halves.raw)
             try:
-                index = metric.index(self.parts.known)
+                index = metric.index(halves.known)
             except ValueError:  # Wait for Me needs several traces, for example
                 reason = CANNOT_PROTECT
             else:
-                return self._footprints(metric, "footprints_alike", raw, index)
+                return self._footprints(metric, "footprints_alike", in_raw, halves, index)
         title, sentence = _FOOTPRINTS["footprints_alike"]
         return Measure(LINKABILITY, "footprints_alike", title, sentence, math.nan, math.nan, math.nan, reason)
 
-    def _footprints(self, metric: HeatMapReidentification, key: str, raw: float, index: Index) -> Measure:
-        value, detail = self._measured(metric, self.parts.known, self.parts.half, index)
+    def _footprints(
+        self, metric: HeatMapReidentification, key: str, raw: float, halves: Halves, index: Index
+    ) -> Measure:
+        value, detail = self._measured(metric, halves.known, halves.protected, index)
         self._note(key, detail["identified"], np.max)
         title, sentence = _FOOTPRINTS[key]
         return Measure(LINKABILITY, key, title, sentence, value, raw, detail.attrs["guess"], _reason(value, metric))
@@ -218,9 +232,11 @@ class _Run:
     def inference(self) -> Iterator[Measure]:
         """Attack for places."""
         before, after = self.parts.compared
-        guess = self._measured(_Guess(seed=self.seed), before, after)[0]
+        stays = PoiRetrieval().index(before).content  # of all these metrics
+        random = _Guess(seed=self.seed)
+        guess = self._measured(random, before, after, Index(random, before, stays))[0]
         for key, metric in _PLACES.items():
-            value, detail = self._measured(metric, before, after)
+            value, detail = self._measured(metric, before, after, Index(metric, before, stays))
             self._note_places(key, detail)
             title, sentence = _PLACE_WORDS[key]
             raw = math.nan if math.isnan(value) else 100.0  # the stays of the raw data are the truth
@@ -355,8 +371,8 @@ def _sizes(parts: OwnedParts) -> dict[str, int]:
     return {
         "users": parts.owners,
         "published_users": published,
-        "traces": len(parts.compared[0]),
-        "published_traces": len(parts.compared[1]),
+        "traces": len(parts.original),
+        "published_traces": parts.count_kept(),
         "records": parts.original.records,
         "published_records": parts.protected.records,
     }

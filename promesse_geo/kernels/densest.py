@@ -122,6 +122,34 @@ def take_densest(points, sums, curvature, width, reach, best):
                         sums[j] -= weight(square_between(points, i, points, j), curvature, width)
 
 
+@loop("near")
+def count_near(points, offsets, spots, numbers, limit, first, last, near):
+    """Count the points of each trace that are near its spot.
+
+    Parameters
+    ----------
+    points : float64, shape (records, 3) or (records, 2)
+        Points, trace by trace.
+    offsets : int64, shape (traces + 1,)
+        First point of each trace, and the number of points.
+    spots : float64, shape (spots, 3) or (spots, 2)
+        Spots; no point is near NaN.
+    numbers : int64, shape (traces,)
+        The row of each trace's spot.
+    limit : float
+        Greatest squared chord of a near point.
+    first, last : int
+        Counts for the traces first … last − 1.
+    near : int64, shape (traces,)
+        Output: number of near points.
+    """
+    for trace in range(first, last):
+        number = 0
+        for i in range(offsets[trace], offsets[trace + 1]):
+            number += square_between(points, i, spots, numbers[trace]) <= limit
+        near[trace] = number
+
+
 @loop("best")
 def find_crossings(origins, directions, offsets, step, count, curvature, width, first, last, best):
     """Find in each group the point of a ray that most rays pass.
@@ -153,17 +181,27 @@ def find_crossings(origins, directions, offsets, step, count, curvature, width, 
     size = origins.shape[1]
     candidate = np.empty((1, size))
     nearest = np.empty((1, size))
+    shares = np.ones(count)  # of the origin in a point of a ray; the rest is along the tangent
+    alongs = np.empty(count)
+    for number in range(count):
+        alongs[number] = number * step
+        if curvature != 0.0:
+            alongs[number] = math.sin(number * step)
+            shares[number] = math.cos(number * step)
+    far = (count * step + _NO_WEIGHT * width) ** 2
     for group in range(first, last):
         best[group, 0] = best[group, 1] = -1
         greatest = -1.0
         for ray in range(offsets[group], offsets[group + 1]):
             for number in range(count):
-                _place(origins, directions, ray, number * step, curvature, candidate)
+                _place(origins, directions, ray, shares[number], alongs[number], candidate)
                 votes = 0.0
                 for other in range(offsets[group], offsets[group + 1]):
+                    if square_between(candidate, 0, origins, other) > far:  # no point of the ray has any weight
+                        continue
                     along = _along(origins, directions, other, candidate, curvature) / step
                     point = min(max(math.floor(along + 0.5), 0), count - 1)
-                    _place(origins, directions, other, point * step, curvature, nearest)
+                    _place(origins, directions, other, shares[point], alongs[point], nearest)
                     votes += weight(square_between(candidate, 0, nearest, 0), curvature, width)
                 if votes > greatest:
                     greatest = votes
@@ -172,15 +210,10 @@ def find_crossings(origins, directions, offsets, step, count, curvature, width, 
 
 
 @inner("point")
-def _place(origins, directions, ray, length, curvature, point):
-    """Write the point at a length along a ray to `point`, shape (1, 3) or (1, 2)."""
-    along = length
-    start = 1.0
-    if curvature != 0.0:
-        along = math.sin(length)
-        start = math.cos(length)
+def _place(origins, directions, ray, share, along, point):
+    """Write share · origin + along · tangent of a ray to `point`, shape (1, 3) or (1, 2)."""
     for axis in range(origins.shape[1]):
-        point[0, axis] = start * origins[ray, axis] + along * directions[ray, axis]
+        point[0, axis] = share * origins[ray, axis] + along * directions[ray, axis]
 
 
 @inner()

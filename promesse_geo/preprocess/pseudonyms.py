@@ -92,20 +92,20 @@ def rename(traces: Traces, offsets: np.ndarray, names: list[str]) -> Traces:
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     counts = np.diff(offsets)[order]
     target = as_offsets(counts)
-    rows = np.arange(target[-1]) + np.repeat(offsets[:-1][order] - target[:-1], counts)
-    begins = np.zeros(traces.records, bool)
-    begins[traces.breaks] = True
     labels = traces.names
     if labels.user is None:
         taken = (labels.time, labels.geometry)
         labels = replace(labels, user=next(name for name in ("user", *USERS[1]) if name not in taken))
+    renamed = replace(traces, offsets=target, users=pd.Index([names[i] for i in order], dtype=str), names=labels)
+    if (np.diff(order) == 1).all():  # the records stay where they are
+        return replace(renamed, breaks=freeze(within_traces(traces.breaks, target)))
+    rows = np.arange(target[-1]) + np.repeat(offsets[:-1][order] - target[:-1], counts)
+    begins = np.zeros(traces.records, bool)
+    begins[traces.breaks] = True
     return replace(
-        traces,
+        renamed,
         points=freeze(traces.points.take(rows, axis=0)),
         times=freeze(traces.times.take(rows)),
         positions=freeze(traces.positions.take(rows)),
-        offsets=target,
-        users=pd.Index([names[i] for i in order], dtype=str),
-        names=labels,
         breaks=freeze(within_traces(np.flatnonzero(begins[rows]), target)),
     )

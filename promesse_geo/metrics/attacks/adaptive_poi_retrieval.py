@@ -23,6 +23,7 @@ _AT_REST = 15  # second differences per median: a quarter of an hour with one re
 _FEWEST, _MOST = 30, 200_000  # least number of medians for an estimate, and greatest number computed
 _LOW = 0.01, 0.05  # quantiles of medians and of steps that represent stationary users
 _LAWS = 2.69, 0.649  # their values for planar Laplace noise of ε = 1, with a third and with all of the data stationary
+_BLOCK = 1 << 14  # steps or rows of bends in memory at a time
 _NEGLIGIBLE = 0.1  # noise with a mean below this share of the diameter does not affect the paper's attack
 _DEVIATIONS = 3.0  # standard deviations of averaged noise along one axis that are added to the diameter
 
@@ -146,24 +147,36 @@ class AdaptivePoiRetrieval(PoiRetrieval):
     def _noise(self, protected: Traces) -> float:
         if self.kind != "geo-indistinguishability" or protected.records < _AT_REST + 2:
             return 0.0
-        points, scale = protected.points, protected.space.scale
-        steps = np.linalg.norm(np.diff(points, axis=0), axis=1)[~_begins_segment(protected)[1:]]
+        scale = protected.space.scale
         medians = _medians_of_bends(protected, short=self._stay()[1] // 8)
         if len(medians) < _FEWEST:
             return 0.0
+        steps = _steps(protected)[~_begins_segment(protected)[1:]]
         rates = [float(np.quantile(medians, _LOW[0])) / _LAWS[0], float(np.quantile(steps, _LOW[1])) / _LAWS[1]]
         return 2 * scale * min(rates)
 
 
 def _medians_of_bends(traces: Traces, *, short: int) -> np.ndarray:
     """Return medians of the lengths of consecutive second differences, in kernel units, of records close in time."""
-    points = traces.points
-    lengths = np.linalg.norm(points[:-2] - 2 * points[1:-1] + points[2:], axis=1)
     quick = (np.diff(traces.times) <= short) & ~_begins_segment(traces)[1:]
-    lengths[~(quick[:-1] & quick[1:])] = np.nan
-    firsts = np.arange(0, len(lengths) - _AT_REST + 1, max(1, len(lengths) // _MOST))
-    rows = lengths[firsts[:, None] + np.arange(_AT_REST)]
-    return np.median(rows[~np.isnan(rows).any(axis=1)], axis=1)
+    bends = traces.records - 2
+    firsts = np.arange(0, bends - _AT_REST + 1, max(1, bends // _MOST))
+    rows = firsts[:, None] + np.arange(_AT_REST + 1)
+    rows = rows[quick[rows].all(axis=1), :-1]
+    medians = np.empty(len(rows))
+    for part in (slice(first, first + _BLOCK) for first in range(0, len(rows), _BLOCK)):
+        before, middle, after = (traces.points[rows[part] + step] for step in range(3))
+        medians[part] = np.median(np.linalg.norm(before - 2 * middle + after, axis=2), axis=1)
+    return medians
+
+
+def _steps(traces: Traces) -> np.ndarray:
+    """Return the chords between consecutive records, in kernel units."""
+    points, chords = traces.points, np.empty(max(traces.records - 1, 0))
+    for first in range(0, len(chords), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        chords[part] = np.linalg.norm(np.diff(points[first : first + _BLOCK + 1], axis=0), axis=1)
+    return chords
 
 
 def _begins_segment(traces: Traces) -> np.ndarray:

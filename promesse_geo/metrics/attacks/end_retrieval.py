@@ -264,12 +264,20 @@ class EndRetrieval(Metric):
 
     def _random(self, pairs: Pairs, index: "_Truth") -> float:
         """Return the percentage of owners that a random published point of each locates, as expectation."""
-        protected = pairs.protected
-        owners = np.repeat(pairs.originals, protected.counts)
-        spots = np.full((len(index.owners), pairs.original.space.dimension), np.nan)
+        protected, space = pairs.protected, pairs.original.space
+        spots = np.full((len(index.owners), space.dimension), np.nan)
         spots[index.numbers] = index.places
-        near = pairs.original.space.metres(np.linalg.norm(protected.points - spots[owners], axis=1)) <= self.threshold
-        records, located = (np.bincount(group, minlength=len(index.owners)) for group in (owners, owners[near]))
+        near, limit = np.empty(len(protected), np.int64), space.chord(self.threshold) ** 2
+        threads.run(
+            lambda first, last: densest.count_near(
+                protected.points, protected.offsets, spots, pairs.originals, limit, first, last, near
+            ),
+            threads.fair(protected.counts),
+        )
+        records, located = (
+            np.bincount(pairs.originals, weights=counts, minlength=len(index.owners))
+            for counts in (protected.counts, near)
+        )
         shares = (located / np.maximum(records, 1))[index.numbers]
         return 100 * float(shares.mean()) if len(shares) else np.nan
 

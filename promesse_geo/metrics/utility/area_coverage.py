@@ -1,14 +1,20 @@
 """Overlap of the areas that users visit."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from promesse_geo import threads
+from promesse_geo.kernels import cells as kernel
 from promesse_geo.metrics.base import Metric, score
+from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Pairs, Traces
 from promesse_geo.validation import check_number
+
+Visited: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""The distinct cells of each trace, ascending, int64 of shape (cells,), and their offsets, shape (traces + 1,)."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,17 @@ class AreaCoverage(Metric):
         cell = check_number(self.cell, name="cell", owner="AreaCoverage", unit="metres", low=1, high=1e6)
         object.__setattr__(self, "cell", cell)
 
-    def _index(self, original: Traces) -> pd.DataFrame:
-        return self._visited(original, original.trace_numbers)
+    def _index(self, original: Traces) -> Visited:
+        return self._visited(original)
 
-    def _detail(self, pairs: Pairs, index: pd.DataFrame) -> pd.DataFrame:
-        visited = self._visited(pairs.protected, np.repeat(pairs.originals, pairs.protected.counts))
-        original, protected, shared = (
-            np.bincount(cells.trace, minlength=len(pairs.original)) for cells in (index, visited, index.merge(visited))
+    def _detail(self, pairs: Pairs, index: Visited) -> pd.DataFrame:
+        cells, offsets = self._visited(pairs.protected)
+        original = np.diff(index[1])
+        protected, shared = np.zeros_like(original), np.zeros_like(original)
+        protected[pairs.originals] = np.diff(offsets)
+        threads.run(
+            lambda first, last: kernel.count_shared(*index, cells, offsets, pairs.originals, first, last, shared),
+            threads.fair(np.diff(offsets)),
         )
         columns = {"original_cells": original, "protected_cells": protected, "shared": shared}
         columns |= score(original, protected, shared)
@@ -76,8 +86,14 @@ class AreaCoverage(Metric):
         """Return the mean F-score in percent; NaN without any trace."""
         return 100 * float(detail.fscore.mean())
 
-    def _visited(self, traces: Traces, numbers: np.ndarray) -> pd.DataFrame:
-        """Return the distinct cells of each trace, given the trace number of each record."""
-        columns, rows = traces.space.cells(traces.points, self.cell)
-        cells = (rows << 32) + columns  # row and column in 32 bits each
-        return pd.DataFrame({"trace": numbers, "cell": cells}).drop_duplicates(ignore_index=True)
+    def _visited(self, traces: Traces) -> Visited:
+        columns, cells = traces.space.cells(traces.points, self.cell)
+        cells <<= 32  # row and column in 32 bits each
+        cells += columns
+        counts, offsets = np.empty(len(traces), np.int64), traces.offsets
+        threads.run(
+            lambda first, last: kernel.sort_distinct(cells, offsets, first, last, counts), threads.fair(traces.counts)
+        )
+        kept = as_offsets(counts)
+        rows = np.arange(kept[-1]) + np.repeat(offsets[:-1] - kept[:-1], counts)
+        return cells[rows], kept
