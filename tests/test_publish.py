@@ -112,6 +112,22 @@ def test_the_page_has_each_count_and_measure_in_a_row_of_its_own(raw):
     assert "lower is more private" in text
 
 
+def test_places_at_the_ends_of_all_parts_of_a_user_are_measured_beside_guessing():
+    city = pg.make_city(users=6, days=7, seed=3)
+    parts = city.promesse.prepare(tz="Europe/Paris", days=7, keep_user=True)
+    with warnings.catch_warnings(action="ignore"):
+        safe, result = (
+            parts.promesse.smooth(200),
+            pg.publish(city, None, pg.Promesse(200), tz="Europe/Paris", dry_run=True),
+        )
+    metric = pg.EndRetrieval()
+    detail = metric.detail(parts, safe)
+    measured = result.measures.set_index("metric").loc[repr(metric)]
+    assert measured.value == pytest.approx(metric.value(detail)) > 50
+    assert measured.guess == pytest.approx(metric.guess(detail))
+    assert re.search(r"end retrieval \(lower is more private\), guessing \d", repr(result))
+
+
 def test_a_dry_run_writes_nothing_and_says_the_same(raw, tmp_path):
     with pytest.warns(UserWarning, match="dropped"):
         dry = raw.promesse.publish(tmp_path / "public.csv", pg.Promesse(200), dry_run=True)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from promesse_geo.mechanisms import PrivacyZones
 from promesse_geo.mechanisms.zones import PlacedZones
@@ -122,6 +123,16 @@ def owners_of_parts(raw: Traces, parts: Traces) -> np.ndarray:
     owners = np.empty(raw.positions.max() + 1, np.int64)
     owners[raw.positions] = raw.trace_numbers
     return owners[parts.positions[parts.offsets[:-1]]]
+
+
+def named_by_owner(raw: Traces, parts: Traces, protected: Traces) -> tuple[Traces, Traces]:
+    """Return parts and protected parts, in their order, under names that show which are of one user: 0000012-00003."""
+    owners, chosen = owners_of_parts(raw, parts), parts.users.get_indexer(protected.users)
+    if (chosen < 0).any():  # names that the mechanism made
+        return parts, protected
+    numbers = pd.Series(owners).groupby(owners).cumcount()
+    names = pd.Index([f"{owner:07d}-{number:05d}" for owner, number in zip(owners, numbers, strict=True)], dtype=str)
+    return replace(parts, users=names), replace(protected, users=names.take(chosen))
 
 
 def count_published_users(raw: Traces, parts: Traces, protected: Traces) -> int:

@@ -13,11 +13,12 @@ import pandas as pd
 
 from promesse_geo.audit import FAILED, REVIEW
 from promesse_geo.messages import counted
-from promesse_geo.metrics import AdaptivePoiRetrieval, Compression, PoiRetrieval, Residue, SpatialError
+from promesse_geo.metrics import AdaptivePoiRetrieval, Compression, EndRetrieval, PoiRetrieval, Residue, SpatialError
 from promesse_geo.plot.page import number_table, page, paragraphs, text_table
 from promesse_geo.plot.tables import findings, measured_rows, measures, summaries
 
 METRICS = (
+    EndRetrieval(),
     PoiRetrieval(),
     AdaptivePoiRetrieval(kind="geo-indistinguishability"),
     Residue(),

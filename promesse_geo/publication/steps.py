@@ -17,6 +17,7 @@ from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
+from promesse_geo.publication.cleaning import named_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
 from promesse_geo.publication.result import METRICS, Publication
@@ -128,7 +129,7 @@ def publish(
     check_rest(protected.records, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     checked = check_published(parts, protected, mechanism=mechanism)
     audit = replace_findings(checked, findings_of(counts, are_dated=not uses_common_calendar(raw)))
-    table = measure(parts, protected, METRICS)
+    table = measure(*named_by_owner(raw, parts, protected), METRICS)
     published = pseudonymize(protected)
     counts |= {"published_traces": len(published), "published_records": published.records}
     written = None if (audit["verdict"] == FAILED).any() else target
