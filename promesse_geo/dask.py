@@ -257,7 +257,7 @@ class Grouped:
     def prepare(
         self, *, tz: Any = None, days: int = 20, min_days: int | None = None, gap: Any = "4h", keep_user: bool = False
     ) -> Any:
-        """Prepare the records, as `gdf.promesse.prepare` does, for whose parameters see there.
+        """Prepare the records, as `gdf.promesse.prepare` does, with the same parameters.
 
         Without `keep_user` the records are shuffled again by the new names, so that no partition tells which parts are
         of one user.
@@ -296,7 +296,7 @@ class Grouped:
         protected : dask_geopandas.GeoDataFrame or dask.dataframe.DataFrame
             Records under the names of the users.
         metrics : sequence of Metric
-            Metrics that compare each user with himself, and `RangeQueryDistortion`.
+            Metrics that compare the records of each user, and `RangeQueryDistortion`.
 
         Returns
         -------

@@ -56,9 +56,11 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
     check_flag(force, name="force", owner="run_demo")
     published, picture = folder / "protected.parquet", folder / "overview.png"
     if picture.exists() and not force:
-        raise FileExistsError(f"The file {str(picture)!r} already exists. Pass --force, or another folder with --out.")
+        raise FileExistsError(
+            f"The file {str(picture)!r} already exists. Pass force=True (--force), or another 'folder' (--out)."
+        )
     if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{str(folder)!r} is a file. Specify another folder with --out.")
+        raise FileExistsError(f"{str(folder)!r} is a file. Specify another 'folder' (--out).")
     folder.mkdir(parents=True, exist_ok=True)
     check_output(published, force=force)
     made = make_city(users=50, days=7, seed=0, as_traces=True, return_pois=True)

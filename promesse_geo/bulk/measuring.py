@@ -48,7 +48,7 @@ def measure_parquet(
         Parquet or GeoParquet; of a folder, all files at any depth. The protected data must have the users of the
         original: protect with `keep_users=True`, measure, and rename the users before you publish.
     metrics : sequence of Metric
-        Metrics that compare each user with himself, and `RangeQueryDistortion`; by default the metrics of the paper.
+        Metrics that compare the records of each user, and `RangeQueryDistortion`; by default the metrics of the paper.
     memory, executor, scratch, errors
         As for `protect_parquet`; true data go to the system's folder for temporary files by default.
     user, time : column name, None or ...

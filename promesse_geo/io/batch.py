@@ -300,7 +300,7 @@ def warn_overlaps(spans: Iterable[Span], *, noun: str, cure: str) -> None:
 
 
 def _overlap(spans: Sequence[Span]) -> bool:
-    """Whether spans in order of their starts overlap; one may end with the record with which the next one begins."""
+    """Whether spans in order of their starts overlap; a span may end at the time at which the next one begins."""
     ends = itertools.accumulate((span.last for span in spans), max)
     return any(
         span.first < end or span.first == before.first

@@ -163,7 +163,7 @@ def is_written(path: Path) -> bool:
 
 
 def _next(where: str, line: bytes) -> str:
-    """Return where in the file one is after a line; empty if the line may not stand there."""
+    """Return the place in the file after a line; empty if the line is not allowed at the place `where`."""
     if where in ("segment", "points") and _POINT.fullmatch(line):
         return "points"
     steps = {
