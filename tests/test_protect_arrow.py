@@ -217,3 +217,14 @@ def test_what_numbers_mean_and_elevations_are_reported():
     table = pa.table({"user": city["user"], "time": seconds, "geometry": points})
     with pytest.warns(UserWarning, match="'time' as seconds since 1970"), pytest.warns(UserWarning, match="elevation"):
         pg.protect_arrow(table, pg.Promesse(200), crs=4326)
+
+
+def test_invalid_records_are_counted_without_rows_that_mean_nothing(city):
+    table = as_table(city)
+    lon = table["lon"].to_numpy().copy()
+    lon[:3] = np.nan
+    table = table.set_column(table.column_names.index("lon"), "lon", pa.array(lon))
+    with pytest.raises(
+        ValueError, match=r"^3 of [\d,]+ records of a table or partition cannot be used: .*: 3\. Filter"
+    ):
+        pg.protect_arrow(table, PROMESSE)

@@ -23,8 +23,9 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "large_data.rst"
 
 
 @pytest.fixture
-def spark(monkeypatch):
-    """A session with two workers, which find the packages of this process."""
+def spark(monkeypatch, tmp_path):
+    """A session with two workers in a folder, which find the packages of this process."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
@@ -40,8 +41,8 @@ def lines_of_the_page():
     return textwrap.dedent(re.search(r"::\n\n((?:    .*\n|\n)+)", section)[1])
 
 
-def test_the_lines_of_the_docs_protect_as_a_notebook(spark, monkeypatch, tmp_path):
-    city = pg.make_city(users=6, days=2, seed=4)
+def test_the_lines_of_the_docs_protect_as_a_notebook(spark, tmp_path):
+    city = pg.make_city(users=3, days=1, seed=4)
     city = city.assign(time=city["time"].dt.floor("2min"))  # many records of a user share a time
     city = city.iloc[np.random.default_rng(5).permutation(len(city))].reset_index(drop=True)
     (tmp_path / "positions").mkdir()
@@ -49,10 +50,9 @@ def test_the_lines_of_the_docs_protect_as_a_notebook(spark, monkeypatch, tmp_pat
         rows = city.iloc[len(city) * number // 3 : len(city) * (number + 1) // 3]
         table = {"user": rows["user"], "time": rows["time"].dt.as_unit("us")}
         table |= {"lon": rows.geometry.x, "lat": rows.geometry.y}
-        pq.write_table(pa.table(table), tmp_path / "positions" / f"{number}.parquet", row_group_size=1_000)
-    monkeypatch.chdir(tmp_path)
+        pq.write_table(pa.table(table), tmp_path / "positions" / f"{number}.parquet", row_group_size=500)
     names = {"spark": spark, "__name__": "__main__"}
-    exec(lines_of_the_page(), names)
+    exec(lines_of_the_page().replace("repartition(64,", "repartition(5,"), names)
     found = names["safe"].toPandas().sort_values(["user", "time"], ignore_index=True)
     expected = names["mechanism"].protect(city)
     assert found["user"].tolist() == expected["user"].tolist()

@@ -1,0 +1,164 @@
+"""All benchmarks that need no real data, in one table: `python -m benchmarks`.
+
+    python -m benchmarks --up-to 1e6
+    python -m benchmarks --peers /tmp/peers --out benchmarks/results/summary.md
+
+Each row has our result, what it is compared with, and the ratio. `--up-to` bounds the records of the growth in memory
+and from files to files. With `--peers`, other libraries are installed into environments of their own in a folder; those
+that cannot be installed are named with the reason.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # the other files are scripts, which import each other
+
+import bounds
+from folders import measure_task, write_walks
+from foundation import dense
+from measure import in_turn, machine, table
+
+import promesse_geo as pg
+from data import commuters
+
+Row = tuple[str, str, str, str, str]
+_HEAD = ("what", "ours", "beside", "theirs", "ratio")
+_LAPLACE = pg.GeoIndistinguishability.from_level(4, radius=200)
+_PEERS = {"trackintel": ["trackintel", "pyarrow"], "infostop": ["infostop"], "scikit-mobility": ["scikit-mobility"]}
+_STAYS = """
+import sys, time, warnings
+warnings.simplefilter("ignore")
+import geopandas as gpd, trackintel as ti
+frame = gpd.read_parquet(sys.argv[1]).rename(columns={"user": "user_id", "time": "tracked_at"})
+frame.index.name = "id"
+fixes = ti.Positionfixes(frame)
+start = time.perf_counter()
+fixes.generate_staypoints(method="sliding", dist_threshold=200, time_threshold=15, gap_threshold=60, include_last=True)
+print(time.perf_counter() - start)
+"""
+
+
+def kernels(records: int) -> Iterator[Row]:
+    """Compare kernels with their lower bounds."""
+    data = dense(records, traces=max(records // 10_000, 1))
+    for epsilon in (200, 5):
+        mechanism = pg.Promesse(epsilon)
+        outputs = mechanism.protect(data).records
+        seconds = in_turn({"ours": lambda m=mechanism: m.protect(data), "bound": lambda n=outputs: bounds.chain(n)})
+        name = f"Promesse({epsilon}), {records:,} records in, {outputs:,} out"
+        yield _compared(name, seconds["ours"], "a root and two divisions for each output", seconds["bound"])
+    seconds = in_turn({"ours": lambda: _LAPLACE.protect(data), "bound": lambda: bounds.laplace(records)})
+    yield _compared(f"planar Laplace noise, {records:,} records", seconds["ours"], "its arithmetic", seconds["bound"])
+
+
+def growth(up_to: int) -> Iterator[Row]:
+    """Measure the time of a record for growing data, beside that of 10⁵ records."""
+    first = 0.0
+    for records in _sizes(up_to):
+        data = dense(records, traces=max(records // 10_000, 1))
+        took = in_turn({"ours": lambda d=data: pg.Promesse(200).protect(d)}, rounds=3)["ours"] / records
+        first = first or took
+        ratio = f"{took / first:.2f}"
+        yield (
+            f"Promesse(200) in memory, {records:,} records",
+            f"{took * 1e9:.1f} ns",
+            "10⁵",
+            f"{first * 1e9:.1f} ns",
+            ratio,
+        )
+
+
+def folders(up_to: int) -> Iterator[Row]:
+    """Measure files to files, beside pyarrow that reads the input and writes the tables of the result."""
+    for records in _sizes(up_to):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_walks(folder / "in", records, files=max(records // 5_000_000, 4))
+            floor = measure_task("rewrite", folder / "in", folder / "out", epsilon=0)
+            for epsilon in (200, 5):
+                ours = measure_task("protect", folder / "in", folder / "result", epsilon=epsilon)
+                other = "pyarrow, which reads and rewrites the input"
+                if epsilon == 5:
+                    floor = measure_task("floor", folder / "in", folder / "out", epsilon=0)
+                    other = "pyarrow, which reads the input and writes the result"
+                yield (
+                    f"files to files, ε = {epsilon}, {records:,} records in, {ours['records']:,.0f} out",
+                    _in_words(ours),
+                    other,
+                    _in_words(floor),
+                    f"{ours['seconds'] / floor['seconds']:.2f}",
+                )
+
+
+def peers(folder: Path, records: int) -> Iterator[Row]:
+    """Compare stays with other libraries, each in an environment of its own."""
+    traces = commuters(max(records // 20_000, 1), 20_000, interval=10)
+    seconds = in_turn({"ours": lambda: pg.pois(traces)}, rounds=3)["ours"]
+    name = f"stays, {traces.records:,} records"
+    pg.write(traces, folder / "stays.parquet", force=True)
+    for peer, packages in _PEERS.items():
+        python, reason = _install(folder / peer, packages)
+        if reason or peer != "trackintel":
+            yield name, f"{seconds:.3f} s", peer, reason or "installs; see attack.py --peers", ""
+            continue
+        command = [str(python), "-c", _STAYS, str(folder / "stays.parquet")]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            yield name, f"{seconds:.3f} s", peer, _last_line(done.stderr), ""
+        else:
+            yield _compared(name, seconds, peer, float(done.stdout.splitlines()[-1]))
+
+
+def _install(folder: Path, packages: list[str]) -> tuple[Path, str]:
+    """Make an environment with packages; return its interpreter, and why it could not be made."""
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    command = [str(python), "-m", "pip", "install", "-q", *packages]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return python, f"not installed: {_last_line(done.stderr)}" if done.returncode else ""
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:160].replace("|", "/") if lines else "no reason given"
+
+
+def _sizes(up_to: int) -> list[int]:
+    return [size for size in (10**5, 10**6, 10**7, 10**8) if size <= up_to]
+
+
+def _compared(name: str, ours: float, other: str, theirs: float) -> Row:
+    return name, f"{ours:.3f} s", other, f"{theirs:.3f} s", f"{ours / theirs:.2f}"
+
+
+def _in_words(result: dict[str, float]) -> str:
+    return f"{result['seconds']:.1f} s, {result['cpu']:.1f} s of processor time, {result['peak']:.2f} GB"
+
+
+def main() -> None:
+    """Measure, and print and write one table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("--up-to", type=float, default=1e7, help="greatest number of records: 1e5 to 1e8")
+    parser.add_argument("--peers", type=Path, help="a folder for environments with other libraries")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "summary.md")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    up_to = int(options.up_to)
+    rows = [*kernels(min(up_to, 10**7)), *growth(up_to), *folders(up_to)]
+    if options.peers:
+        options.peers.mkdir(parents=True, exist_ok=True)
+        rows += peers(options.peers, min(up_to, 4_000_000))
+    about = f"{machine()}. Medians in memory. `python -m benchmarks` writes this table."
+    text = f"# Summary\n\n{about}\n\n" + table(f"Up to {up_to:,} records", rows, head=_HEAD)
+    print(text)
+    options.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
