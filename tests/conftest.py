@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+# Workers and processes share the bytecode of the package and of rewritten assertions in the folders in which they share
+# the machine code of loops.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave the cores to other workers
 sys.modules.setdefault("rfc3987_syntax", None)  # optional for nbformat, and takes seconds to import
 

@@ -25,6 +25,7 @@ from promesse_geo.validation import check_text
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
 _SIDES = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)])  # where a label may be
 _GAPS = (4, 13)  # typographic points between a marker and its label
+_SIZE = 8  # of labels, in typographic points
 
 
 def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None) -> Axes:
@@ -223,15 +224,24 @@ def _label_points(axes: Axes, points: pd.DataFrame, lines: list[Line2D]) -> None
     legend = axes.get_legend()
     written: list[BboxBase] = [] if legend is None else [legend.get_window_extent()]
     for text, point, colour in _labels(points, lines):
-        labels = [
-            annotate(axes, text, point, side=side, gap=gap, size=8, colour=colour) for gap in _GAPS for side in _SIDES
-        ]
-        boxes = [label.get_window_extent() for label in labels]
+        places = [(side, gap) for gap in _GAPS for side in _SIDES]
+        boxes = _boxes(axes, text, point, places)
         costs = [_cost(box, axes.bbox, written, markers, paths) for box in boxes]
         best = costs.index(min(costs))
         written.append(boxes[best])
-        for label in labels[:best] + labels[best + 1 :]:
-            label.remove()
+        side, gap = places[best]
+        annotate(axes, text, point, side=side, gap=gap, size=_SIZE, colour=colour)
+
+
+def _boxes(axes: Axes, text: str, point: np.ndarray, places: list[tuple[np.ndarray, int]]) -> list[Bbox]:
+    """Return the box of a label in each place, a side and a gap, in pixels; the label is measured once."""
+    label = annotate(axes, text, point, side=np.array([1, 1]), gap=0, size=_SIZE)  # begins in the point
+    box = label.get_window_extent()
+    label.remove()
+    pixels = axes.figure.dpi / 72  # of a typographic point
+    size = np.array([box.width, box.height])
+    corners = [box.p0 + side * gap * pixels + size * (side - 1) / 2 for side, gap in places]
+    return [Bbox([corner, corner + size]) for corner in corners]
 
 
 def _labels(points: pd.DataFrame, lines: list[Line2D]) -> Iterator[tuple[str, np.ndarray, Any]]:
