@@ -2,11 +2,13 @@
 
 import itertools
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import shapely
 from numpy.random import Generator, SeedSequence, default_rng
 
 from promesse_geo.traces.space import EARTH_RADIUS
@@ -16,16 +18,21 @@ from promesse_geo.validation import check_choice, check_flag, check_integer
 CENTRE = (4.84, 45.76)  # longitude and latitude
 MIDNIGHT = pd.Timestamp("2024-03-04", tz="Europe/Paris")  # a Monday, on which every trace begins
 SHORTEST_STAY = 900  # seconds from which on a stay counts as a true POI, as in the paper
-_RECORDERS = ("phone",)
+_RECORDERS = ("phone", "trips")
 _TILT = math.radians(12)
+_HOUR = 3_600
 _LINES = 81  # streets in each direction
 _AVENUE = 6  # every sixth street is an avenue
-_HOUR = 3_600
 # Ways to travel: metres per second on streets and on avenues, chance and longest seconds of a stop at a crossing.
 _WALK = (1.35, 1.35, 0.10, 30)
 _BIKE = (4.4, 4.4, 0.15, 45)
 _BUS = (7.5, 9.0, 0.40, 35)
 _CAR = (8.3, 12.0, 0.22, 90)
+# Seconds up to which a stay is short, and not long; for short, middle and long stays the chances that the trip after it
+# is recorded, and that the device stays on during it.
+_STAYS = (1.5 * _HOUR, 4 * _HOUR)
+_USED = (0.9, 0.05, 0.9)
+_LEFT_ON = (0.5, 0.0, 0.0)
 # Hours that each kind of visit lasts at least, drawn between the two.
 _LASTS = {"home": (0.5, 0.5), "work": (0.5, 1), "lunch": (0.6, 1), "errand": (0.33, 0.67), "leisure": (1, 3)}
 
@@ -56,13 +63,14 @@ def make_city(
     *,
     recorder: str = "phone",
     return_pois: bool = False,
+    return_streets: bool = False,
     as_traces: bool = False,
-) -> gpd.GeoDataFrame | Traces | tuple[gpd.GeoDataFrame | Traces, gpd.GeoDataFrame]:
+) -> gpd.GeoDataFrame | Traces | tuple[gpd.GeoDataFrame | Traces, *tuple[gpd.GeoDataFrame, ...]]:
     """Make GPS traces of commuters in a synthetic city.
 
-    Users travel along streets between home, work, shops and evenings out, on foot, by bike, bus or car. Their phones
-    record every 5 to 15 s when moving and every 30 to 120 s when stationary, with errors of some metres and losses of
-    the signal for minutes, and are mostly off at night. The city lies where Lyon does, but no place or user is real.
+    Users travel along streets between home, work, shops and evenings out, on foot, by bike, bus or car. Their devices
+    record with errors of some metres and lose the signal for minutes. The city lies where Lyon does, but no place or
+    user is real.
 
     Parameters
     ----------
@@ -71,18 +79,26 @@ def make_city(
         independently: the first ones do not depend on the number of users.
     seed : int, default 0
         The same seed gives the same city, users and records.
-    recorder : {"phone"}
-        The device that records. Phones are the only ones so far.
-    return_pois, as_traces : bool, default False
-        Whether to return the true stays as well, and the records as `Traces` rather than as a frame of points.
+    recorder : {"phone", "trips"}
+        What records. "phone": phones that record all day, every 5 to 15 s when moving and every 30 to 120 s when
+        stationary, and are mostly off at night; 97 % of the time of their traces, split at gaps of 4 h, is in stays.
+        "trips": devices that users switch on for most trips, and leave on during some short stays, as volunteers of a
+        study do; they record every 1 to 5 s, and less than half of the time is in stays, as in Geolife.
+    return_pois, return_streets : bool, default False
+        Whether to return the true stays and the streets as well, in this order.
+    as_traces : bool, default False
+        Whether to return the records as `Traces` rather than as a frame of points.
 
     Returns
     -------
     data : geopandas.GeoDataFrame or Traces
-        Records: user ("user-000" and so on), time (UTC) and location (EPSG:4326), about 1,200 per user and day.
+        Records: user ("user-000" and so on), time (UTC) and location (EPSG:4326), per user and day about 1,200 of
+        phones and 1,300 of trips.
     pois : geopandas.GeoDataFrame
         Only with `return_pois`: stays of at least 15 minutes with records in them, by user and arrival, as user,
         kind ("home", "work", "lunch", "errand" or "leisure"), arrival, departure (UTC) and true location.
+    streets : geopandas.GeoDataFrame
+        Only with `return_streets`: lines, with kind ("street" or "avenue"). Pass it to `map` as its `background`.
 
     Raises
     ------
@@ -100,19 +116,23 @@ def make_city(
     seed = check_integer(seed, name="seed", owner="make_city", low=0)
     check_choice(recorder, name="recorder", owner="make_city", options=_RECORDERS)
     return_pois = check_flag(return_pois, name="return_pois", owner="make_city")
+    return_streets = check_flag(return_streets, name="return_streets", owner="make_city")
     as_traces = check_flag(as_traces, name="as_traces", owner="make_city")
-    lives = _populate(users, days=days, seed=seed)
+    city = _build_city(default_rng(seed))
+    lives = _populate(city, users, days=days, seed=seed, recorder=recorder)
     keys, counts, times, x, y = _arrays(lives)
     traces = Traces.from_arrays(x, y, times=times, users=keys, counts=counts)
     data = traces if as_traces else traces.to_frame()
-    return (data, _pois(lives, keys=keys)) if return_pois else data
+    others = [_pois(lives, keys=keys)] * return_pois + [_streets(city)] * return_streets
+    return (data, *others) if others else data
 
 
-def _populate(users: int, *, days: int, seed: int) -> list[tuple]:
+def _populate(city: City, users: int, *, days: int, seed: int, recorder: str) -> list[tuple]:
     """Return the result of `_live` for every user, each with a separate generator."""
-    city = _build_city(default_rng(seed))
+    record = _record_trips if recorder == "trips" else _record
     midnights = (pd.date_range(MIDNIGHT, periods=days + 1, freq="D") - MIDNIGHT).total_seconds().to_numpy()
-    return [_live(default_rng(child), city=city, midnights=midnights) for child in SeedSequence(seed).spawn(users)]
+    rngs = [default_rng(child) for child in SeedSequence(seed).spawn(users)]
+    return [_live(rng, city=city, midnights=midnights, record=record) for rng in rngs]
 
 
 def _arrays(lives: list[tuple]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -136,6 +156,15 @@ def _pois(lives: list[tuple], *, keys: list[str]) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame(frame, geometry=points, crs="EPSG:4326")
 
 
+def _streets(city: City) -> gpd.GeoDataFrame:
+    """Return all streets as a frame of lines, bent like the plan."""
+    x, y = np.meshgrid(city.columns, city.rows, indexing="ij")
+    crossings = np.stack(_to_degrees(np.array([x, y]).reshape(2, -1)), axis=1).reshape(*x.shape, 2)
+    lines = [shapely.linestrings(ways) for ways in (crossings, crossings.swapaxes(0, 1))]
+    kinds = np.where(np.arange(_LINES) % _AVENUE == 0, "avenue", "street")
+    return gpd.GeoDataFrame({"kind": np.tile(kinds, 2)}, geometry=np.concatenate(lines), crs="EPSG:4326")
+
+
 def _build_city(rng: Generator) -> City:
     """Draw the streets and the shared places."""
     columns, rows = (np.cumsum(axis) - axis[: _LINES // 2].sum() for axis in rng.uniform(120, 180, (2, _LINES)))
@@ -153,12 +182,14 @@ def _beside_street(places: np.ndarray, *, rows: np.ndarray, rng: Generator) -> n
     return np.column_stack([x, rows[np.searchsorted(rows, y) - 1] + rng.uniform(12, 30, len(y))])
 
 
-def _live(rng: Generator, *, city: City, midnights: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[tuple]]:
+def _live(
+    rng: Generator, *, city: City, midnights: np.ndarray, record: Callable[..., Any]
+) -> tuple[np.ndarray, np.ndarray, list[tuple]]:
     """Draw a user: return the seconds of the records, (2, n) positions in degrees, and true stays."""
     visits = _plan(_settle(city, rng=rng), midnights=midnights, rng=rng)
     edges, moments, way = _move(visits, city=city, end=midnights[-1], rng=rng)
     visits = visits[: len(edges) // 2]
-    times, legs = _record([visit.kind for visit in visits], edges=edges, midnights=midnights, rng=rng)
+    times, legs = record([visit.kind for visit in visits], edges=edges, midnights=midnights, rng=rng)
     true = np.array([np.interp(times, moments, axis) for axis in way.T])
     positions = _to_degrees(true + _noise(legs, rng=rng))
     return times.astype(np.int64), positions, _stays(visits, edges=edges, times=times)
@@ -277,9 +308,34 @@ def _record(kinds: list[str], *, edges: np.ndarray, midnights: np.ndarray, rng: 
     bedtimes, rises = rng.uniform([[-1.5], [5.8]], [[0.6], [7.6]], (2, len(midnights))) * _HOUR + midnights
     at_home = (np.array(kinds) == "home")[legs // 2] & (legs % 2 == 0)
     asleep = at_home & _within(times, bedtimes[silent], rises[silent])
-    losses = np.sort(rng.uniform(0, edges[-1], rng.poisson(2 * len(midnights) - 2)))
-    lost = _within(times, losses, losses + rng.lognormal(math.log(300), 0.8, len(losses)))
-    return times[~(asleep | lost)], legs[~(asleep | lost)]
+    recorded = ~(asleep | _lost(times, end=edges[-1], days=len(midnights) - 1, rng=rng))
+    return times[recorded], legs[recorded]
+
+
+def _record_trips(
+    kinds: list[str], *, edges: np.ndarray, midnights: np.ndarray, rng: Generator
+) -> tuple[np.ndarray, ...]:
+    """Return seconds and legs like `_record`, for a device that is switched on for most trips and some stays."""
+    arrivals, departures = edges[::2], edges[1::2]
+    length = np.searchsorted(_STAYS, departures - arrivals)  # short, of some hours, long
+    # On from some minutes before each departure until some minutes after the arrival, or until the next departure.
+    starts = departures[:-1] - rng.uniform(0, 180, len(kinds) - 1)
+    left_on = rng.random(len(starts)) < np.array(_LEFT_ON)[length[1:]]
+    ends = np.where(left_on, departures[1:], arrivals[1:] + rng.uniform(30, 240, len(starts)))
+    used = rng.random(len(starts)) < np.array(_USED)[length[:-1]]
+    used[:1] |= ~used.any()  # every user records something
+    interval = int(rng.integers(1, 6))
+    times = np.arange(float(rng.integers(0, interval)), float(edges[-1]), interval)
+    recorded = _within(times, starts[used], ends[used])
+    recorded &= ~_lost(times, end=edges[-1], days=len(midnights) - 1, rng=rng)
+    times = times[recorded]
+    return times, np.searchsorted(edges, times, side="right") - 1
+
+
+def _lost(times: np.ndarray, *, end: float, days: int, rng: Generator) -> np.ndarray:
+    """Return which records are lost with the signal, about twice a day for minutes."""
+    losses = np.sort(rng.uniform(0, end, rng.poisson(2 * days)))
+    return _within(times, losses, losses + rng.lognormal(math.log(300), 0.8, len(losses)))
 
 
 def _within(times: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -174,9 +174,55 @@ def test_a_wrong_parameter_is_refused(arguments, kind, message):
         pg.make_city(**arguments)
 
 
-def test_a_phone_is_the_only_recorder_so_far():
+def test_recorders_have_names():
     assert as_arrays(pg.make_city(1, 1, recorder="phone")) == as_arrays(pg.make_city(1, 1))
-    with pytest.raises(ValueError, match="'recorder' parameter of make_city must be one of 'phone'"):
+    with pytest.raises(ValueError, match="'recorder' parameter of make_city must be one of 'phone', 'trips'"):
         pg.make_city(1, 1, recorder="watch")
     with pytest.raises(TypeError, match="'recorder' parameter of make_city"):
         pg.make_city(1, 1, recorder=None)
+
+
+@pytest.fixture(scope="module")
+def trips():
+    return pg.make_city(users=12, days=5, recorder="trips", as_traces=True)
+
+
+def test_devices_for_trips_record_every_one_to_five_seconds(trips):
+    for trace in range(len(trips)):
+        steps = np.diff(trips.times[trips.offsets[trace] : trips.offsets[trace + 1]]) / 1e9
+        assert 1 <= steps.min() == np.median(steps) <= 5
+
+
+def test_less_than_half_of_the_time_of_trips_is_in_stays(trips, city):
+    for data, low, high in ((trips, 0.3, 0.6), (city[0], 0.85, 1)):
+        parts = pg.prepare(data, tz="Europe/Paris")
+        stays, described = pg.pois(parts, 200, "15min"), pg.describe(parts)
+        inside = (stays["departure"] - stays["arrival"]).sum() / (described["mean_duration"] * described["traces"])
+        assert low < inside < high
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:25 of 600 traces")
+def test_the_attack_orders_mechanisms_of_trips_as_in_the_paper():
+    parts = pg.prepare(pg.make_city(recorder="trips", as_traces=True), tz="Europe/Paris", keep_user=True)
+    levels = ((4, 200), (10, 100))
+    noise = [pg.GeoIndistinguishability.from_level(level, radius=radius, seed=0) for level, radius in levels]
+    found = [pg.PoiRetrieval().measure(parts, each.protect(parts)) for each in (pg.Promesse(200), *noise)]
+    assert found[0] < found[1] / 2 < found[2] / 8
+
+
+def test_users_of_trips_do_not_depend_on_their_number(trips):
+    few = pg.make_city(users=3, days=5, recorder="trips", as_traces=True)
+    assert few.times.tolist() == trips.times[: few.records].tolist()
+    assert few.points.tolist() == trips.points[: few.records].tolist()
+
+
+def test_each_user_records_something():
+    assert pg.make_city(users=100, days=1, recorder="trips", as_traces=True).counts.min() > 0
+
+
+def test_records_of_trips_are_near_streets(trips):
+    streets = pg.make_city(users=1, days=1, return_pois=True, return_streets=True)[2].to_crs(2154)
+    assert set(streets["kind"]) == {"street", "avenue"}
+    points = trips.to_frame().iloc[::97].to_crs(2154)
+    assert points.distance(streets.union_all()).quantile(0.99) < 60
