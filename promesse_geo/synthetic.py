@@ -159,7 +159,7 @@ def _pois(lives: list[tuple], *, keys: list[str]) -> gpd.GeoDataFrame:
 def _streets(city: City) -> gpd.GeoDataFrame:
     """Return all streets as a frame of lines, bent like the plan."""
     x, y = np.meshgrid(city.columns, city.rows, indexing="ij")
-    crossings = np.stack(_to_degrees(np.array([x, y]).reshape(2, -1)), axis=1).reshape(*x.shape, 2)
+    crossings = _to_degrees(np.array([x, y]).reshape(2, -1)).T.reshape(*x.shape, 2)
     lines = [shapely.linestrings(ways) for ways in (crossings, crossings.swapaxes(0, 1))]
     kinds = np.where(np.arange(_LINES) % _AVENUE == 0, "avenue", "street")
     return gpd.GeoDataFrame({"kind": np.tile(kinds, 2)}, geometry=np.concatenate(lines), crs="EPSG:4326")
