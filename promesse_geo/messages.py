@@ -5,10 +5,13 @@ import os
 import reprlib
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta, tzinfo
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -81,20 +84,97 @@ class DroppedWarning(UserWarning):
         self.counts = dict(counts)
 
 
-class UnpreparedWarning(UserWarning):
-    """A warning of a mechanism about data that are not prepared.
+@dataclass(frozen=True)
+class Remark(ABC):
+    """A sentence with counts, of which a warning has one or more.
+
+    Remarks on parts of a data set can be added: counts are summed, so that the sentence on all parts is that on the
+    whole. `constants` names the fields that are no counts. Each field is a number, text, bool or None.
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the sentence, "" if there is nothing to warn of."""
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """What was dropped, by the name of the count in a report."""
+        return {}
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What remarks that can be added have in common."""
+        return (type(self).__name__, *(getattr(self, name) for name in self.constants))
+
+    def __add__(self, other: Self) -> Self:
+        """Return the remark on both parts."""
+        return added(self, other, [each.name for each in fields(self) if each.name not in self.constants])
+
+
+def added(first: Any, second: Any, names: Iterable[str]) -> Any:
+    """Return a dataclass with sums of its counts; one that one of both does not know (None) is that of the other."""
+    sums = {}
+    for name in names:
+        known = [count for count in (getattr(first, name), getattr(second, name)) if count is not None]
+        sums[name] = sum(known) if known else None
+    return replace(first, **sums)
+
+
+@dataclass(frozen=True)
+class Text(Remark):
+    """A sentence without counts, or one whose counts cannot be added."""
+
+    words: str
+    has_others: bool = False
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return f"{self.words} There are other warnings of this kind." if self.has_others else self.words
+
+    def __add__(self, other: Self) -> Self:
+        """Return the first sentence, and that there are others if they differ."""
+        if not self.words:
+            return other
+        return self if not other.words or other.words == self.words else replace(self, has_others=True)
+
+
+class CountedWarning(UserWarning):
+    """A warning made of remarks.
 
     Parameters
     ----------
-    message : str
-        All that the mechanism warns of.
-    remark : str
-        What it warns of besides, "" if nothing.
+    remarks : sequence of Remark
+        Those without words count, too, when remarks on parts of a data set are added.
     """
 
-    def __init__(self, message: str, remark: str) -> None:
-        super().__init__(message)
-        self.remark = remark
+    def __init__(self, remarks: Sequence[Remark]) -> None:
+        super().__init__(" ".join(dict.fromkeys(filter(None, map(str, remarks)))))
+        self.remarks = tuple(remarks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the remarks instead of their words."""
+        return type(self), (self.remarks,)
+
+
+def remarks_of(warning: Warning | str) -> tuple[Remark, ...]:
+    """Return the remarks of a warning."""
+    return warning.remarks if isinstance(warning, CountedWarning) else (Text(str(warning)),)
+
+
+def added_up(parts: Iterable[Sequence[Sequence[Remark]]]) -> list[CountedWarning]:
+    """Return the warnings on a whole data set, given the remarks of each warning on each of its parts."""
+    sums: dict[tuple[Any, ...], list[Remark]] = {}
+    for warned in parts:
+        seen: list[tuple[Any, ...]] = []
+        for remarks in warned:
+            kinds = tuple(remark.kind for remark in remarks)
+            key = (kinds, seen.count(kinds))
+            seen.append(kinds)
+            before = sums.get(key)
+            sums[key] = list(remarks) if before is None else [a + b for a, b in zip(before, remarks, strict=True)]
+    return [CountedWarning(remarks) for remarks in sums.values()]
 
 
 _collected: ContextVar[list[UserWarning] | None] = ContextVar("collected", default=None)
@@ -115,10 +195,12 @@ def collected_warnings() -> Iterator[list[UserWarning]]:
 
 
 def warn(message: str | UserWarning) -> None:
-    """Issue a UserWarning that points at the first line outside this package."""
+    """Issue a UserWarning that points at the first line outside this package, unless it has no words."""
     messages = _collected.get()
     if messages is not None:
         messages.append(message if isinstance(message, UserWarning) else UserWarning(message))
+        return
+    if not str(message):
         return
     level, frame = 1, sys._getframe()
     while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):

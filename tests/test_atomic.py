@@ -177,10 +177,30 @@ def usual_umask():
 
 @unix_only
 @every_ending
-@pytest.mark.parametrize(("mechanism", "mode"), [(None, 0o600), (pg.Promesse(200), 0o644)], ids=["true", "protected"])
-def test_new_files_of_true_data_are_private(mechanism, mode, ending, tmp_path, usual_umask):
-    pg.write(make_traces(), tmp_path / f"a{ending}", mechanism=mechanism)
+@pytest.mark.parametrize(
+    ("mechanism", "renames", "mode"),
+    [
+        (None, False, 0o600),
+        (None, True, 0o600),
+        (pg.Promesse(200), False, 0o600),
+        (pg.Promesse(200), True, 0o644),
+        (pg.PrivacyZones(), True, 0o600),
+        (pg.Chain([pg.PrivacyZones()]), True, 0o600),
+        (pg.Chain([pg.PrivacyZones(), pg.Promesse(200)]), True, 0o644),
+    ],
+    ids=["true", "true-renamed", "names", "protected", "zones", "chained-zones", "zones-and-protected"],
+)
+def test_new_files_of_true_positions_or_names_are_private(mechanism, renames, mode, ending, tmp_path, usual_umask):
+    traces = pg.pseudonymize(make_traces()) if renames else make_traces()
+    pg.write(traces, tmp_path / f"a{ending}", mechanism=mechanism)
     assert mode_of(tmp_path / f"a{ending}") == mode
+
+
+@unix_only
+def test_a_single_trace_has_no_name(tmp_path, usual_umask):
+    trace = pg.make_city(users=1, days=1).drop(columns="user")
+    pg.write(pg.Promesse(200).protect(trace, user=None), tmp_path / "a.csv", user=None)
+    assert mode_of(tmp_path / "a.csv") == 0o644
 
 
 @unix_only

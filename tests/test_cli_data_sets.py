@@ -1,5 +1,8 @@
 """Folders of Parquet on the command line."""
 
+import os
+import stat
+
 import geopandas as gpd
 import pandas as pd
 import pytest
@@ -102,3 +105,30 @@ def test_options_that_do_not_fit_are_refused(folder, tmp_path, given, words):
 def test_an_existing_folder_needs_force(folder, tmp_path):
     for choices, code in (((), 0), ((), 1), (("--force",), 0)):
         assert run("smooth", folder, tmp_path / "out", "--epsilon", "200", *choices).exit_code == code
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [
+        (("smooth", "--epsilon", "200"), 0o644),
+        (("geo-indistinguishability", "--epsilon", "0.01"), 0o644),
+        (("zones",), 0o600),
+        (("prepare",), 0o600),
+    ],
+    ids=lambda each: each[0] if isinstance(each, tuple) else "",
+)
+@pytest.mark.parametrize("keeps", [False, True], ids=["renamed", "names"])
+def test_true_positions_and_names_are_for_their_owner_only(folder, tmp_path, command, mode, keeps):
+    name, *choices = command
+    before = os.umask(0o022)
+    try:
+        for output in ("out", "out.csv"):
+            result = run(name, folder, tmp_path / output, *choices, *(["--keep-users"] if keeps else []))
+            assert result.exit_code == 0, result.output
+    finally:
+        os.umask(before)
+    expected = 0o600 if keeps else mode
+    written = [tmp_path / "out.csv", *(tmp_path / "out").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {expected}
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == (0o700 if expected == 0o600 else 0o755)

@@ -30,7 +30,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:first_days dropped",
     "ignore:drop_zero dropped",
     "ignore:drop_jumps dropped",
-    "ignore:prepare left",
 )
 TOKEN = "5f" * 32
 PROMESSE = pg.Promesse(200)
@@ -125,7 +124,7 @@ def test_jumps_and_zero_fixes_are_dropped_before_if_asked(city, small, tmp_path)
     far.loc[far.index[::997], "geometry"] = gpd.points_from_xy([0.0], [0.0], crs=4326)[0]
     save(far, tmp_path / "in")
     cleaned = pg.drop_jumps(pg.drop_zero(far), max_speed=60)
-    with pytest.warns(UserWarning, match=f"prepare left {len(pg.prepare(cleaned)):,} of {len(far):,} records"):
+    with pytest.warns(UserWarning, match=f"drop_zero dropped {len(far.index[::997])} of {len(far):,} records"):
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", None, prepare={"keep_zero": False, "max_speed": 60.0})
     assert_equal(load(tmp_path / "out"), pg.pseudonymize(pg.prepare(cleaned, keep_user=True), seed=TOKEN))
 

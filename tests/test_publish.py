@@ -469,3 +469,15 @@ def test_the_first_line_says_where_days_begin(zone, tz, expected):
     city["time"] = city["time"].dt.tz_convert(zone)
     result = pg.publish(city, None, pg.Promesse(200), tz=tz, dry_run=True)
     assert expected in result.summary[0]
+
+
+@pytest.mark.filterwarnings("ignore:publish dropped")
+def test_a_single_person_is_to_be_reviewed():
+    """New names hide nobody among nobody else."""
+    alone, several = (pg.make_city(users=users, days=2) for users in (1, 2))
+    for city, expected in ((alone, {"review"}), (several, set())):
+        audit = pg.publish(city, None, pg.Promesse(200), tz="Europe/Paris", dry_run=True).audit
+        assert set(audit.loc[audit["test"] == "there are several people", "verdict"]) == expected
+    parts = alone.promesse.prepare(tz="Europe/Paris", keep_user=True)
+    checked = pg.check_published(parts, pg.Promesse(200).protect(parts))
+    assert checked.set_index("test").verdict["there are several people"] == "review"

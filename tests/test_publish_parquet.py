@@ -170,7 +170,7 @@ def test_data_without_users_are_split_into_parts(city, tmp_path):
     assert traces(load(tmp_path / "out")) == traces(expected.data)
     assert records(load(tmp_path / "out")) == records(expected.data)
     prepare = {"gap": "2h", "keep_zero": False, **PARIS}
-    with pytest.warns(UserWarning, match="prepare left"):
+    with pytest.warns(UserWarning, match="drop_zero dropped"):
         pg.protect_parquet(tmp_path / "in", tmp_path / "parts", None, user=None, prepare=prepare)
     parts = pg.prepare(pg.drop_zero(alone, user=None), gap="2h", user=None, **PARIS)
     assert traces(load(tmp_path / "parts")) == traces(parts)

@@ -12,7 +12,7 @@ import pytest
 
 import promesse_geo as pg
 from promesse_geo.audit.owned_parts import OwnedParts, owner_numbers
-from promesse_geo.audit.risk_page import number
+from promesse_geo.audit.risk_page import _of_people, number
 from promesse_geo.audit.risk_report import _in_words
 from promesse_geo.cli.commands import main
 
@@ -411,3 +411,11 @@ def test_people_without_a_second_half_are_left_out_of_footprints(tmp_path):
     result = pg.report(parts, parts, tmp_path / "report.html")
     row = result.measures.set_index("key").loc["footprints"]
     assert row["value"] == row["raw"] == 100
+
+
+@pytest.mark.parametrize(("people", "words"), [(1, "Of 1 person of"), (5, "Of 5 people of"), (100, "Of 100 people of")])
+def test_few_people_are_no_fractions(people, words):
+    sentence = _of_people("Of 100 people of whom something is known, {number} are found.", people)
+    assert sentence.startswith(words)
+    assert ("{value}" in sentence) is (people < 100)
+    assert "100" not in _of_people("He recognizes {number} of 100.", 5)

@@ -433,7 +433,7 @@ def test_the_program_reads_whole_seconds(city):
 def test_fewer_than_k_traces_are_refused(count):
     before = as_traces(crowd(1, 6, "grid"))
     before = before.select(before.trace_numbers < count)
-    with pytest.raises(ValueError, match=f"with k=5 needs at least 5 traces. Got {count}"):
+    with pytest.raises(ValueError, match=f"with k = 5 needs at least 5 traces. Got {count}"):
         pg.WaitForMe(5).protect(before)
 
 

@@ -23,6 +23,7 @@ from promesse_geo.preprocess.problems import FASTEST, Problems, find_problems
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.frames import as_points
+from promesse_geo.traces.owners import number_owners
 from promesse_geo.traces.traces import Traces, as_traces, read_frame
 from promesse_geo.validation import check_number
 
@@ -123,10 +124,10 @@ def _check_prepared(before: Traces, found: Problems) -> Finding:
     test, reasons = "data are prepared", []
     if found.gaps:
         gaps = f"{counted(found.gaps, 'gap')} of 4 h or more within traces, across which smoothing interpolates"
-        reasons.append(f"{gaps} (prepare() and split_gaps() split there, publish at its gap=, --gap)")
+        reasons.append(f"{gaps}; prepare() or split_gaps() (promesse-geo prepare) splits there, and publish, too")
     if not uses_common_calendar(before):
         dates = "true dates, to which holidays, events and other data of the same days can be linked"
-        reasons.append(f"{dates} (prepare() moves days to a common calendar, publish with calendar='common')")
+        reasons.append(f"{dates}; prepare() (promesse-geo prepare) moves days to a common calendar, and publish, too")
     if reasons:
         return Finding(test, REVIEW, f"the original has {', and '.join(reasons)}")
     return Finding(test, PASSED, "no gap of 4 h or more within a trace, and days of the common calendar")
@@ -137,7 +138,9 @@ def _check_zero_fixes(found: Problems) -> Finding:
     test, fixes = "no zero fixes in the original", counted(found.zero_fixes, "fix", "fixes")
     if found.zero_fixes:
         reason = f"the original has {fixes} at exactly (0, 0), to and from which paths are published"
-        return Finding(test, REVIEW, f"{reason}; apply drop_zero() before all other steps, or publish()")
+        return Finding(
+            test, REVIEW, f"{reason}; first apply drop_zero() (promesse-geo prepare) to the raw data, or use publish"
+        )
     return Finding(test, PASSED, "no fix lies at exactly (0, 0)")
 
 
@@ -149,8 +152,8 @@ def _check_jumps(found: Problems) -> Finding:
     if found.jumps:
         fast = f"{counted(found.jumps, 'record')} that would need over {FASTEST:g} m/s"
         reason = f"the original has {fast}, to and from which paths are published"
-        remedy = f"apply drop_jumps(max_speed={FASTEST:g}) before all other steps, or publish()"
-        return Finding(JUMPS, REVIEW, f"{reason}; {remedy}")
+        remedy = f"drop_jumps(max_speed={FASTEST:g}) (promesse-geo prepare --max-speed {FASTEST:g})"
+        return Finding(JUMPS, REVIEW, f"{reason}; first apply {remedy} to the raw data, or use publish")
     return Finding(JUMPS, PASSED, f"no record needs over {FASTEST:g} m/s")
 
 
@@ -185,7 +188,19 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
         lambda: _check_noise(comparison, mechanism, named=mechanism in map(main_mechanism, (named, noted))),
         lambda: check_digits(comparison, mechanism),
     ]
-    return [identified, *(test() for test in progress_bar(tests, label="checking", unit="tests"))]
+    people = number_owners(before)[0]
+    alone = [one_person()] if len(people) == 1 else []
+    return [identified, *alone, *(test() for test in progress_bar(tests, label="checking", unit="tests"))]
+
+
+def one_person() -> Finding:
+    """Return the finding on data of a single person, who cannot be confused with anybody."""
+    return Finding(
+        "there are several people",
+        REVIEW,
+        "all data are of one user: whoever knows who was recorded knows whose every trace is, and new names hide "
+        "nothing. No test compares the user with other people",
+    )
 
 
 def _left_out(comparison: Comparison, mechanism: Mechanism | None) -> dict[str, Finding]:

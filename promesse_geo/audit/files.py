@@ -40,7 +40,7 @@ _TEST = "written by promesse-geo"
 _ENDINGS = {"table": ENDINGS, "gpx": GPX_ENDINGS}
 _WITH_METADATA = ("geopackage", "flatgeobuf")
 _ROWS = 1 << 20  # geometries read at a time
-_REMEDY = "write it again with `promesse-geo pseudonymize` or write()"
+_REMEDY = "write it again with `promesse-geo pseudonymize`"
 
 
 class _Content(NamedTuple):
@@ -79,7 +79,7 @@ def check_files(path: str | os.PathLike[str], traces: Traces) -> pd.DataFrame:
     format = guess_format(path)
     files = find_files(path, endings=_ENDINGS[format], owner="check") if format in _ENDINGS else []
     if format == "gpx" and not all(map(is_written, files)):
-        reason = f"not written by promesse-geo: other elements than write() writes; {_REMEDY}"
+        reason = f"not written by promesse-geo: other elements than promesse-geo writes; {_REMEDY}"
         return Findings([Finding(test, REVIEW, reason) for test in ("no other columns", _TEST)])
     if format not in _ENDINGS:
         reason = f"promesse-geo does not write this format; {_REMEDY}"
@@ -197,19 +197,19 @@ def _inspect_parquet(path: Path, traces: Traces) -> _Content:
     foreign = sorted(metadata.keys() - {"geo", METADATA_KEY})
     differences = [f"metadata under {listed(foreign)}"] if foreign else []
     if not are_ours:
-        differences.append("points in another form than write() writes")
+        differences.append("points in another form than promesse-geo writes")
     if not all(_is_written(field.type) for field in schema):
-        differences.append("types of columns that write() does not write")
+        differences.append("types of columns that promesse-geo does not write")
     if any(_holds_unused(path, field.name) for field in schema if pa.types.is_string(field.type)):
         differences.append("values that no record has")
     plain = schema.names == expected and not any(field.metadata for field in schema)
     if not plain or not _is_ours(metadata.get(METADATA_KEY), expected) or not _locates_points(metadata, traces):
-        differences.append("other columns or metadata than write() writes")
+        differences.append("other columns or metadata than promesse-geo writes")
     return _Content(columns, differences=differences)
 
 
 def _is_written(kind: pa.DataType) -> bool:
-    """Whether write() writes columns of a type. A dictionary, for example, may hold users that no record has."""
+    """Whether promesse-geo writes columns of a type. A dictionary, for example, may hold users that no record has."""
     written = (pa.string(), pa.large_string(), pa.int64(), pa.binary())
     return kind in written or pa.types.is_timestamp(kind)
 
@@ -225,7 +225,7 @@ def _holds_unused(path: Path, name: str) -> bool:
 
 
 def _inspect_points(path: Path, name: str) -> tuple[bool, bool]:
-    """Return whether all geometries are points as write() writes them, and whether any geometry has Z or M."""
+    """Return whether all geometries are points as promesse-geo writes them, and whether any geometry has Z or M."""
     are_ours, has_z = True, False
     with _open(path) as source:
         file = pq.ParquetFile(source)
@@ -254,7 +254,7 @@ def _locates_points(metadata: dict[str, str], traces: Traces) -> bool:
 
 def _inspect_layers(path: Path, traces: Traces, *, kind: str) -> _Content:
     if kind not in (*_WITH_METADATA, "geojson"):
-        return _Content(differences=["another format than write() writes"])
+        return _Content(differences=["another format than promesse-geo writes"])
     has_metadata = kind in _WITH_METADATA
     layers, expected = pyogrio.list_layers(path)[:, 0].tolist(), _expected(traces)
     if len(layers) > 1:
@@ -267,17 +267,17 @@ def _inspect_layers(path: Path, traces: Traces, *, kind: str) -> _Content:
     ours = {METADATA_KEY} if has_metadata else set()
     differences = []
     if layers != ["traces"] or about["fields"].tolist() != expected:
-        differences.append("other names of layer or columns than write() writes")
+        differences.append("other names of layer or columns than promesse-geo writes")
     stored = about["layer_metadata"] or {}
     if set(stored) != ours or about["dataset_metadata"] or (ours and not _is_ours(stored[METADATA_KEY], expected)):
-        differences.append("other metadata than write() writes")
+        differences.append("other metadata than promesse-geo writes")
     if has_others:
-        differences.append("other members than write() writes")
+        differences.append("other members than promesse-geo writes")
     return _Content(columns, differences=differences)
 
 
 def _inspect_features(path: Path) -> tuple[bool, bool]:
-    """Return whether GeoJSON has other lines than write() writes, and whether any point has more than two numbers."""
+    """Return whether GeoJSON has other lines than ours, and whether any point has more than two numbers."""
     has_others = has_z = False
     with _open(path) as file:
         for line in io.TextIOWrapper(io.BufferedReader(file), encoding="utf-8", errors="replace"):
@@ -301,4 +301,4 @@ def _inspect_text(path: Path, traces: Traces) -> _Content:
         if file.read_at(len(header), 0) == header:
             return _Content()
         columns = read_layout(file).columns
-    return _Content(_others(columns, traces), differences=["another header than write() writes"])
+    return _Content(_others(columns, traces), differences=["another header than promesse-geo writes"])

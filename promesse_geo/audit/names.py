@@ -11,10 +11,9 @@ import pandas as pd
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding
 from promesse_geo.audit.seeds import GUESSES
 from promesse_geo.messages import counted
-from promesse_geo.preprocess.pseudonyms import WHOLE_USER, virtual_names
+from promesse_geo.preprocess.pseudonyms import PSEUDONYM, WHOLE_USER, virtual_names
 from promesse_geo.traces.traces import Traces
 
-_PSEUDONYM = r"[0-9a-f]{16}"
 _PART = re.compile(r"(.*)-(\d{5})", re.DOTALL)  # as split_gaps(keep_user=True) names parts
 _SEED_USERS = 10  # users whose names are made with each of these seeds: one seed renamed all users
 _NEAR = 2**44  # random names of 16 digits lie within this of each other once in a million times
@@ -38,20 +37,20 @@ def check_user_names(before: Traces, after: Traces) -> Finding:
     if len(originals) and changed:
         derived = _count_hashes(originals.tolist(), changed) or _find_seed(originals.tolist(), changed)
         if derived:
-            return Finding(test, FAILED, f"{derived}; rename users with pseudonymize(), without a seed")
+            return Finding(test, FAILED, f"{derived}; rename users with pseudonymize, without a seed")
     return Finding(test, *_judge_looks(originals, published))
 
 
 def _judge_looks(originals: pd.Series, published: pd.Series) -> tuple[str, str]:
     """Verdict and reason by the published keys as they are."""
-    others = int((~published.str.fullmatch(_PSEUDONYM)).sum())
+    others = int((~published.str.fullmatch(PSEUDONYM)).sum())
     same = int(published.isin(originals).sum())
     keys = counted(len(published), "user key")
     unchanged = f"{same:,} of {keys} {'is a key' if same == 1 else 'are keys'} of the original"
     if others:
-        reason = f"{others:,} of {keys} {'does' if others == 1 else 'do'} not look like the names of pseudonymize()"
+        reason = f"{others:,} of {keys} {'does' if others == 1 else 'do'} not look like the names of pseudonymize"
         return REVIEW, f"{reason}; {unchanged}" if same else reason
-    if same and not originals.str.fullmatch(_PSEUDONYM).all():
+    if same and not originals.str.fullmatch(PSEUDONYM).all():
         return REVIEW, f"{unchanged}, which has no pseudonyms, though they look like some"
     if _are_consecutive(published.tolist()):
         return REVIEW, "user keys are consecutive numbers and may reveal the order of users"
@@ -99,7 +98,7 @@ def _count_hashes(originals: list[str], published: list[str]) -> str | None:
 
 def _find_seed(originals: list[str], published: list[str]) -> str | None:
     """Report that published keys are the names that an obvious seed gives, if they are."""
-    names = {name for name in published if re.fullmatch(_PSEUDONYM, name)}
+    names = {name for name in published if re.fullmatch(PSEUDONYM, name)}
     if not names:
         return None
     chosen = np.unique(np.linspace(0, len(originals) - 1, _SEED_USERS).astype(int))

@@ -79,7 +79,7 @@ def risk_page(risks: Risks, *, mechanism: str) -> str:
     for question, (title, text) in _QUESTIONS.items():
         rows = risks.measures[risks.measures["question"] == question]
         parts.append(f'<h2>{title}</h2><p class="lead">{text}</p>')
-        parts += [_measure(row) for row in rows.to_dict("records")]
+        parts += [_measure(row, len(risks.people)) for row in rows.to_dict("records")]
     parts += [_utility(risks), _dropped(risks.dropped), _people(risks.people), _notes()]
     return page(TITLE, "\n".join(parts), style=_STYLE)
 
@@ -146,12 +146,21 @@ def _legend() -> str:
     )
 
 
-def _measure(row: Mapping[Any, Any]) -> str:
+def _of_people(sentence: str, people: int) -> str:
+    """Return a sentence on 100 people; of fewer people, who are no fractions, one on a share of them."""
+    if people >= 100:
+        return sentence
+    sentence = sentence.replace("Of 100 people", f"Of {counted(people, 'person', 'people')}")
+    sentence = sentence.replace("Of 100 pieces", "Of the pieces").replace("{number} of 100", "{value}")
+    return sentence.replace("{number}", "{value}")
+
+
+def _measure(row: Mapping[Any, Any], people: int) -> str:
     title, value = escaped(row["title"]), row["value"]
     if row["reason"]:
         text = f"No value: {escaped(row['reason'])}."
         return f"<section><h3>{title}</h3><p>{text}</p></section>"
-    sentence = row["sentence"].format(number=number(value), value=percent(value))
+    sentence = _of_people(row["sentence"], people).format(number=number(value), value=percent(value))
     bars = "".join(
         _bar(name, row[column], colour)
         for name, column, colour in (

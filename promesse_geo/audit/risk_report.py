@@ -18,11 +18,10 @@ from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import invalid, warn
 from promesse_geo.plot.page import ENDINGS
+from promesse_geo.preprocess.pseudonyms import PSEUDONYM
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_ending, check_flag, check_path, check_seed
-
-_NEW_NAME = "[0-9a-f]{16}"  # of split_gaps and pseudonymize
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +157,7 @@ def report(
     target = check_ending(check_path(path, name="path", owner="report"), ENDINGS, name="path", owner="report")
     check_target(target, force=check_flag(force, name="force", owner="report"))
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-    if len(before) and before.users.astype(str).str.fullmatch(_NEW_NAME).all():
+    if len(before) and before.users.astype(str).str.fullmatch(PSEUDONYM).all():
         warn(
             "The users of the original are new names of parts, so each part counts as a person, and nobody has enough "
             "trips to locate a home. Prepare with keep_user=True (--keep-users)."

@@ -137,7 +137,9 @@ def protect_parquet(
     )
     with started as (run, final):
         report = run.run()
-        publish_folder(run.job, final, force=force)
+        job = run.job
+        has_names = not job.renames and job.layout.names.user is not None and report.pseudonyms < report.users
+        publish_folder(job, final, force=force, has_names=has_names)
     return replace(report, path=os.fspath(target), seconds=clock.perf_counter() - begin)
 
 

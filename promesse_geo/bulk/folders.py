@@ -19,6 +19,7 @@ from promesse_geo.bulk.plan import check_disk
 from promesse_geo.bulk.tasks import Job
 from promesse_geo.io.atomic import lock_folder
 from promesse_geo.io.table_columns import METADATA_KEY
+from promesse_geo.mechanisms.base import keeps_positions
 from promesse_geo.messages import warn
 
 _PLAN = "plan.json"
@@ -222,9 +223,12 @@ def _is_part(path: Path) -> bool:
         return False
 
 
-def publish_folder(job: Job, target: Path, *, force: bool) -> None:
-    """Move finished parts to the target, in the place of a folder of such parts."""
-    private = job.mechanism is None
+def publish_folder(job: Job, target: Path, *, force: bool, has_names: bool = False) -> None:
+    """Move finished parts to the target, in the place of a folder of such parts.
+
+    They are for their owner only if they hold true positions, or names of users.
+    """
+    private = has_names or keeps_positions(None if job.mechanism is None else job.mechanism.description())
     mask = os.umask(0)
     os.umask(mask)
     for path in job.parts.iterdir():

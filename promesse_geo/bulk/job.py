@@ -61,6 +61,9 @@ class Job:
         How points are written.
     time_unit : str or None
         The unit of written times; None for that of the mechanism.
+    period : tuple of int
+        The first and the last time (ns) of all data, by which they are on the common calendar or not; set when they
+        are read.
     """
 
     weight: ClassVar[int] = 1
@@ -84,6 +87,7 @@ class Job:
     keep_users: bool = True
     encoding: str = "WKB"
     time_unit: Unit | None = None
+    period: tuple[int, int] = (0, 0)
 
     @property
     def output_names(self) -> Names:

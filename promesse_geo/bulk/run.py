@@ -3,17 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import accumulate, pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from promesse_geo.bulk.folders import Done, remove_spills
 from promesse_geo.bulk.plan import bytes_needed
+from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
-from promesse_geo.bulk.tasks import Gathered, Job, Scattered, gather, largest_trace, scatter, write_names
-from promesse_geo.messages import counted, warn
+from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
+from promesse_geo.messages import CountedWarning, added_up, counted, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.records import DroppedColumns, warn_dropped_columns
 
@@ -46,6 +49,14 @@ class Report:
         Their size.
     seconds : float
         How long it took.
+    people : int
+        Users, of whom `<user>-00000`, `<user>-00001`, … are one.
+    pseudonyms : int
+        Users with names as `pseudonymize` gives them.
+    counts : mapping of str to int
+        What is odd in the data, under the names of `describe`, and numbers of what was dropped by `prepare` before
+        protection: dropped_zero_fixes, dropped_jumps, dropped_users and dropped_other_days. What was not counted is
+        not in it.
 
     Examples
     --------
@@ -69,6 +80,9 @@ class Report:
     parts: int
     bytes: int
     seconds: float
+    people: int = 0
+    pseudonyms: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def dropped_traces(self) -> int:
@@ -77,8 +91,13 @@ class Report:
 
     def __str__(self) -> str:
         """Return the numbers in words."""
+        users = counted(self.users, "user")
+        if self.users == self.pseudonyms:
+            users = counted(self.users, "trace")
+        elif self.people < self.users:
+            users = f"{counted(self.users, 'trace')} of {counted(self.people, 'user')}"
         return (
-            f"{counted(self.records, 'record')} of {counted(self.users, 'user')} -> "
+            f"{counted(self.records, 'record')} of {users} -> "
             f"{counted(self.protected_records, 'record')} of {counted(self.protected_traces, 'trace')} in "
             f"{counted(self.parts, 'file')} ({self.bytes / 1e6:,.1f} MB), {self.seconds:,.1f} s"
         )
@@ -120,10 +139,11 @@ class Run:
         if self.records and not any(each.protected_records for each in gathered):
             remedy = f" {self.job.mechanism.remedy}" if self.job.mechanism and self.job.mechanism.remedy else ""
             raise ValueError(f"Nothing is left to write: no trace could be protected.{remedy}")
-        result = self._sum_up(scattered, gathered, self.write(gathered))
-        if result.prepared_records < self.records - result.dropped_records:
-            warn(f"prepare left {result.prepared_records:,} of {counted(self.records, 'record')}.")
-        if result.dropped_traces:
+        warnings = added_up(each.remarks for each in gathered)
+        result = self._sum_up(scattered, gathered, self.write(gathered), warnings)
+        for warning in warnings:
+            warn(warning)
+        if result.dropped_traces and not (self.job.mechanism is not None and str(warnings[-1])):
             warn(f"Nothing is left of {result.dropped_traces:,} of {counted(result.traces, 'trace')}.")
         return result
 
@@ -140,6 +160,8 @@ class Run:
             Makes a result of what JSON holds of it.
         """
         scattered, spills, counts = self.scatter()
+        times = [time for each in scattered for time in (each.first, each.last) if time is not None]
+        self.job = replace(self.job, period=(min(times, default=0), max(times, default=0)))
         calls = {bucket: (bucket, spills) for bucket in range(self.job.buckets)}
         gathered = self.all("protecting", step, calls, counts, restore)
         remove_spills(self.job, "chunk")
@@ -264,8 +286,19 @@ class Run:
         sizes = [sum(counts[first:last]) for first, last in parts]
         return self.all("writing", write_names, calls, sizes, int)
 
-    def _sum_up(self, scattered: Sequence[Scattered], gathered: Sequence[Gathered], sizes: Sequence[int]) -> Report:
+    def _sum_up(
+        self,
+        scattered: Sequence[Scattered],
+        gathered: Sequence[Gathered],
+        sizes: Sequence[int],
+        warnings: Sequence[CountedWarning],
+    ) -> Report:
         """Return the counts of all steps."""
+        found = vars(reduce(add, (each.problems for each in gathered)))
+        counts = {name: count for name, count in found.items() if count is not None}
+        for warning in warnings:
+            for remark in warning.remarks:
+                counts |= remark.totals
         return Report(
             path="",
             records=self.records,
@@ -279,4 +312,7 @@ class Run:
             parts=len(sizes),
             bytes=sum(sizes),
             seconds=0.0,
+            people=sum(each.people for each in gathered),
+            pseudonyms=sum(each.pseudonyms for each in gathered),
+            counts=counts,
         )

@@ -5,7 +5,7 @@ Each is a pure function of a job and of files, which any executor can call in an
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,21 @@ import pyarrow.parquet as pq
 
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
+from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
 from promesse_geo.io.writers.blocks import Block, PointTable
 from promesse_geo.io.writers.output import describe
 from promesse_geo.io.writers.parquet import write_parquet
-from promesse_geo.messages import collected_warnings
+from promesse_geo.mechanisms import Chain
+from promesse_geo.messages import Remark, collected_warnings, remarks_of
 from promesse_geo.preprocess import drop_jumps, drop_zero
+from promesse_geo.preprocess.calendar import is_common_period
 from promesse_geo.preprocess.pipeline import prepare
-from promesse_geo.preprocess.pseudonyms import pseudonymize
-from promesse_geo.traces.owners import PART
+from promesse_geo.preprocess.problems import Jumps, Unprepared, find_problems
+from promesse_geo.preprocess.pseudonyms import count_pseudonyms, pseudonymize
+from promesse_geo.traces.owners import PART, name_owners
 from promesse_geo.traces.records import Records, as_offsets
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
@@ -35,74 +39,11 @@ from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
 _ROWS = 1_000_000  # records of a row group
 
 
-@dataclass(frozen=True)
-class Scattered:
-    """What a scatter read.
-
-    Parameters
-    ----------
-    spills : list of Spill
-        In the order of the input.
-    records, dropped : int
-        Records read, and how many of them are invalid.
-    invalid : dict of str to (int, str)
-        The number of invalid records by reason, and the place of the first.
-    elevation : bool
-        Whether any point has Z.
-    """
-
-    spills: list[Spill]
-    records: int
-    dropped: int
-    invalid: dict[str, tuple[int, str]]
-    elevation: bool
-
-    @classmethod
-    def of(cls, found: Mapping[str, Any]) -> "Scattered":
-        """Return what JSON describes."""
-        invalid = {reason: (count, first) for reason, (count, first) in found["invalid"].items()}
-        return cls(**{**found, "spills": [Spill.of(each) for each in found["spills"]], "invalid": invalid})
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """What a bucket of users became: a spill by new names, or part `part` with users' names.
-
-    Parameters
-    ----------
-    spill : Spill or None
-        None if a part was written.
-    users, traces, records, prepared_records, protected_traces, protected_records, largest : int
-        Counts before and after; the largest is the number of records of the longest trace of a user.
-    unit : str
-        The unit of times.
-    bytes : int
-        The size of the part, 0 for a spill.
-    """
-
-    spill: Spill | None
-    users: int
-    traces: int
-    records: int
-    prepared_records: int
-    protected_traces: int
-    protected_records: int
-    largest: int
-    unit: Unit
-    bytes: int
-
-    @classmethod
-    def of(cls, found: Mapping[str, Any]) -> "Gathered":
-        """Return the counts as JSON holds them."""
-        spill = found["spill"]
-        return cls(**{**found, "spill": None if spill is None else Spill.of(spill)})
-
-
 def scatter(job: Job, number: int) -> Scattered:
     """Read the pieces of a task, and write their records sorted by the bucket of their user."""
     spills: list[Spill] = []
     invalid: dict[str, tuple[int, str]] = {}
-    counts, elevation = np.zeros(2, np.int64), False
+    counts, elevation, times = np.zeros(2, np.int64), False, list[int]()
     for table, places in _read_chunks(job, number):
         try:
             columns = read_columns(job.layout, table, job.time_numbers)
@@ -116,8 +57,10 @@ def scatter(job: Job, number: int) -> Scattered:
             invalid[reason] = (count + int(mask.sum()), first or _place(int(mask.argmax()), places))
         elevation = elevation or columns.has_z
         counts += (table.num_rows, table.num_rows - len(runs.times))
+        times += [int(runs.times.min()), int(runs.times.max())] if len(runs.times) else []
     records, dropped = counts.tolist()
-    return Scattered(spills, records, dropped, invalid, elevation)
+    period = min(times, default=None), max(times, default=None)
+    return Scattered(spills, records, dropped, invalid, elevation, *period)
 
 
 def _read_chunks(job: Job, number: int) -> Iterator[tuple[pa.Table, list[tuple[int, str, int]]]]:
@@ -234,7 +177,9 @@ def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
     """Protect the users of a bucket, and write what is left by new names, or as a part."""
     traces = read_bucket(job, bucket, spills)
     read = (len(traces), traces.records, int(traces.counts.max(initial=0)))
-    with collected_warnings():
+    names = len(set(name_owners(traces))), count_pseudonyms(traces)
+    odd = vars(find_problems(traces, on_calendar=is_common_period(*job.period)))
+    with collected_warnings() as collected:
         traces = _prepared(traces, job.preparation)
         prepared = (len(traces), traces.records)
         protected = traces if job.mechanism is None else job.mechanism.protect(traces)
@@ -242,7 +187,19 @@ def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
         left = len(protected)
         if job.renames:
             protected = pseudonymize(protected, seed=job.seed)
-    return keep(job, bucket, protected, read=read, prepared=prepared, left=left)
+    kept = keep(job, bucket, protected, read=read, prepared=prepared, left=left)
+    warned = [remarks_of(warning) for warning in collected]
+    remarks = [[as_values(remark, odd if _is_of_all(remark, job) else {}) for remark in each] for each in warned]
+    return replace(kept, people=names[0], pseudonyms=names[1], odd=odd, warned=remarks)
+
+
+def _is_of_all(remark: Remark, job: Job) -> bool:
+    """Whether a remark counts what is odd in all records of a bucket, before anything was done with them."""
+    preparation = job.preparation
+    if preparation is None:
+        return isinstance(remark, Unprepared) and not isinstance(job.mechanism, Chain)
+    is_cleaned = preparation.get("max_speed") is not None or not preparation.get("keep_zero", True)
+    return isinstance(remark, Jumps) and not is_cleaned
 
 
 def keep(

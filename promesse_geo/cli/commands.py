@@ -35,7 +35,7 @@ from promesse_geo.cli import publish as cli_publish
 from promesse_geo.cli import tune as cli_tune
 from promesse_geo.cli import zones as cli_zones
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
-from promesse_geo.cli.errors import expected_errors, usage_errors
+from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
 from promesse_geo.io.registry import LABELS
 from promesse_geo.io.writers import WRITERS
 from promesse_geo.messages import counted
@@ -121,6 +121,7 @@ def check(context: click.Context, protected: str, epsilon: float | None) -> None
         table = check_published(before, after, epsilon=epsilon, mechanism=file_mechanism(protected))
         of_files = (Finding(*row) for row in check_files(protected, after).itertuples(index=False))
         table = replace_findings(table, [check_row_order(after), *of_files])
+        table["reason"] = table["reason"].map(with_options_named)
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo(_COLOURED.sub(_coloured, findings(table, width=width)))
         reviews = int((table["verdict"] == REVIEW).sum())

@@ -12,11 +12,15 @@ import click
 from promesse_geo.cli import layout
 
 _EXPECTED = (ValueError, TypeError, KeyError, OSError, MemoryError, ImportError)
-_TWINS = re.compile(r"(?:'\w+'|\w+=(?:'[^']*'|True|None|)) \((--(?:'[^']*'|[^)'])+)\)")
+_PYTHON = r"(?:'[\w-]+'|\w+=(?:'[^']*'|True|False|None|[\d.]+|)|(?:\w+\.)*[A-Za-z_]\w*\((?:[^()]|\([^()]*\))*\))"
+_TWINS = re.compile(
+    rf"{_PYTHON}(?:(?:, then |, | or | and ){_PYTHON})* \(((?:--|promesse-geo |ogr2ogr )(?:'[^']*'|[^)'])+)\)"
+)  # what is written in Python, and behind it in parentheses what is typed instead
 _PARAMETER = re.compile(
     r"[Tt]he '(\w+)' parameter(?: of (?:[a-z]\w*|([A-Z]\w*)(?:\.\w+)?))?\b"
 )  # of a function, a class
 _ABSENT = re.compile(r"([Tt]he )(user|time|lon|lat|segment)( column (?=(?:(?!\. ).)*do(?:es)? not exist))")
+_DETAILS = re.compile(r"\b([A-Z]\w+)\((?:[^()]|\([^()]*\))*\)")  # of a metric or mechanism with its parameters
 _CALLED = {
     "path": ("output", "out"),
     "keep_user": ("keep_users",),
@@ -54,7 +58,7 @@ def expected_errors() -> Iterator[None]:
                 words = f"{os.fspath(error.filename)!r}: {error.strerror}."
             if isinstance(error, MemoryError) and not words:  # Python's own has no words
                 words = "There is not enough memory."
-            words = " ".join((words, *getattr(error, "__notes__", ())))
+            words = " ".join((words, *(_DETAILS.sub(r"\1", note) for note in getattr(error, "__notes__", ()))))
             layout.say(f"Error: {with_options_named(' '.join(words.split()))}")
             sys.exit(1)
 

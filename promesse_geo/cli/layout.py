@@ -5,8 +5,11 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 import click
+
+from promesse_geo.io.sources import check_exists
 
 _UNBROKEN = "\u2011"  # a hyphen at which lines are not broken
 
@@ -57,6 +60,17 @@ class Command(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, unless an input does not exist: that is said before anything of the output."""
+        try:
+            for path in (ctx.ensure_object(dict).get("source"), ctx.params.get("protected")):
+                if path is not None:
+                    check_exists(path)
+        except OSError as error:
+            say(f"Error: {error}")
+            ctx.exit(1)
+        return super().invoke(ctx)
 
 
 class Sections(click.Group):

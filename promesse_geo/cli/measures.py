@@ -8,7 +8,7 @@ import click
 import promesse_geo as pg
 from promesse_geo.audit import file_mechanism
 from promesse_geo.cli import layout, options
-from promesse_geo.cli.errors import expected_errors, usage_errors
+from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism
 from promesse_geo.evaluation.results import check_results_output
 from promesse_geo.evaluation.runs import MOST_SEEDS
@@ -130,7 +130,8 @@ def report(
         check_target(output, force=force)
         before, after = options.read_both(context, protected)
         used = file_mechanism(protected) if named is None else named
-        click.echo(pg.report(before, after, output, mechanism=used, seed=seed, force=force))
+        found = pg.report(before, after, output, mechanism=used, seed=seed, force=force)
+        click.echo(with_options_named(str(found)))
 
 
 @layout.command(short_help="Find stays of users, as the paper's attack does.")

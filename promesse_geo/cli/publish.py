@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from click.core import ParameterSource
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
 from promesse_geo.cli.data_sets import data_set_options, work_options, writes_data_set
-from promesse_geo.cli.errors import expected_errors, usage_errors
+from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
@@ -259,12 +259,20 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
         else:
             traces, dropped = _read(context)
             result = pg.publish(traces, output, mechanism, force=force, **parameters).after_reading(dropped)
+        result = _with_options(result)
         if choices["report"]:
             write_text(Path(choices["report"]), result.to_html(), force=force, private=False)
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo(result.to_json() if choices["json"] else result.to_text(width=width))
     if not result.passed:
         sys.exit(3)
+
+
+def _with_options(result: pg.Publication) -> pg.Publication:
+    """Return a publication whose texts name options as they are typed."""
+    audit = result.audit.assign(reason=result.audit["reason"].map(with_options_named))
+    notes, summary = (tuple(map(with_options_named, texts)) for texts in (result.notes, result.summary))
+    return replace(result, audit=audit, notes=notes, summary=summary)
 
 
 def _read(context: click.Context) -> tuple[Traces, dict[str, int]]:

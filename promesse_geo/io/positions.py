@@ -248,7 +248,7 @@ def _parse_file(
 def _warn_overlaps(spans: Mapping[str, Sequence[batch.Span]], chosen: set[str] | None) -> None:
     """Warn if a device names several people, as two letters may, in the spans of each file."""
     ordered = [span for some in spans.values() for span in some if chosen is None or span.user in chosen]
-    cure = "If each file or folder is a user, pass user='file' or 'folder' (--user file, --user folder)."
+    cure = "If each file or folder is a user, pass user='file' or 'folder' (--user file or --user folder)."
     batch.warn_overlaps(ordered, noun="files", cure=cure)
 
 

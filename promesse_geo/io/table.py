@@ -227,7 +227,9 @@ def read_table(
     traces = Traces.from_records(_join(files), report=invalid.update)
     _raise_or_warn(files, skipped, invalid, errors=errors)
     if len(files) > 1 and user != "file":
-        cure = "If each file is a user, pass user='file' (--user file)."
+        has_column = any(file.users is not None for file in files)
+        who = "one name in several files is several users" if has_column else "each file is a user"
+        cure = f"If {who}, pass user='file' (--user file)."
         batch.warn_overlaps(_spans(files, requested), noun="files", cure=cure)
     if requested is not None:
         check_users_exist(requested, traces.users, owner="read_table")

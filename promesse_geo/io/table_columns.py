@@ -253,7 +253,7 @@ def _warn_unused_segment(columns: Sequence[str], segment: Hashable | None) -> No
     if segment is None and _SEGMENT in columns:
         warn(
             "The column 'segment' is not used. If it numbers segments of traces, with breaks between them, pass "
-            "segment='segment' (--segment segment), else segment=None."
+            "segment='segment' (--segment segment)."
         )
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, ClassVar, Self
@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo import threads
-from promesse_geo.messages import SHORT, UnpreparedWarning, counted, shown, warn
-from promesse_geo.preprocess.problems import path_warning
+from promesse_geo.messages import SHORT, CountedWarning, Remark, Text, counted, shown, warn
+from promesse_geo.preprocess.problems import Unprepared
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import Sphere
 from promesse_geo.traces.traces import Data, Traces, map_traces
@@ -24,6 +24,15 @@ _ARRAYS: dict[str, np.dtype] = dict.fromkeys(("times", "offsets", "positions", "
 _ARRAYS |= {"points": np.dtype(np.float64)}
 _SLIP = 1e-6  # of squared lengths: 3 m
 _BLOCK = 1 << 15  # points whose lengths are measured at a time
+
+Remarks = str | Remark | Sequence[Remark]
+"""What a mechanism warns of: text, or what can be counted."""
+
+
+def as_remarks(given: Remarks) -> Sequence[Remark]:
+    """Return remarks as a sequence."""
+    given = Text(given) if isinstance(given, str) else given
+    return [given] if isinstance(given, Remark) else given
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,9 @@ class Mechanism(ABC):
 
     makes_breaks: ClassVar[bool] = False
     """Whether the result may have breaks that the data have not."""
+
+    keeps_positions: ClassVar[bool] = False
+    """Whether the records that are left lie where they were, so that new files of them are for their owner only."""
 
     remedy: ClassVar[str] = ""
     """Imperative sentence with the command line's options for data of which nothing is left."""
@@ -116,20 +128,22 @@ class Mechanism(ABC):
         """Note in protected Traces which mechanism protected them."""
         return replace(protected, protection=self.description())
 
-    def _warn(self, traces: Traces, remark: str) -> None:
+    def _warn(self, traces: Traces, remark: Remarks) -> None:
         """Warn once of the mechanism's remark, and of data that are not prepared."""
-        unprepared = path_warning(traces, breaks=not self.keeps_breaks) if self.needs_prepared_data else ""
-        if unprepared:
-            warn(UnpreparedWarning(f"{remark} {unprepared}".strip(), remark))
-        elif remark:
-            warn(remark)
+        remarks = list(as_remarks(remark))
+        if self.needs_prepared_data:
+            remarks.append(Unprepared.of(traces, keeps_breaks=self.keeps_breaks))
+        warn(CountedWarning(remarks))
 
-    def _remark(self, traces: Traces, protected: Traces) -> str:
-        """Return what to warn of, such as the number of dropped traces, "" if nothing."""
+    def _remark(self, traces: Traces, protected: Traces) -> Remarks:
+        """Return what to warn of, such as the number of dropped traces, "" if nothing.
+
+        A `Remark` with counts can be added up if a data set is protected in parts.
+        """
         return ""
 
     @abstractmethod
-    def _protect(self, traces: Traces) -> Traces | tuple[Traces, str]:
+    def _protect(self, traces: Traces) -> Traces | tuple[Traces, Remarks]:
         """Return protected Traces, and the remark if `_remark` cannot derive it from them."""
 
     @property
@@ -169,6 +183,16 @@ class Mechanism(ABC):
 def mechanism_classes() -> dict[str, type[Mechanism]]:
     """Return all mechanisms by the name of their class: subclasses of subclasses too, those of this package first."""
     return subclasses_by_name(Mechanism)
+
+
+def keeps_positions(protection: Mapping[str, Any] | None) -> bool:
+    """Return whether data with a description of a mechanism, or None, hold true positions."""
+    if protection is None:
+        return True
+    members = protection.get("parameters", {}).get("mechanisms")
+    if protection.get("mechanism") == "Chain" and isinstance(members, list):
+        return all(map(keeps_positions, members))
+    return bool(getattr(mechanism_classes().get(str(protection.get("mechanism"))), "keeps_positions", False))
 
 
 def as_json(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
 from promesse_geo.mechanisms.privacy_zones import PrivacyZones
 from promesse_geo.mechanisms.zones import PlacedZones
-from promesse_geo.messages import collected_warnings, invalid
+from promesse_geo.messages import Remark, collected_warnings, invalid, remarks_of
 from promesse_geo.traces.traces import Traces, freeze
 from promesse_geo.validation import set_fields
 
@@ -108,8 +108,8 @@ class Chain(Mechanism):
         members = [member.with_seed(f"{seed}/{number}") for number, member in enumerate(self.mechanisms)]
         return replace(self, mechanisms=members)
 
-    def _protect(self, traces: Traces) -> tuple[Traces, str]:
-        current, zones, remarks = traces, list[PlacedZones](), list[str]()
+    def _protect(self, traces: Traces) -> tuple[Traces, list[Remark]]:
+        current, zones, remarks = traces, list[PlacedZones](), list[Remark]()
         for member in self.mechanisms:
             if isinstance(member, PrivacyZones):
                 zones.append(member.place(current))
@@ -118,11 +118,11 @@ class Chain(Mechanism):
                 continue
             with collected_warnings() as collected:
                 current = member.protect(current)
-            remarks += map(str, collected)
+            remarks += [remark for warning in collected for remark in remarks_of(warning)]
         for placed in zones:
             current = placed.cut(current)
         current = replace(current, positions=freeze(np.arange(current.records)))
-        return current, " ".join(dict.fromkeys(filter(None, remarks)))
+        return current, remarks
 
 
 def _from_description(description: Mapping[str, Any], rule: str) -> Mechanism:

@@ -11,7 +11,7 @@ import numpy as np
 
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.zones import PlacedZones, Zones, flatten, locate, owners_by_name
-from promesse_geo.messages import counted
+from promesse_geo.messages import Remark, counted
 from promesse_geo.preprocess.problems import GAP
 from promesse_geo.stays.spots import find_spots
 from promesse_geo.traces.owners import name_owners
@@ -96,6 +96,7 @@ class PrivacyZones(Mechanism):
     units: ClassVar[Mapping[str, str]] = {"radius": "m", "offset": "m"}
     keeps_breaks: ClassVar[bool] = True
     makes_breaks: ClassVar[bool] = True
+    keeps_positions: ClassVar[bool] = True
     remedy: ClassVar[str] = "Take a smaller --radius."
 
     radius: float = 500.0
@@ -148,12 +149,12 @@ class PrivacyZones(Mechanism):
             polygons.append(polygon)
         return PlacedZones(space, owned, centres, reaches, polygons, names)
 
-    def cut(self, traces: Traces, placed: PlacedZones) -> tuple[Traces, str]:
+    def cut(self, traces: Traces, placed: PlacedZones) -> "tuple[Traces, _Removed]":
         """Return what placed zones leave of Traces, whose records keep their positions, and a remark with counts."""
         rest = placed.cut(traces)
         return rest, self._remark_on(traces, rest, placed)
 
-    def _protect(self, traces: Traces) -> tuple[Traces, str]:
+    def _protect(self, traces: Traces) -> "tuple[Traces, _Removed]":
         rest, remark = self.cut(traces, self.place(traces))
         return replace(rest, positions=freeze(np.arange(rest.records))), remark
 
@@ -200,23 +201,51 @@ class PrivacyZones(Mechanism):
         first, second = ((word >> 11) * _FINE for word in words)
         return first, second
 
-    def _remark_on(self, traces: Traces, rest: Traces, placed: PlacedZones) -> str:
+    def _remark_on(self, traces: Traces, rest: Traces, placed: PlacedZones) -> "_Removed":
         """Return how many records and traces were removed, breaks made, and users of zones not found."""
+        owners = set() if self.zones is None else {owner for owner in placed.owners if owner is not None}
+        return _Removed(
+            removed=traces.records - rest.records,
+            records=traces.records,
+            made=len(rest.breaks) - len(traces.breaks),
+            breaks=len(rest.breaks),
+            dropped=len(traces) - len(rest),
+            traces=len(traces),
+            found=len(owners & set(placed.names.values())),
+            owners=len(owners),
+        )
+
+
+@dataclass(frozen=True)
+class _Removed(Remark):
+    """A remark on what zones removed, and on how many of the users that zones name are in the data."""
+
+    constants: ClassVar[tuple[str, ...]] = ("owners",)
+
+    removed: int
+    records: int
+    made: int
+    breaks: int
+    dropped: int
+    traces: int
+    found: int
+    owners: int
+
+    def __str__(self) -> str:
+        """Return the counts."""
         texts = []
-        removed, dropped = traces.records - rest.records, len(traces) - len(rest)
-        more = len(rest.breaks) - len(traces.breaks)
-        if removed or more:
+        if self.removed or self.made:
             texts.append(
-                f"Privacy zones removed {removed:,} of {counted(traces.records, 'record')}, and left "
-                f"{counted(len(rest.breaks), 'break')} in traces."
+                f"Privacy zones removed {self.removed:,} of {counted(self.records, 'record')}, and left "
+                f"{counted(self.breaks, 'break')} in traces."
             )
-        if dropped:
-            verb = "lies" if dropped == 1 else "lie"
-            texts.append(f"{dropped:,} of {counted(len(traces), 'trace')} {verb} in zones entirely and were dropped.")
-        owners = {owner for owner in placed.owners if owner is not None}
-        if missing := len(owners - set(placed.names.values())):
+        if self.dropped:
+            verb = "lies" if self.dropped == 1 else "lie"
+            total = counted(self.traces, "trace")
+            texts.append(f"{self.dropped:,} of {total} {verb} in zones entirely and were dropped.")
+        if missing := self.owners - self.found:
             texts.append(
-                f"{missing:,} of {counted(len(owners), 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
+                f"{missing:,} of {counted(self.owners, 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
                 "data: are the names right?"
             )
         return " ".join(texts)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
-from promesse_geo.messages import counted
+from promesse_geo.messages import Remark, counted
 from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
@@ -153,7 +153,7 @@ class Promesse(Mechanism):
         """Whether two calls cut different ends, as they do with `ends` and without a seed."""
         return bool(self.ends) and self.seed is None
 
-    def _protect(self, traces: Traces) -> tuple[Traces, str]:
+    def _protect(self, traces: Traces) -> "tuple[Traces, _Dropped]":
         points, counts, begin, end = self._sample(traces, cuts=self._cuts(traces))
         slow = self._are_slow(counts, begin, end)
         if slow.any():
@@ -218,31 +218,14 @@ class Promesse(Mechanism):
             breaks=freeze(within_traces(segments, offsets)) if len(traces.breaks) else NO_BREAKS,
         )
 
-    def _remark_on(self, traces: Traces, protected: Traces, *, slow: int) -> str:
+    def _remark_on(self, traces: Traces, protected: Traces, *, slow: int) -> "_Dropped":
         """Return how many traces and segments were dropped, `slow` of them for their interval, and that breaks stay."""
-        dropped, breaks, texts = len(traces) - len(protected), len(traces.breaks), []
-        if breaks:
-            texts.append(
-                f"The data have {counted(breaks, 'break')}: each of {counted(breaks + len(traces), 'segment')} was "
-                "protected as a trace of its own."
-            )
-        segments = len(traces.segments) - len(protected.segments)
-        if segments:
-            what = counted(len(traces), "trace")
-            if breaks:
-                what += f" and {segments:,} of {counted(breaks + len(traces), 'segment')}"
-            verb = "was" if dropped == 1 and not breaks else "were"
-            points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
-            ends = f" and ends = {self.ends:g} m" if self.ends else ""
-            reason = f"path too short for epsilon = {self.epsilon:g} m{ends}{points}"
-            if slow:
-                other = f", or (for {counted(slow, 'segment' if breaks else 'trace')}) "
-                reason += f"{other}points more than {self.max_interval} apart"
-            texts.append(f"{dropped:,} of {what} could not be protected and {verb} dropped: {reason}.")
-        if dropped == len(traces) > 0:
-            longer = " or a longer max_interval" if slow else ""
-            texts.append(f"Nothing is left: take a smaller epsilon{longer}.")
-        return " ".join(texts)
+        points = "" if self.min_points == 1 else f" and min_points = {self.min_points}"
+        ends = f" and ends = {self.ends:g} m" if self.ends else ""
+        reason = f"path too short for epsilon = {self.epsilon:g} m{ends}{points}"
+        dropped, segments = len(traces) - len(protected), len(traces.segments) - len(protected.segments)
+        slower = f"points more than {self.max_interval} apart"
+        return _Dropped(len(traces), dropped, len(traces.breaks), segments, slow, reason, slower)
 
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:
         """Return the sampled points of protectable traces with the first and the last ones, which `protect` removes.
@@ -321,6 +304,40 @@ class Promesse(Mechanism):
         if space.curvature:
             return rule, (np.cos(steps), np.sin(steps), (2 * np.sin(nears / 2)) ** 2)
         return rule, (np.ones_like(steps), steps, nears**2)
+
+
+@dataclass(frozen=True)
+class _Dropped(Remark):
+    """A remark on what cannot be protected: `slow` segments for the time between points, others for their length."""
+
+    constants: ClassVar[tuple[str, ...]] = ("reason", "slower")
+
+    traces: int
+    dropped: int
+    breaks: int
+    segments: int
+    slow: int
+    reason: str
+    slower: str
+
+    def __str__(self) -> str:
+        """Return the counts, and that breaks stay."""
+        texts, several = [], counted(self.breaks + self.traces, "segment")
+        if self.breaks:
+            breaks = counted(self.breaks, "break")
+            texts.append(f"The data have {breaks}: each of {several} was protected as a trace of its own.")
+        if self.segments:
+            what, reason = counted(self.traces, "trace"), self.reason
+            if self.breaks:
+                what += f" and {self.segments:,} of {several}"
+            verb = "was" if self.dropped == 1 and not self.breaks else "were"
+            if self.slow:
+                reason += f", or (for {counted(self.slow, 'segment' if self.breaks else 'trace')}) {self.slower}"
+            texts.append(f"{self.dropped:,} of {what} could not be protected and {verb} dropped: {reason}.")
+        if self.dropped == self.traces > 0:
+            longer = " or a longer max_interval" if self.slow else ""
+            texts.append(f"Nothing is left: take a smaller epsilon{longer}.")
+        return " ".join(texts)
 
 
 def _equal_steps(offsets: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -237,8 +237,8 @@ class WaitForMe(Mechanism):
     def _protect_in_order(self, traces: Traces, order: np.ndarray) -> tuple[Traces, WaitForMeReport]:
         if len(traces) < self.k:
             raise ValueError(
-                f"Wait for Me with k={self.k} needs at least {self.k} traces. Got {len(traces):,}. "
-                "Take a smaller k, or more traces: prepare() splits each user's trace."
+                f"Wait for Me with k = {self.k} needs at least {self.k} traces. Got {len(traces):,}. "
+                "Take a smaller k, or more traces: prepare() (promesse-geo prepare) splits each user's trace."
             )
         if len(traces.breaks):
             raise ValueError(

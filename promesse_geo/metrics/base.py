@@ -384,8 +384,9 @@ def _unknown_users(unknown: int, users: int, row: int) -> str:
     if unknown == users:
         return (
             f"The original has none of the {counted(users, 'user')} of the protected data ({where}). Prepare the "
-            "original first, protect the prepared data with its user names, and compare these two: "
-            "parts = gdf.promesse.prepare(), then parts.promesse.smooth(200)."
+            "original first, protect the prepared data with its user names, and compare what gdf.promesse.prepare() "
+            "(promesse-geo prepare) returns with what parts.promesse.smooth(200) (promesse-geo smooth --keep-users) "
+            "makes of it."
         )
     return (
         f"The original lacks {unknown:,} of the {counted(users, 'user')} of the protected data ({where}). "

@@ -45,7 +45,8 @@ def pair_by_owner(original: Traces, protected: Traces) -> Pairs:
     if names and original.records and np.all(numbers < 0):
         raise ValueError(
             f"None of the {counted(len(names), 'protected trace')} belongs to a user of the original. Protect data "
-            "whose user names are kept, such as what prepare(keep_user=True) returns, and do not rename the users."
+            "whose user names are kept, as prepare(keep_user=True) (promesse-geo prepare --keep-users) does, and do "
+            "not rename the users."
         )
     kept = numbers >= 0
     if not kept.all():

@@ -18,13 +18,17 @@ from promesse_geo.traces.traces import Traces
 
 _LONGEST_NAME = 60
 _ODD = {
-    "jumps": ("jumps", "over 350 m/s, fixes at (0, 0) included; prepare --max-speed 350 drops them"),
-    "fast_steps": ("fast steps", "over 50 m/s: planes and fast trains, or errors"),
-    "zero_fixes": ("fixes at (0, 0)", "prepare drops them"),
-    "breaks": ("breaks", "of the recorder, {long_breaks:,} of them of 4 h or more; prepare splits there"),
-    "gaps": ("gaps", "of 4 h or more, without breaks; prepare splits there"),
-    "equal_times": ("equal times", "records with the time of the record before"),
-    "single_record_users": ("one-record users", ""),
+    "jumps": (
+        "jumps",
+        "record",
+        "reached only at more than 350 m/s, fixes at (0, 0) included; prepare --max-speed 350 drops them",
+    ),
+    "fast_steps": ("steps above 50 m/s", "step", "planes and fast trains, or errors"),
+    "zero_fixes": ("fixes at (0, 0)", "record", "prepare drops them"),
+    "breaks": ("breaks", "break", "of the recorder, {long_breaks:,} of them of 4 h or more; prepare splits there"),
+    "gaps": ("gaps", "gap", "of 4 h or more, without breaks; prepare splits there"),
+    "equal_times": ("equal times", "record", "with the time of the record before"),
+    "single_record_users": ("one-record users", "user", ""),
 }
 _PASSED, _LEFT_OUT = "passed", "left out"  # verdicts without a row of their own in texts
 _NARROWEST = 40  # characters for a reason, even in a narrower terminal
@@ -50,10 +54,10 @@ def description(traces: Traces, *, names_columns: bool = False) -> str:
         "CRS": traces.space.crs.name,
         **({"columns": _columns(traces.names)} if names_columns else {}),
         "": "",
-        **{label: _count(summary[key], remark.format(**summary)) for key, (label, remark) in _ODD.items()},
+        **{label: _count(summary[key], noun, remark.format(**summary)) for key, (label, noun, remark) in _ODD.items()},
     }
     if summary["swapped_axes"]:
-        rows["x and y"] = "likely swapped: outside the CRS's area of use, inside it if swapped"
+        rows["x and y"] = "likely swapped: far from their CRS or time zone, near it if swapped"
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows.items())
 
@@ -84,10 +88,12 @@ def _sides(traces: Traces, bounds: Any) -> dict[str, str]:
     return {axis: f"{bounds[i]:.{decimals}f} to {bounds[i + 2]:.{decimals}f}" for i, axis in enumerate(axes)}
 
 
-def _count(count: Any, remark: str) -> str:
+def _count(count: Any, noun: str, remark: str) -> str:
     if pd.isna(count):
         return "not counted (days were moved to the common calendar)"
-    return f"{count:,} ({remark})" if count and remark else f"{count:,}"
+    if not count:
+        return "0"
+    return f"{counted(count, noun)} ({remark})" if remark else counted(count, noun)
 
 
 def zone_name(traces: Traces) -> str:

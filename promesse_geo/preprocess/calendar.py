@@ -1,14 +1,15 @@
 """Local days: a common calendar for all traces, and their first days with data (paper, "Datasets")."""
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import CountedWarning, Remark, counted, warn
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.traces.values import TimeFormat
@@ -28,7 +29,12 @@ def uses_common_calendar(traces: Traces) -> bool:
     if not traces.records:
         return False
     first, last = traces.times[traces.offsets[:-1]].min(), traces.times[traces.offsets[1:] - 1].max()
-    return bool(first >= FIRST_DAY - DAY and last < FIRST_DAY + _LONGEST)
+    return is_common_period(int(first), int(last))
+
+
+def is_common_period(first: int, last: int) -> bool:
+    """Return whether times from first to last (ns) are those of the common calendar."""
+    return first >= FIRST_DAY - DAY and last < FIRST_DAY + _LONGEST
 
 
 def collapse_empty_days(data: Data, *, tz: Any = None, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:
@@ -108,8 +114,8 @@ def first_days(
     local = None if tz is None else check_zone(tz, name="tz", owner="first_days")
 
     def work(traces: Traces) -> Traces:
-        kept, remarks = keep_first_days(traces, number, least, local)
-        warn_dropped_days(remarks)
+        kept, dropped = keep_first_days(traces, number, least, local)
+        warn(CountedWarning([dropped]))
         return kept
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
@@ -121,11 +127,47 @@ def check_days(days: Any, min_days: Any, *, owner: str) -> tuple[int, int]:
     return number, 1 if min_days is None else check_integer(min_days, name="min_days", owner=owner)
 
 
-def warn_dropped_days(remarks: list[str], *, besides: str = "") -> None:
-    """Warn once of what `keep_first_days` dropped, after other remarks."""
-    dropped = f"first_days dropped {' and '.join(remarks)}." if remarks else ""
-    if dropped or besides:
-        warn(f"{besides} {dropped}".strip())
+@dataclass(frozen=True)
+class DroppedDays(Remark):
+    """A remark on what `first_days` dropped.
+
+    Parameters
+    ----------
+    late : int
+        Records after the first days.
+    users, lost : int
+        Users with too few days, and their records.
+    days, least : int
+        The number of days to keep, and the smallest number of days of a user.
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ("days", "least")
+
+    late: int
+    users: int
+    lost: int
+    days: int
+    least: int
+
+    def __str__(self) -> str:
+        """Return the counts."""
+        remarks = self.parts()
+        return f"first_days dropped {' and '.join(remarks)}." if remarks else ""
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """Users with too few days, and records of them and of other days."""
+        return {"dropped_users": self.users, "dropped_other_days": self.late + self.lost}
+
+    def parts(self) -> list[str]:
+        """Return what was dropped in words."""
+        remarks = []
+        if self.late:
+            remarks.append(f"{counted(self.late, 'record')} after the first {counted(self.days, 'day')}")
+        if self.users:
+            users = f"{counted(self.users, 'user')} ({counted(self.lost, 'record')})"
+            remarks.append(f"{users} with fewer than {counted(self.least, 'day')} of data")
+        return remarks
 
 
 def _day_starts(traces: Traces, zone: tzinfo | None) -> np.ndarray:
@@ -208,16 +250,11 @@ def collapse(traces: Traces, zone: tzinfo | None) -> Traces:
     return replace(traces, times=freeze(times), time_format=TimeFormat())
 
 
-def keep_first_days(traces: Traces, days: int, least: int, zone: tzinfo | None) -> tuple[Traces, list[str]]:
-    """Keep the first days of Traces, and return what was dropped in words; see `first_days`."""
+def keep_first_days(traces: Traces, days: int, least: int, zone: tzinfo | None) -> tuple[Traces, DroppedDays]:
+    """Keep the first days of Traces, and return what was dropped; see `first_days`."""
     ranks = _day_ranks(traces, _local_days(traces, zone)[0])
     short = ranks[traces.offsets[1:] - 1] + 1 < least
     late = (ranks >= days) & np.repeat(~short, traces.counts)
-    remarks = []
-    if late.any():
-        remarks.append(f"{counted(int(late.sum()), 'record')} after the first {counted(days, 'day')}")
-    if short.any():
-        users = counted(int(short.sum()), "user")
-        lost = counted(int(traces.counts[short].sum()), "record")
-        remarks.append(f"{users} ({lost}) with fewer than {counted(least, 'day')} of data")
-    return traces.select((ranks < days) & np.repeat(~short, traces.counts)), remarks
+    lost = int(traces.counts[short].sum())
+    dropped = DroppedDays(int(late.sum()), int(short.sum()), lost, days, least)
+    return traces.select((ranks < days) & np.repeat(~short, traces.counts)), dropped

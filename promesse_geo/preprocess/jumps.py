@@ -1,10 +1,14 @@
 """Drop records that cannot be reached at a given speed, and fixes at longitude and latitude 0."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import jumps
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import CountedWarning, Remark, counted, warn
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.validation import check_number
@@ -53,10 +57,8 @@ def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: N
 
     def work(traces: Traces) -> Traces:
         keep = Steps.survey(traces, speed).longest_chains(speed)
-        if keep.all():
-            return traces
-        _warn_of_jumps(traces, keep, speed)
-        return traces.select(keep)
+        warn(CountedWarning([DroppedJumps.of(traces, keep, speed)]))
+        return traces if keep.all() else traces.select(keep)
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
@@ -87,10 +89,8 @@ def drop_zero(data: Data, *, user: Name = ..., time: Name = ..., segment: Name =
     def work(traces: Traces) -> Traces:
         zero = is_zero(traces)
         dropped = int(zero.sum())
-        if not dropped:
-            return traces
-        warn(f"drop_zero dropped {dropped:,} of {counted(len(zero), 'record')} at longitude 0 and latitude 0.")
-        return traces.select(~zero)
+        warn(CountedWarning([DroppedZeros(dropped, len(zero))]))
+        return traces.select(~zero) if dropped else traces
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
 
@@ -108,16 +108,71 @@ def is_geographic(traces: Traces) -> bool:
     return bool(traces.space.crs.is_geographic and traces.space.dimension == 3)
 
 
-def _warn_of_jumps(traces: Traces, keep: np.ndarray, speed: float) -> None:
-    dropped = np.add.reduceat(~keep, traces.offsets[:-1], dtype=np.int64)
-    text = f"drop_jumps dropped {dropped.sum():,} of {counted(len(keep), 'record')} that need more than {speed:g} m/s."
-    much = int((dropped > _MUCH * traces.counts).sum())
-    if much:
-        text += (
-            f" They are more than a tenth of {counted(much, 'trace')}, which may be true travel, such as flights and "
-            "fast trains: take a larger max_speed (--max-speed) to keep it."
-        )
-    warn(text)
+@dataclass(frozen=True)
+class DroppedZeros(Remark):
+    """A remark on what `drop_zero` dropped of how many records."""
+
+    dropped: int
+    records: int
+
+    def __str__(self) -> str:
+        """Return the counts."""
+        if not self.dropped:
+            return ""
+        return f"drop_zero dropped {self.dropped:,} of {counted(self.records, 'record')} at longitude 0 and latitude 0."
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """Fixes at (0, 0)."""
+        return {"dropped_zero_fixes": self.dropped}
+
+
+@dataclass(frozen=True)
+class DroppedJumps(Remark):
+    """A remark on what `drop_jumps` dropped.
+
+    Parameters
+    ----------
+    dropped, records : int
+        Records dropped, of how many.
+    much : int
+        Traces that lost more than a tenth.
+    speed : float
+        Metres per second.
+    """
+
+    constants: ClassVar[tuple[str, ...]] = ("speed",)
+
+    dropped: int
+    records: int
+    much: int
+    speed: float
+
+    @classmethod
+    def of(cls, traces: Traces, keep: np.ndarray, speed: float) -> "DroppedJumps":
+        """Count the records of Traces that are not kept."""
+        rows = np.flatnonzero(~keep)
+        owners = np.searchsorted(traces.offsets, rows, side="right") - 1
+        much = int((np.bincount(owners, minlength=len(traces)) > _MUCH * traces.counts).sum())
+        return cls(len(rows), len(keep), much, speed)
+
+    def __str__(self) -> str:
+        """Return the counts, and a remedy if it may be true travel."""
+        if not self.dropped:
+            return ""
+        records = counted(self.records, "record")
+        text = f"drop_jumps dropped {self.dropped:,} of {records} that need more than {self.speed:g} m/s."
+        if self.much:
+            text += (
+                f" They are more than a tenth of {counted(self.much, 'trace')}, which may be true travel, such as "
+                "flights and fast trains: take a larger max_speed (--max-speed) to keep it."
+            )
+        return text
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """Records that cannot be reached."""
+        return {"dropped_jumps": self.dropped}
 
 
 class Steps:

@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
-from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days, warn_dropped_days
+from promesse_geo.messages import CountedWarning, warn
+from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days
 from promesse_geo.preprocess.gaps import check_gap, split
-from promesse_geo.preprocess.problems import find_problems, jump_warning
+from promesse_geo.preprocess.problems import Jumps, find_problems
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
 from promesse_geo.traces.values import TimeFormat
@@ -98,8 +99,8 @@ def prepare(
         found = find_problems(traces)
         counts.update({name: count for name, count in vars(found).items() if count is not None})
         collapsed = collapse(traces, local)
-        kept, remarks = keep_first_days(collapsed, days, least, None)
-        warn_dropped_days(remarks, besides=jump_warning(found))
+        kept, dropped = keep_first_days(collapsed, days, least, None)
+        warn(CountedWarning([Jumps(**vars(found)), dropped]))
         parts = split(kept, nanoseconds, seed=seed, keep_user=keep_user)
         return replace(parts, time_format=TimeFormat(UTC)) if keep_zone else parts
 

@@ -1,9 +1,9 @@
 """What is odd in data: jumps, fixes at (0, 0), breaks, gaps, equal times, users with one record, swapped axes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import tzinfo
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from pyproj.exceptions import ProjError
 
 from promesse_geo import threads
 from promesse_geo.kernels import jumps as kernels
-from promesse_geo.messages import counted
+from promesse_geo.messages import Remark, added, counted
 from promesse_geo.preprocess.calendar import DAY, uses_common_calendar
 from promesse_geo.preprocess.jumps import Steps, is_geographic
 from promesse_geo.traces.traces import Traces
@@ -64,12 +64,20 @@ class Problems:
     long_traces: int
     single_record_users: int
 
+    def __add__(self, other: Any) -> Any:
+        """Return the counts of both parts of a data set."""
+        return added(self, other, [each.name for each in fields(Problems)])
 
-def find_problems(traces: Traces) -> Problems:
-    """Find what is odd in Traces, in one pass if no step is too fast."""
+
+def find_problems(traces: Traces, *, on_calendar: bool | None = None) -> Problems:
+    """Find what is odd in Traces, in one pass if no step is too fast.
+
+    Of a part of a data set, specify whether all of the data are on the common calendar.
+    """
     steps = Steps.survey(traces, FAST, gap=GAP)
     _, equal, gaps, zeros = steps.counts.sum(axis=0).tolist()
-    fast, jumps = (None, None) if uses_common_calendar(traces) else _count_jumps(steps)
+    on_calendar = uses_common_calendar(traces) if on_calendar is None else on_calendar
+    fast, jumps = (None, None) if on_calendar else _count_jumps(steps)
     starts, ends = traces.offsets[:-1], traces.offsets[1:]
     return Problems(
         jumps=jumps,
@@ -92,26 +100,45 @@ def _count_jumps(steps: Steps) -> tuple[int, int]:
     return int(counts[:, 0].sum()), len(keep) - int(keep.sum())
 
 
-def jump_warning(found: Problems) -> str:
-    """Return a warning of what `drop_zero` and `drop_jumps` drop, "" if that is nothing."""
-    words = _jumps_in_words(found)
-    return f"The data have {' and '.join(words)}. {_remedy(replace(found, gaps=0, breaks=0))}" if words else ""
+@dataclass(frozen=True)
+class Jumps(Problems, Remark):
+    """A remark on what `drop_zero` and `drop_jumps` drop."""
+
+    def __str__(self) -> str:
+        """Return counts and remedy."""
+        words = _jumps_in_words(self)
+        return f"The data have {' and '.join(words)}. {_remedy(replace(self, gaps=0, breaks=0))}" if words else ""
 
 
-def path_warning(traces: Traces, *, breaks: bool) -> str:
-    """Return a warning of what a published path should not run through, "" if the data have nothing of it.
+@dataclass(frozen=True)
+class Unprepared(Problems, Remark):
+    """A remark on what a published path should not run through.
 
-    On the common calendar only gaps count, and breaks if `breaks` is true, as everywhere.
+    On the common calendar, where jumps are None, only gaps count, and breaks unless they are kept, as everywhere.
     """
-    if not uses_common_calendar(traces):
-        found = find_problems(traces)
-    else:
-        found = Problems(None, None, 0, len(traces.breaks), _count_gaps(traces), 0, 0, 0)
-    found = found if breaks else replace(found, breaks=0)
-    words = _splits_in_words(found) + _jumps_in_words(found)
-    if not words:
-        return ""
-    return f"The data are not prepared: {', '.join(words)}. The published path runs through them. {_remedy(found)}"
+
+    constants: ClassVar[tuple[str, ...]] = ("keeps_breaks",)
+
+    keeps_breaks: bool
+
+    @classmethod
+    def of(cls, traces: Traces, *, keeps_breaks: bool) -> "Unprepared":
+        """Count it in Traces."""
+        if not uses_common_calendar(traces):
+            found = find_problems(traces)
+        else:
+            found = Problems(None, None, 0, len(traces.breaks), _count_gaps(traces), 0, 0, 0)
+        return cls(**vars(found), keeps_breaks=keeps_breaks)
+
+    def __str__(self) -> str:
+        """Return counts and remedy."""
+        found = replace(self, breaks=0) if self.keeps_breaks else self
+        if self.jumps is None:
+            found = replace(found, zero_fixes=0, long_traces=0)
+        words = _splits_in_words(found) + _jumps_in_words(found)
+        if not words:
+            return ""
+        return f"The data are not prepared: {', '.join(words)}. The published path runs through them. {_remedy(found)}"
 
 
 def _count_gaps(traces: Traces) -> int:
@@ -156,7 +183,7 @@ def _remedy(found: Problems) -> str:
     verbs = ["drop_zero()"] * bool(found.zero_fixes) + ["drop_jumps()"] * bool(found.jumps)
     verbs += ["prepare()"] * bool(found.gaps or found.breaks or found.long_traces)
     option = f" --max-speed {FASTEST:g}" if found.jumps else ""
-    return f"Apply {', then '.join(verbs)} first (promesse-geo prepare{option})."
+    return f"First apply {', then '.join(verbs)} (promesse-geo prepare{option})."
 
 
 def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
@@ -185,10 +212,27 @@ def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
     return given < 0.1 and swapped > 0.9
 
 
+def zone_of_times(traces: Traces) -> tzinfo | None:
+    """Return the time zone of the times if it says where they were recorded, which UTC does not."""
+    zone = traces.time_format.zone
+    return zone if zone is not None and any(_offsets(zone)) else None
+
+
+def _offsets(zone: tzinfo) -> list[float]:
+    """Return the seconds between a time zone and UTC in winter and in summer."""
+    found = [pd.Timestamp(2024, month, 1, tz=zone).utcoffset() for month in (1, 7)]
+    return [offset.total_seconds() for offset in found if offset is not None]
+
+
 def _degrees_from(zone: tzinfo, longitudes: np.ndarray) -> np.ndarray:
-    """Degrees between longitudes and the meridian on which the standard time of a zone is the time of the sun."""
-    offsets = [pd.Timestamp(2024, month, 1, tz=zone).utcoffset() for month in (1, 7)]
-    meridian = min(offset.total_seconds() for offset in offsets if offset is not None) / 240
+    """Degrees between longitudes and the meridian on which the standard time of a zone is the time of the sun.
+
+    An offset alone may be summer time, and many countries lie west of the meridian of their zone: it is taken an hour
+    to the west.
+    """
+    meridian = min(_offsets(zone)) / 240
+    if str(zone).startswith(("UTC", "+", "-")) or "FixedOffset" in type(zone).__name__:
+        meridian -= 15
     return np.abs((longitudes - meridian + 180) % 360 - 180)
 
 

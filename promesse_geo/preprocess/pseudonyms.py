@@ -1,6 +1,7 @@
 """Pseudonyms that cannot be reversed, and traces in their order."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,9 @@ from promesse_geo.validation import check_seed, key_of
 
 WHOLE_USER = 2**64 - 1
 """The part number of a user who is renamed but not split."""
+
+PSEUDONYM = "[0-9a-f]{16}"
+"""Pattern of the names that `pseudonymize` and `split_gaps` give."""
 
 
 def pseudonymize(
@@ -55,6 +59,16 @@ def pseudonymize(
         return rename(traces, traces.segments, names)
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
+
+
+def has_names(traces: Traces) -> bool:
+    """Return whether Traces hold a name of a user that is none of `pseudonymize` or `split_gaps`."""
+    return traces.names.user is not None and count_pseudonyms(traces) < len(traces)
+
+
+def count_pseudonyms(traces: Traces) -> int:
+    """Return how many users have names as `pseudonymize` gives them."""
+    return sum(bool(re.fullmatch(PSEUDONYM, str(user))) for user in traces.users)
 
 
 def virtual_names(users: Sequence[Any], parts: Sequence[int], *, seed: int | str | None) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from promesse_geo.preprocess.problems import GAP, are_axes_swapped, find_problems
+from promesse_geo.preprocess.problems import GAP, are_axes_swapped, find_problems, zone_of_times
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, as_traces
 
@@ -32,8 +32,8 @@ def describe(data: Data, *, user: Name = ..., time: Name = ...) -> pd.Series:
         Counts of what is odd: jumps (records outside the longest chains at 350 m/s, see `drop_jumps`); fast_steps (over
         50 m/s: maybe planes and trains); zero_fixes (at exactly longitude 0 and latitude 0); breaks of the recorder;
         long_breaks (those of 4 hours or more); gaps (of 4 hours or more elsewhere); equal_times (records with the time
-        of the record before); single_record_users; swapped_axes (whether data outside the area of use of its CRS would
-        lie inside with x and y swapped).
+        of the record before); single_record_users; swapped_axes (whether data outside the area of use of its CRS,
+        or far from the time zone of its times, would lie inside with x and y swapped).
 
         What is undefined is NaT or NA: jumps and fast_steps are on the common calendar, where days are closer than
         they were.
@@ -104,7 +104,7 @@ def _problems(traces: Traces) -> dict[str, Any]:
         "gaps": found.gaps,
         "equal_times": found.equal_times,
         "single_record_users": found.single_record_users,
-        "swapped_axes": are_axes_swapped(traces),
+        "swapped_axes": are_axes_swapped(traces, zone=zone_of_times(traces)),
     }
 
 

@@ -106,8 +106,9 @@ def check_secret(secret: int | str) -> str:
     """Return a secret; raise ValueError, without showing it, if it is short enough to be guessed."""
     if not isinstance(secret, str) or len(secret) < _SECRET:
         raise ValueError(
-            f"The secret of privacy zones must be a text of at least {_SECRET} characters that nobody can guess, such "
-            "as secrets.token_hex(32): anyone who guesses it can undo the displacement. Keep it, and use it again."
+            f"The secret of privacy zones must be a text of at least {_SECRET} characters that nobody guesses: whoever "
+            "does can undo the displacement. Make it with secrets.token_hex(32) (--secret-file and a new FILE), "
+            "keep it, and use it again."
         )
     return secret
 

@@ -57,7 +57,7 @@ def split_days(
     dated, gaps = _break_at_gaps(traces, choices.gap)
     if choices.calendar != "keep-dates":
         dated, zone = collapse(dated, zone), None
-    kept, remarks = keep_first_days(dated, days, choices.min_days or 1, zone)
+    kept, dropped = keep_first_days(dated, days, choices.min_days or 1, zone)
     parts = split(kept, choices.gap, seed=seed, keep_user=False)
     return (
         parts,
@@ -67,7 +67,7 @@ def split_days(
             "gaps": int(np.isin(gaps, kept.positions).sum()),
             "traces": len(parts),
         },
-        remarks,
+        dropped.parts(),
     )
 
 
@@ -96,7 +96,7 @@ class AppliedZones:
         for mechanism in mechanisms:
             self._placed.append(mechanism.place(self.rest))
             self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
-            self.remarks += [remark] if remark else []
+            self.remarks += [str(remark)] if str(remark) else []
         if mechanisms and self.rest.records == raw.records and len(self.rest.breaks) == len(raw.breaks):
             self.remarks.append("No record lies in a privacy zone: are the places of the zones and their CRS right?")
 

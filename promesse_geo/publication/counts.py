@@ -5,7 +5,7 @@ from datetime import tzinfo
 
 import pandas as pd
 
-from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding
+from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding, one_person
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import counted
 from promesse_geo.plot.tables import span
@@ -15,7 +15,8 @@ from promesse_geo.publication.choices import CALENDARS, Choices
 
 def findings_of(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:
     """Return the findings on the raw data; speeds are known only if the data `are_dated`, with true times."""
-    return [*_of_speeds(counts, are_dated=are_dated), _of_axes(counts)]
+    alone = [one_person()] if counts["users"] == 1 else []
+    return [*alone, *_of_speeds(counts, are_dated=are_dated), _of_axes(counts)]
 
 
 def _of_speeds(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:

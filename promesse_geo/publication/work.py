@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import UnpreparedWarning, collected_warnings
+from promesse_geo.messages import CountedWarning, collected_warnings, remarks_of
+from promesse_geo.preprocess.problems import Unprepared
 from promesse_geo.publication.choices import Choices, split_mechanism
 from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
 from promesse_geo.publication.counts import dropped_in_words
@@ -71,4 +72,4 @@ def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
 
 def _remark(warning: UserWarning) -> str:
     """Return the text of a warning without the remedies for data that are not prepared: the audit has those here."""
-    return warning.remark if isinstance(warning, UnpreparedWarning) else str(warning)
+    return str(CountedWarning([each for each in remarks_of(warning) if not isinstance(each, Unprepared)]))

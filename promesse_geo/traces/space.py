@@ -24,7 +24,7 @@ FARTHEST = 1e8
 """Projected coordinates beyond this many metres are errors: no place on Earth has them."""
 
 _BLOCK = 1 << 15  # points whose cells are computed at a time
-_REMEDY = "Bring the data to EPSG:4326 first: gdf.to_crs(4326), or ogr2ogr -t_srs EPSG:4326 for a file."
+_REMEDY = "Bring the data to EPSG:4326 first: gdf.to_crs(4326) (ogr2ogr -t_srs EPSG:4326)."
 Base = tuple[np.ndarray, np.ndarray]
 
 _NO_PLACE = "a location that the CRS cannot place on the globe (is it the right CRS?)"
@@ -69,7 +69,8 @@ class LocalPlane:
             error = f"{100 * self.scale_error:,.1f} %" if self.scale_error < 10 else "more than 1,000 %"
             warn(
                 f"Lengths in the plane used for the data set err by up to {error} at its farthest record. "
-                "Remove impossible jumps with drop_jumps(), or protect each region separately."
+                "Remove impossible jumps with drop_jumps() (promesse-geo prepare --max-speed 350), or protect each "
+                "region separately."
             )
 
 

@@ -506,7 +506,7 @@ def _check_zones(original: Traces, protected: Traces) -> None:
         raise ValueError(
             f"The {with_zone} times have a time zone and the {without} ones have none, so they cannot be compared. "
             "Compare the protected data with what was protected: the output of prepare() (promesse-geo prepare). Else "
-            "give both a zone, or none, with dt.tz_localize."
+            "give both a zone, or none."
         )
 
 

@@ -18,7 +18,9 @@ from promesse_geo.io.writers.geojson import write_geojson
 from promesse_geo.io.writers.gpx import write_gpx
 from promesse_geo.io.writers.parquet import write_parquet
 from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms.base import keeps_positions
 from promesse_geo.messages import invalid, listed
+from promesse_geo.preprocess.pseudonyms import has_names
 from promesse_geo.traces.columns import Name, Names
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_path
@@ -75,6 +77,11 @@ def write(
     user, time : column name, None or ...
         Columns of the frame; see `Traces.from_frame`.
 
+    Notes
+    -----
+    A new file is for its owner only (mode 0600) if it holds true positions, of no mechanism or of `PrivacyZones` alone,
+    or names of users that are not those of `pseudonymize`. A file that is replaced keeps its permissions.
+
     Raises
     ------
     FileExistsError
@@ -104,7 +111,8 @@ def write(
     if Path(path).suffix.lower() not in _WITH_METADATA:
         traces = replace(traces, names=Names(user=None if traces.names.user is None else "user"))
     metadata = {METADATA_KEY: describe(protection, traces.output_names())}
-    _write(trace_table(traces, metadata), Path(path), force=force, private=protection is None)
+    private = keeps_positions(protection) or has_names(traces)
+    _write(trace_table(traces, metadata), Path(path), force=force, private=private)
 
 
 def write_pois(pois: gpd.GeoDataFrame, path: str | os.PathLike[str], *, force: bool) -> None:

@@ -1,0 +1,104 @@
+"""What the steps of protecting files return, as JSON can hold it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from promesse_geo.bulk.runs import Spill
+from promesse_geo.messages import Remark
+from promesse_geo.preprocess.problems import Problems
+from promesse_geo.traces.values import Unit
+from promesse_geo.validation import subclasses_by_name
+
+
+@dataclass(frozen=True)
+class Scattered:
+    """What a scatter read.
+
+    Parameters
+    ----------
+    spills : list of Spill
+        In the order of the input.
+    records, dropped : int
+        Records read, and how many of them are invalid.
+    invalid : dict of str to (int, str)
+        The number of invalid records by reason, and the place of the first.
+    elevation : bool
+        Whether any point has Z.
+    first, last : int or None
+        Nanoseconds: the first and the last time; None without valid records.
+    """
+
+    spills: list[Spill]
+    records: int
+    dropped: int
+    invalid: dict[str, tuple[int, str]]
+    elevation: bool
+    first: int | None = None
+    last: int | None = None
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> "Scattered":
+        """Return what JSON describes."""
+        invalid = {reason: (count, first) for reason, (count, first) in found["invalid"].items()}
+        return cls(**{**found, "spills": [Spill.of(each) for each in found["spills"]], "invalid": invalid})
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a bucket of users became: a spill by new names, or part `part` with users' names.
+
+    Parameters
+    ----------
+    spill : Spill or None
+        None if a part was written.
+    users, traces, records, prepared_records, protected_traces, protected_records, largest : int
+        Counts before and after; the largest is the number of records of the longest trace of a user.
+    unit : str
+        The unit of times.
+    bytes : int
+        The size of the part, 0 for a spill.
+    people, pseudonyms : int
+        Users, of whom `<user>-00000`, `<user>-00001`, … are one, and those with names as `pseudonymize` gives them.
+    odd : dict of str to int or None
+        What is odd in the records of the users; see `Problems`.
+    warned : list of list of dict
+        The remarks of each warning, as JSON holds them.
+    """
+
+    spill: Spill | None
+    users: int
+    traces: int
+    records: int
+    prepared_records: int
+    protected_traces: int
+    protected_records: int
+    largest: int
+    unit: Unit
+    bytes: int
+    people: int = 0
+    pseudonyms: int = 0
+    odd: Mapping[str, Any] = field(default_factory=dict)
+    warned: list[list[dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def problems(self) -> Problems:
+        """What is odd in the records of the users."""
+        return Problems(**self.odd)
+
+    @property
+    def remarks(self) -> list[list[Remark]]:
+        """The remarks of each warning."""
+        kinds = subclasses_by_name(Remark)
+        return [[kinds[each["kind"]](**each["values"]) for each in remarks] for remarks in self.warned]
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> "Gathered":
+        """Return the counts as JSON holds them."""
+        spill = found["spill"]
+        return cls(**{**found, "spill": None if spill is None else Spill.of(spill)})
+
+
+def as_values(remark: Remark, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a remark as JSON holds it, with counts that are known better."""
+    return {"kind": type(remark).__name__, "values": {**vars(remark), **found}}
