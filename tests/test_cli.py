@@ -284,7 +284,7 @@ def test_nothing_left_is_an_error_with_its_cure_and_no_file(raw, tmp_path):
     assert result.stdout == ""
     assert "Warning: 3 of 3 traces could not be protected" in result.stderr
     assert result.stderr.splitlines()[-1].startswith("Error: Nothing is left to write")
-    assert result.stderr.endswith("Take a smaller --epsilon.\n")
+    assert result.stderr.endswith("Take a smaller epsilon (--epsilon).\n")
     assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
 
 

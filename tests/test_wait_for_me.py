@@ -689,7 +689,7 @@ def test_the_command_writes_no_file_where_all_is_trash(raw, tmp_path):
     assert "0.001 m radius " in " ".join(said.stderr.split())
     assert said.stderr.splitlines()[-1] == (
         "Error: Nothing is left to write: no trace of INPUT could be protected. "
-        "Take a larger --max-radius or a smaller --max-trash."
+        "Take a larger max_radius or a smaller max_trash (--max-radius, --max-trash)."
     )
     assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
 

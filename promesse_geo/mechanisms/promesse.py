@@ -105,7 +105,7 @@ class Promesse(Mechanism):
     units: ClassVar[Mapping[str, str]] = {"epsilon": "m", "ends": "m"}
     needs_prepared_data: ClassVar[bool] = True
     keeps_breaks: ClassVar[bool] = True
-    remedy: ClassVar[str] = "Take a smaller --epsilon."
+    remedy: ClassVar[str] = "Take a smaller epsilon (--epsilon)."
 
     epsilon: float
     variant: str = "polyline"

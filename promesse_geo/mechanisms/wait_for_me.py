@@ -108,7 +108,7 @@ class WaitForMe(Mechanism):
     needs_prepared_data: ClassVar[bool] = True
     is_per_user: ClassVar[bool] = False
 
-    remedy: ClassVar[str] = "Take a larger --max-radius or a smaller --max-trash."
+    remedy: ClassVar[str] = "Take a larger max_radius or a smaller max_trash (--max-radius, --max-trash)."
 
     k: int = 2
     delta: float = 200.0
