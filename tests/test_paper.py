@@ -37,12 +37,18 @@ def warned_of_promesse():
 
 
 @contextmanager
-def small_city():
+def small_city(*, users=6, days=1):
     """`reproduce` makes a small city."""
-    small = pg.make_city(users=6, days=1, as_traces=True)
+    small = pg.make_city(users=users, days=days, seed=0, as_traces=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
         yield
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Reports are written without their figures, which other tests look at and which take most of the time."""
+    monkeypatch.setattr("promesse_geo.paper.report._figure", lambda axes, title: "")
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +60,8 @@ def done():
 
 @pytest.fixture(scope="module")
 def attacked():
-    """Return the tables of the whole city, with those of stronger attacks."""
-    with pytest.warns(UserWarning, match="dropped"):
+    """Return the tables of a city that is large enough for the paper's story, with those of stronger attacks."""
+    with small_city(users=20, days=3), pytest.warns(UserWarning, match="dropped"):
         return pg.reproduce(seeds=1, attacks=True)
 
 
@@ -229,7 +235,7 @@ def test_the_pages_show_the_figures_that_the_command_wrote():
     assert stored.results.attrs["datasets"]["Cabspotting"]["records"] == 8_985_370
 
 
-def test_several_data_sets_come_together(tmp_path, monkeypatch):
+def test_several_data_sets_come_together(tmp_path, monkeypatch, no_figures):
     monkeypatch.setitem(paper.experiment._READERS, "Cabspotting", lambda source, as_traces: city(source))
     monkeypatch.setitem(paper.experiment._READERS, "MDC", lambda source, as_traces: city(source))
 
@@ -247,7 +253,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch):
     assert len(found.save(tmp_path)) == 10
 
 
-def test_the_command_repeats_the_experiment(tmp_path):
+def test_the_command_repeats_the_experiment(tmp_path, no_figures):
     with small_city():
         called = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
     assert called.exit_code == 0, called.output
@@ -614,7 +620,7 @@ class _MeanDelay(pg.Metric):
         return float(detail.mean())
 
 
-def test_a_new_mechanism_and_a_new_metric_have_rows_and_tables_of_their_own(tmp_path):
+def test_a_new_mechanism_and_a_new_metric_have_rows_and_tables_of_their_own(tmp_path, no_figures):
     city = pg.make_city(users=2, days=1)
     results = pg.evaluate({"city": city}, [_Level("low")], [*PAPER, _MeanDelay()])
     tables = paper.beyond(results)

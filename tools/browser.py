@@ -22,6 +22,22 @@ commands, replies = (fcntl.fcntl(int(end), fcntl.F_DUPFD, 5) for end in sys.argv
 os.dup2(commands, 3), os.dup2(replies, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+# Canvases and tooltips follow within a few frames. What never ends, such as a spinner, is not waited for.
+_STILL = """new Promise(done => {
+  const begin = performance.now();
+  let changed = begin;
+  const observer = new MutationObserver(() => { changed = performance.now(); });
+  observer.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  const moves = each => each.playState === "running" && each.effect?.getComputedTiming().endTime < Infinity;
+  const look = () => {
+    const now = performance.now();
+    if (document.getAnimations().some(moves)) changed = now;
+    if (now - changed < 120 && now - begin < 5000) return requestAnimationFrame(look);
+    observer.disconnect();
+    done(1);
+  };
+  requestAnimationFrame(look);
+})"""
 _NAVIGATED = ("navigated or closed", "context was destroyed", "Cannot find context", "context with specified id")
 
 
@@ -152,8 +168,8 @@ class Browser:
         raise TimeoutError(condition)
 
     def settle(self) -> None:
-        """Wait until the page has drawn, and short animations have ended."""
-        self.run("new Promise(done => setTimeout(() => requestAnimationFrame(() => done(1)), 400))")
+        """Wait until the page has drawn, no animation runs, and no element has changed for 0.12 s."""
+        self.run(_STILL)
 
     def picture(self) -> bytes:
         """Return a screenshot as PNG."""
