@@ -31,10 +31,11 @@ from promesse_geo.metrics import Metric, RangeQueryDistortion
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.stays import pois
 from promesse_geo.traces.columns import Name, Names, find_names
+from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.frames import as_points, find_coordinates
 from promesse_geo.traces.owners import PART
 from promesse_geo.traces.records import Records, raise_invalid_part
-from promesse_geo.traces.space import Space, read_crs
+from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import make_points, read_points, read_segments
 from promesse_geo.validation import check_flag, check_integer, check_zone

@@ -18,9 +18,10 @@ from promesse_geo.audit.matching import (
     steps_of,
 )
 from promesse_geo.kernels import record_matching
+from promesse_geo.traces.pairs import Pairs, align, in_space_of
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
-from promesse_geo.traces.traces import Pairs, Traces, align, in_space_of
+from promesse_geo.traces.traces import Traces
 
 SAME_PLACE = 1e-3
 """Metres within which two locations are the same, whatever CRS and space they went through."""

@@ -10,8 +10,9 @@ from promesse_geo.messages import counted
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.preprocess.pseudonyms import rename
 from promesse_geo.traces.owners import find_owners, name_parts, number_owners
+from promesse_geo.traces.pairs import in_space_of
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Traces, freeze, in_space_of, within_traces
+from promesse_geo.traces.traces import Traces, freeze, within_traces
 
 _GAP = "4h"
 

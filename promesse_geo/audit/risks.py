@@ -24,7 +24,8 @@ from promesse_geo.metrics.attacks import (
 from promesse_geo.metrics.attacks.poi_retrieval import compare_pois
 from promesse_geo.metrics.base import Index
 from promesse_geo.metrics.utility import AreaCoverage
-from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.pairs import Pairs
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import key_of
 
 SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"

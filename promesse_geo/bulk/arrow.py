@@ -19,8 +19,9 @@ from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
 from promesse_geo.traces.columns import USERS, Name, Names
+from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.records import DroppedColumns, Records, raise_invalid_part, warn_dropped_columns
-from promesse_geo.traces.space import Space, read_crs
+from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 
 _NO_NATIVE: Mapping[str, str] = MappingProxyType({})

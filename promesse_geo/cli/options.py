@@ -20,7 +20,7 @@ from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import missing_columns
-from promesse_geo.traces.space import read_crs
+from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_zone
 

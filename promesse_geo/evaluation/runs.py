@@ -22,7 +22,8 @@ from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDi
 from promesse_geo.metrics.base import Index
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Pairs, Traces, as_traces
+from promesse_geo.traces.pairs import Pairs
+from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer, check_text, is_integer, key_of
 
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())

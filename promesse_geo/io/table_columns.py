@@ -29,7 +29,7 @@ from promesse_geo.traces.columns import (
     read_protection,
     renamed_error,
 )
-from promesse_geo.traces.space import read_crs
+from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.values import read_segments
 
 _KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}

@@ -13,10 +13,11 @@ from pyproj import CRS
 from promesse_geo import threads
 from promesse_geo.kernels import zones as kernel
 from promesse_geo.messages import counted, invalid
+from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.owners import owner_of
 from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets, within_traces
-from promesse_geo.traces.space import Space, Sphere, axes_at_centre, read_crs
+from promesse_geo.traces.space import Space, Sphere, axes_at_centre
 from promesse_geo.traces.traces import Traces, freeze
 
 _STEP = 1_000.0  # metres, and a hundredth of a degree: edges are straight in the CRS of the zones

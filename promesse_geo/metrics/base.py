@@ -13,7 +13,8 @@ import pandas as pd
 
 from promesse_geo.messages import counted, invalid
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Pairs, Traces, align, as_traces
+from promesse_geo.traces.pairs import Pairs, align
+from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.traces.values import read_users
 from promesse_geo.validation import subclasses_by_name
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.owners import count_overlapping, find_owners, name_parts, number_owners
-from promesse_geo.traces.traces import Pairs, Traces, in_space_of
+from promesse_geo.traces.pairs import Pairs, in_space_of
+from promesse_geo.traces.traces import Traces
 
 
 def pair_by_owner(original: Traces, protected: Traces) -> Pairs:

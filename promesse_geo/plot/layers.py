@@ -17,8 +17,9 @@ from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.plot import colours
 from promesse_geo.plot.tables import shortened, zone_name
 from promesse_geo.stays import Pois
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.space import Plane, Space
-from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice
 
 MOST_POIS = 1000

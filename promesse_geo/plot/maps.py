@@ -25,7 +25,8 @@ from promesse_geo.plot.layers import (
     record_layer,
 )
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.traces import Traces, align, as_traces
+from promesse_geo.traces.pairs import align
+from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag, check_integer, check_users, check_users_exist
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces

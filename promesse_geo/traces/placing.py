@@ -6,7 +6,8 @@ import numpy as np
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
-from promesse_geo.traces.space import Space, read_crs
+from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.space import Space
 
 
 def place_points(x: np.ndarray, y: np.ndarray, *, crs: Any, space: Space) -> tuple[np.ndarray, np.ndarray]:

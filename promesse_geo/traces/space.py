@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from pyproj import CRS, Proj, Transformer
-from pyproj.exceptions import CRSError, ProjError
+from pyproj.exceptions import ProjError
 
 from promesse_geo import threads
 from promesse_geo.kernels import projections
-from promesse_geo.messages import counted, shown, warn
+from promesse_geo.messages import counted, warn
+from promesse_geo.traces.crs import USE_DEGREES, inner_crs, is_world_mercator, metres_per_unit, read_crs
 from promesse_geo.validation import check_choice, set_fields
 
 EARTH_RADIUS = 6_371_008.8
@@ -24,7 +25,6 @@ FARTHEST = 1e8
 """Projected coordinates beyond this many metres are errors: no place on Earth has them."""
 
 _BLOCK = 1 << 15  # points whose cells are computed at a time
-_REMEDY = "Bring the data to EPSG:4326 first: gdf.to_crs(4326) (ogr2ogr -t_srs EPSG:4326)."
 Base = tuple[np.ndarray, np.ndarray]
 
 _NO_PLACE = "a location that the CRS cannot place on the globe (is it the right CRS?)"
@@ -103,11 +103,11 @@ class Sphere:
 
     def __post_init__(self) -> None:
         """Find the geographic CRS below."""
-        inner = _inner(self.crs)
+        inner = inner_crs(self.crs)
         is_projected = not inner.is_geographic
         base = inner.geodetic_crs if is_projected else inner
         if base is None:
-            raise ValueError(f"A CRS of the kind '{self.crs.type_name}' has no longitude and latitude. {_REMEDY}")
+            raise ValueError(f"A CRS of the kind '{self.crs.type_name}' has no longitude and latitude. {USE_DEGREES}")
         degrees = math.degrees(base.axis_info[0].unit_conversion_factor)
         degrees = 1.0 if abs(degrees - 1.0) < 1e-9 else degrees
         set_fields(self, {"_base": base, "_is_projected": is_projected, "_degrees_per_unit": degrees})
@@ -286,7 +286,7 @@ class Plane:
     @property
     def unit(self) -> float:
         """Metres in one unit of the CRS's axes."""
-        return _metres_per_unit(self.crs)
+        return metres_per_unit(self.crs)
 
     def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return metres, shape (n, 2), of CRS coordinates, shape (n,)."""
@@ -316,7 +316,7 @@ class Plane:
         """Return which CRS coordinates, shape (n,), are too far away or off the globe, and the words for it."""
         far = _are_far(x, y, self.crs)
         text = f"a coordinate beyond {FARTHEST / 1000:,.0f} km from the origin (is it the right CRS?)"
-        if _inner(self.crs).is_engineering or not (off := _are_off_globe(x, y, self.crs)).any():
+        if inner_crs(self.crs).is_engineering or not (off := _are_off_globe(x, y, self.crs)).any():
             return far, text
         return far | off, text if far.any() else _NO_PLACE
 
@@ -423,7 +423,7 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
         return space
     if space is not None:
         space = check_choice(space, name="space", owner="Traces", options=("sphere", "plane"))
-    inner = _inner(crs)
+    inner = inner_crs(crs)
     if inner.is_geographic:
         if space == "plane":
             raise ValueError(
@@ -437,16 +437,16 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
         return Plane(crs)
     if not inner.is_projected:
         raise ValueError(
-            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {_REMEDY}"
+            f"The CRS is of the kind '{crs.type_name}', which has no longitude and latitude and no plane. {USE_DEGREES}"
         )
     if space is None:
         near = ~_are_far(x, y, crs)  # errors do not decide
-        space = "plane" if not _is_world_mercator(crs) and _is_true_to_scale(crs, x[near], y[near]) else "sphere"
+        space = "plane" if not is_world_mercator(crs) and _is_true_to_scale(crs, x[near], y[near]) else "sphere"
     if space == "plane":
         return Plane(crs)
     sphere = Sphere(crs)
     try:
-        Transformer.from_crs(crs, _inner(crs).geodetic_crs, always_xy=True)
+        Transformer.from_crs(crs, inner_crs(crs).geodetic_crs, always_xy=True)
     except ProjError as error:
         raise ValueError(
             "The CRS cannot be converted to longitude and latitude, which distances on the globe need. "
@@ -457,13 +457,13 @@ def choose_space(crs: Any, x: np.ndarray, y: np.ndarray, *, space: Any = None) -
 
 def _are_far(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
     """Which coordinates are farther than any place, or infinite; missing ones are not among them."""
-    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST / _metres_per_unit(crs)
+    return np.maximum(np.abs(x), np.abs(y)) > FARTHEST / metres_per_unit(crs)
 
 
 def _are_off_globe(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
     """Which coordinates of a projected CRS have no longitude; all are tested only if the bounding box has such."""
     with suppress(ProjError):  # no way back
-        back = Transformer.from_crs(crs, _inner(crs).geodetic_crs, always_xy=True)
+        back = Transformer.from_crs(crs, inner_crs(crs).geodetic_crs, always_xy=True)
         if len(x) and not np.isfinite(back.transform(*_grid(x, y))[0]).all():
             return np.isfinite(x) & ~np.isfinite(back.transform(x, y)[0])
     return np.zeros(len(x), bool)
@@ -479,40 +479,7 @@ def _raise_if_unreachable(lost: np.ndarray) -> None:
     """Raise if the CRS has no place for what was computed."""
     if lost.any():
         number = f"{lost.sum():,} of {counted(len(lost), 'location')}"
-        raise ValueError(f"The data's projection does not reach {number} of the result. {_REMEDY}")
-
-
-def _metres_per_unit(crs: CRS) -> float:
-    """Metres in one unit of a projected or engineering CRS's axes."""
-    return float(crs.axis_info[0].unit_conversion_factor) or 1.0
-
-
-def read_crs(crs: Any) -> CRS:
-    """Return a pyproj.CRS of anything that pyproj accepts.
-
-    Raises
-    ------
-    ValueError
-        If pyproj does not accept it.
-    """
-    try:
-        return CRS.from_user_input(crs)
-    except (CRSError, TypeError, ValueError) as error:  # the last two from comparisons in pyproj
-        rule = "a coordinate reference system such as 'EPSG:4326'"
-        raise ValueError(f"The 'crs' parameter must be {rule}. Got {shown(crs)} instead.") from error
-
-
-def _inner(crs: CRS) -> CRS:
-    """The horizontal CRS inside a bound or compound one."""
-    while crs.is_bound or crs.is_compound:
-        crs = (crs.source_crs if crs.is_bound else crs.sub_crs_list[0]) or crs
-    return crs
-
-
-def _is_world_mercator(crs: CRS) -> bool:
-    operation = _inner(crs).coordinate_operation
-    method = operation.method_name if operation else ""
-    return "Mercator" in method and not any(word in method for word in ("Transverse", "Oblique", "Space"))
+        raise ValueError(f"The data's projection does not reach {number} of the result. {USE_DEGREES}")
 
 
 def _is_true_to_scale(crs: CRS, x: np.ndarray, y: np.ndarray) -> bool:
@@ -521,7 +488,7 @@ def _is_true_to_scale(crs: CRS, x: np.ndarray, y: np.ndarray) -> bool:
         return True
     try:
         longitudes, latitudes = Sphere(crs).to_base(*_grid(x, y))
-        factors = Proj(_inner(crs)).get_factors(longitudes, latitudes)
+        factors = Proj(inner_crs(crs)).get_factors(longitudes, latitudes)
     except ProjError:
         return False
     scales = np.stack((factors.meridional_scale, factors.parallel_scale))

@@ -15,10 +15,11 @@ from promesse_geo.metrics.base import Metric
 from promesse_geo.metrics.owners import pair_by_owner
 from promesse_geo.stays.spots import NEAR, SPOT, densest_spots
 from promesse_geo.traces.owners import find_owners, number_owners
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
-from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_integer, check_number, set_fields
 
 _RAY_WIDTH, _RAY_STEP, _RAY_POINTS = 40.0, 25.0, 61  # metres, metres, and their number

@@ -15,8 +15,9 @@ from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.owners import pair_by_owner
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.traces.owners import find_owners, name_parts, number_owners
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_integer, check_number, set_fields
 
 _SAME = "same"

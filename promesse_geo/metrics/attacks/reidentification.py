@@ -13,8 +13,9 @@ from promesse_geo.metrics.attacks.halves import HalvesMetric
 from promesse_geo.metrics.attacks.poi_retrieval import Located, coerce_stay, find_stays
 from promesse_geo.stays import Pois
 from promesse_geo.traces.owners import PART, owner_of
+from promesse_geo.traces.pairs import Pairs, align
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Pairs, Traces, align
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration_as_text, set_fields
 
 _CELLS = 4_000_000  # distances in memory at a time

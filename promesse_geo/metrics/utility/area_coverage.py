@@ -9,8 +9,9 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import cells as kernel
 from promesse_geo.metrics.base import Metric, score
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_number
 
 Visited: TypeAlias = tuple[np.ndarray, np.ndarray]

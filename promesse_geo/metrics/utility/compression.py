@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.metrics.base import Metric
-from promesse_geo.traces.traces import Pairs
+from promesse_geo.traces.pairs import Pairs
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from promesse_geo import threads
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.messages import counted, listed, warn
 from promesse_geo.metrics.base import Metric, Parts, pair_by_user
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import EARTH_RADIUS, Space, choose_space
-from promesse_geo.traces.traces import Pairs, Traces
+from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import check_geometry, make_points, read_times, read_users
 from promesse_geo.validation import check_integer, check_seed, key_of
 

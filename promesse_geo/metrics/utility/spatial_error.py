@@ -13,8 +13,9 @@ from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.messages import counted
 from promesse_geo.metrics.base import Metric, Parts, as_rows_of
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Pairs, Traces, as_traces
+from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.traces.values import make_points
 
 _BLOCK = 4096  # least number of points per block; idle threads take the next block
