@@ -19,6 +19,7 @@ import shapely
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
 from promesse_geo.io.lines import NAMES, find_line_user, read_json_lines, read_measured_lines
+from promesse_geo.io.marks import find_mark, find_marked
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import (
     BY_NAME,
@@ -83,8 +84,8 @@ def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Colum
         is_sequence = _is_sequence(stored)
         with _with_numbers(path, stored) as source:
             columns, _, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", source, options)
-        count = _count_lines(stored) if is_sequence else _count_features(stored, expected=len(columns.x))
-    lost = count - len(columns.x)
+        read = len(columns.x) if columns.marked is None else columns.marked.rows
+        lost = (_count_lines(stored) if is_sequence else _count_features(stored, expected=read)) - read
     if lost <= 0:
         return columns
     return columns._replace(dropped=(DroppedRecords("a feature that is cut or damaged", lost, repr(str(path))),))
@@ -232,11 +233,13 @@ def read_layer(
         text = (info["layer_metadata"] or {}).get(METADATA_KEY)
         name = info["geometry_name"] or "geometry"
         names = find_names(list(info["fields"]), options, geometry=name, roles=parse_roles(text))
-        columns = [name for name in (names.user, names.time, names.segment) if name is not None]
+        mark = find_mark(list(info["fields"]), names)
+        columns = [name for name in (names.user, names.time, names.segment, mark) if name is not None]
         _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **opening)
     points = decode_points(table.column(geometry))
     content = as_columns(_with_dashes(table, names.time), points, names=names, crs=resolve_crs(info["crs"], options))
-    return content._replace(protection=parse_protection(text)), len(table), info["features"]
+    content = content._replace(protection=parse_protection(text)).without(find_marked(table, mark))
+    return content, len(table), info["features"]
 
 
 def _first_line(source: str, layer: str, kind: str) -> Any:

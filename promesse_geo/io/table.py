@@ -133,6 +133,9 @@ def read_table(
     too few or too many values, lines that look like records but are part of a quoted value, and a quote that is never
     closed are invalid records. In GeoJSON, `true` among integer users is 1.
 
+    Records that a column `visible` (Movebank) or `valid` (Traccar) marks as false are left out, with a warning that
+    counts them. Rename the column to keep them.
+
     Warnings count the files of a folder that have other endings, and the users whose files overlap in time, as those of
     several people do.
 
@@ -370,7 +373,8 @@ def _raise_or_warn(
             "Fix them, or drop them with errors='skip' (--skip)."
         )
     dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
-    batch.warn_dropped(dropped, skipped, owner="read_table")
+    marked = [file.marked.as_dropped(file.name) for file in files if file.marked is not None]
+    batch.warn_dropped([*dropped, *marked], skipped, owner="read_table")
     records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))
     batch.warn_assumed([note for file in files for note in file.notes], owner="read_table")
     batch.warn_unended([file.name for file in files if not file.is_ended])
@@ -383,7 +387,8 @@ def _locate(files: Sequence[Columns], invalid: Mapping[str, np.ndarray]) -> Iter
         if mask.any():
             row = int(mask.argmax())
             number = int(np.searchsorted(starts, row, side="right")) - 1
-            first = f"row {row - starts[number]:,} of {files[number].name!r}"
+            kept, place = files[number].marked, row - starts[number]
+            first = f"row {place if kept is None else kept.kept[place]:,} of {files[number].name!r}"
             yield batch.DroppedRecords(_REASONS.get(reason, reason), int(mask.sum()), first)
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyproj import CRS
 
 from promesse_geo.io.batch import DroppedRecords
+from promesse_geo.io.marks import Marked
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
@@ -109,7 +110,8 @@ class Columns(NamedTuple):
 
     `notes` names the unit assumed for numeric times, `dropped` counts what could not be read, by reason, `is_text` is
     True for formats without types, and `is_ended` is False for a text file without a newline at its end. `name` and
-    `file_user` are the path and, if the file's name gives it, the user. `protection` is as for `Traces`.
+    `file_user` are the path and, if the file's name gives it, the user. `protection` is as for `Traces`. `marked` has
+    the rows that are left if a column marks some as bad.
     """
 
     x: np.ndarray
@@ -127,6 +129,21 @@ class Columns(NamedTuple):
     file_user: str | None = None
     protection: dict[str, Any] | None = None
     segments: np.ndarray | None = None
+    marked: Marked | None = None
+
+    def without(self, marked: Marked | None) -> "Columns":
+        """Return the records that no column marks as bad."""
+        if marked is None:
+            return self
+        kept = marked.kept
+        return self._replace(
+            x=self.x[kept],
+            y=self.y[kept],
+            times=self.times.iloc[kept].reset_index(drop=True),
+            users=None if self.users is None else self.users.take(kept).remove_unused_categories(),
+            segments=None if self.segments is None else self.segments[kept],
+            marked=marked,
+        )
 
 
 _SEGMENT = "segment"  # as to_frame() names it

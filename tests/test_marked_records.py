@@ -1,0 +1,78 @@
+"""Records that a column (`visible` of Movebank, `valid` of Traccar) marks as bad are left out, whatever the format."""
+
+import warnings
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import promesse_geo as pg
+
+FLAGS = [True, False, True, True, False, True]
+WRITERS = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "parquet": lambda frame, path: frame.to_parquet(path),
+    "gpkg": lambda frame, path: _points(frame).to_file(path),
+    "geojson": lambda frame, path: _points(frame).to_file(path),
+}
+
+
+def table(**columns):
+    times = pd.date_range("2024-05-01 08:00", periods=len(FLAGS), freq="1min", tz="UTC")
+    data = {"user": list("aaabbb"), "time": times, "lon": 4.8 + 0.001 * np.arange(6), "lat": 45.7, **columns}
+    return pd.DataFrame(data)
+
+
+def _points(frame):
+    points = gpd.points_from_xy(frame["lon"], frame["lat"], crs=4326)
+    return gpd.GeoDataFrame(frame.drop(columns=["lon", "lat"]), geometry=points)
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("column", ["visible", "VALID"])
+def test_marked_records_are_left_out_of_all_tables_with_one_warning(tmp_path, ending, column):
+    path = tmp_path / f"tracks.{ending}"
+    WRITERS[ending](table(**{column: FLAGS}), path)
+    with pytest.warns(
+        UserWarning, match=rf"dropped 2 records \(marked as bad in the column '{column}'.*row 1"
+    ) as caught:
+        frame = pg.read_file(path)
+    assert len(caught) == 1
+    assert frame.geometry.x.to_numpy() == pytest.approx(4.8 + 0.001 * np.flatnonzero(FLAGS))
+    assert frame["user"].tolist() == list("aabb")
+
+
+@pytest.mark.parametrize("words", [("t", "f"), ("TRUE", "FALSE"), ("True", "false"), ("1", "0"), ("", "F")])
+def test_marks_are_text_as_programs_write_it(tmp_path, words):
+    table(valid=np.where(FLAGS, *words)).to_csv(tmp_path / "tracks.csv", index=False)
+    with pytest.warns(UserWarning, match="marked as bad in the column 'valid'"):
+        assert len(pg.read_table(tmp_path / "tracks.csv")) == 4
+
+
+@pytest.mark.parametrize("values", [["5", "0", "7", "8", "0", "6"], ["yes", "false", "", "", "", ""], ["true"] * 6])
+def test_other_columns_of_these_names_mark_nothing(tmp_path, values):
+    table(visible=values).to_csv(tmp_path / "tracks.csv", index=False)
+    with warnings.catch_warnings(action="error"):
+        assert len(pg.read_table(tmp_path / "tracks.csv")) == 6
+
+
+def test_a_column_with_another_role_marks_nothing():
+    with warnings.catch_warnings(action="error"):
+        frame = pg.read_table(pa.Table.from_pandas(table(valid=list("tfttff")).drop(columns="user")), user="valid")
+    assert len(frame) == 6
+
+
+def test_marked_records_need_no_position_and_rows_of_others_are_those_of_the_file(tmp_path):
+    data = table(visible=FLAGS)
+    data.loc[[1, 5], "lon"] = np.nan
+    data.to_csv(tmp_path / "tracks.csv", index=False)
+    with pytest.raises(ValueError, match=r"1 record of 4 .*first in row 5"):
+        pg.read_table(tmp_path / "tracks.csv")
+
+
+def test_a_table_of_which_all_is_marked_is_empty():
+    data = pa.Table.from_pandas(table(visible=False))
+    with pytest.warns(UserWarning, match="dropped 6 records"):
+        assert len(pg.read_table(data)) == 0
