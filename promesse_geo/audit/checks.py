@@ -124,10 +124,11 @@ def _check_prepared(before: Traces, found: Problems) -> Finding:
     test, reasons = "data are prepared", []
     if found.gaps:
         gaps = f"{counted(found.gaps, 'gap')} of 4 h or more within traces, across which smoothing interpolates"
-        reasons.append(f"{gaps}; prepare() or split_gaps() (promesse-geo prepare) splits there, and publish, too")
+        reasons.append(f"{gaps}; prepare() (promesse-geo prepare) splits there, and publish at its gap= (--gap)")
     if not uses_common_calendar(before):
         dates = "true dates, to which holidays, events and other data of the same days can be linked"
-        reasons.append(f"{dates}; prepare() (promesse-geo prepare) moves days to a common calendar, and publish, too")
+        remedy = "prepare() (promesse-geo prepare) moves days to a common calendar"
+        reasons.append(f"{dates}; {remedy}, and so does publish with calendar='common' (--calendar common)")
     if reasons:
         return Finding(test, REVIEW, f"the original has {', and '.join(reasons)}")
     return Finding(test, PASSED, "no gap of 4 h or more within a trace, and days of the common calendar")

@@ -127,12 +127,29 @@ def owners_of_parts(raw: Traces, parts: Traces) -> np.ndarray:
 
 def named_by_owner(raw: Traces, parts: Traces, protected: Traces) -> tuple[Traces, Traces]:
     """Return parts and protected parts, in their order, under names that show which are of one user: 0000012-00003."""
-    owners, chosen = owners_of_parts(raw, parts), parts.users.get_indexer(protected.users)
+    chosen = parts.users.get_indexer(protected.users)
     if (chosen < 0).any():  # names that the mechanism made
         return parts, protected
-    numbers = pd.Series(owners).groupby(owners).cumcount()
-    names = pd.Index([f"{owner:07d}-{number:05d}" for owner, number in zip(owners, numbers, strict=True)], dtype=str)
+    names = _owned_names(raw, parts)
     return replace(parts, users=names), replace(protected, users=names.take(chosen))
+
+
+def split_by_owner(raw: Traces, cleaned: Traces, choices: Choices, *, like: Traces) -> Traces:
+    """Return cleaned data split at gaps, under such names: where traces begin and end before zones are removed.
+
+    Times keep their days, and are naive if those of `like` are.
+    """
+    parts = split(cleaned, choices.gap, seed=None, keep_user=False)
+    return replace(parts, users=_owned_names(raw, parts), time_format=like.time_format)
+
+
+def _owned_names(raw: Traces, parts: Traces) -> pd.Index:
+    """Return a name for each part: the number of its user, and of the part in the order of time."""
+    owners, begins = owners_of_parts(raw, parts), parts.times[parts.offsets[:-1]]
+    order = np.lexsort((begins, owners))
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = pd.Series(owners[order]).groupby(owners[order]).cumcount()
+    return pd.Index([f"{owner:07d}-{number:05d}" for owner, number in zip(owners, numbers, strict=True)], dtype=str)
 
 
 def count_published_users(raw: Traces, parts: Traces, protected: Traces) -> int:

@@ -17,11 +17,11 @@ from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
-from promesse_geo.publication.cleaning import named_by_owner
+from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
 from promesse_geo.publication.result import METRICS, Publication
-from promesse_geo.publication.work import check_rest, protect_raw
+from promesse_geo.publication.work import Work, check_rest, protect_raw
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag
@@ -129,7 +129,7 @@ def publish(
     check_rest(protected.records, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     checked = check_published(parts, protected, mechanism=mechanism)
     audit = replace_findings(checked, findings_of(counts, are_dated=not uses_common_calendar(raw)))
-    table = measure(*named_by_owner(raw, parts, protected), METRICS)
+    table = _measured(raw, work, choices)
     published = pseudonymize(protected)
     counts |= {"published_traces": len(published), "published_records": published.records}
     written = None if (audit["verdict"] == FAILED).any() else target
@@ -140,6 +140,18 @@ def publish(
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=raw.time_format.zone)
     return Publication(result, audit, series, table, written, notes_of(mechanism, choices), tuple(summary))
+
+
+def _measured(raw: Traces, work: Work, choices: Choices) -> pd.DataFrame:
+    """Return what attacks find and what remains useful.
+
+    The ends that attackers look for are those of the traces before zones were removed.
+    """
+    parts, protected = named_by_owner(raw, work.parts, work.protected)
+    if protected is work.protected:  # nobody knows whose the traces are
+        return measure(parts, protected, METRICS)
+    ends = measure(split_by_owner(raw, work.cleaned, choices, like=parts), protected, METRICS[:1])
+    return pd.concat([ends, measure(parts, protected, METRICS[1:])], ignore_index=True)
 
 
 def notes_of(mechanism: Mechanism, choices: Choices) -> tuple[str, ...]:

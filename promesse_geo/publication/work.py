@@ -18,6 +18,8 @@ class Work:
 
     Parameters
     ----------
+    cleaned : Traces
+        The data without fixes at (0, 0) and jumps, before zones are removed.
     parts, protected : Traces
         The prepared data under random names, and what is left of them, under the same names.
     counts : dict of str to int
@@ -26,6 +28,7 @@ class Work:
         What was dropped before the mechanism, and what zones and mechanism warned of, in words.
     """
 
+    cleaned: Traces
     parts: Traces
     protected: Traces
     counts: dict[str, int]
@@ -60,7 +63,7 @@ def protect_raw(raw: Traces, choices: Choices, mechanism: Mechanism, *, seed: st
         "dropped_traces": len(parts) - len(protected),
         "published_users": count_published_users(raw, parts, protected) if protected.records else 0,
     }
-    return Work(parts, protected, counts, dropped, [*applied.remarks, *map(_remark, caught)])
+    return Work(cleaned, parts, protected, counts, dropped, [*applied.remarks, *map(_remark, caught)])
 
 
 def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
