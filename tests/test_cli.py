@@ -59,6 +59,11 @@ def done(*words):
     return result
 
 
+def words(text: str) -> str:
+    """Return text with single blanks."""
+    return " ".join(text.split())
+
+
 def failed(*words, code=1) -> str:
     """Run what must not work; return the one line that says why."""
     result = run(*words)
@@ -166,7 +171,7 @@ def test_an_archive_of_cabspotting_goes_in(tmp_path):
             archive.addfile(member, io.BytesIO(content))
     done("smooth", tmp_path / "cabs.tar.gz", tmp_path / "safe.csv", "--epsilon", 200, "--keep-users")
     assert set(pg.read_table(tmp_path / "safe.csv")["user"]) == {"abboip", "udwadla"}
-    assert "traces             2" in done("info", tmp_path / "cabs.tar.gz", "--format", "cabspotting").stdout
+    assert "traces 2" in words(done("info", tmp_path / "cabs.tar.gz", "--format", "cabspotting").stdout)
 
 
 def test_progress_and_warnings_are_on_stderr_and_one_line_each(raw, tmp_path):
@@ -252,29 +257,29 @@ def test_info_is_a_table(raw):
 def test_info_of_nothing_says_none(tmp_path):
     (tmp_path / "raw.csv").write_text("user,time,lon,lat\n", encoding="utf-8")
     said = done("info", tmp_path / "raw.csv").stdout
-    assert re.search(r"^records +0$", said, re.MULTILINE)
-    assert "mean duration      none\n" in said
+    assert words(said).startswith("records 0 traces 0 ")
+    assert "mean duration none" in words(said)
 
 
 def test_columns_can_be_named(tmp_path):
     (tmp_path / "raw.csv").write_text(
         "cab,stamp,x,y,uid\na,2008-05-17T10:00,0,0,1\na,2008-05-17T11:00,3000,0,2\n", encoding="utf-8"
     )
-    words = (tmp_path / "raw.csv", "--user", "cab", "--time", "stamp", "--crs", "EPSG:32631", "--format", "table")
-    done("smooth", *words[:1], tmp_path / "safe.csv", *words[1:], "--epsilon", 1000, "--keep-users")
+    options = (tmp_path / "raw.csv", "--user", "cab", "--time", "stamp", "--crs", "EPSG:32631", "--format", "table")
+    done("smooth", *options[:1], tmp_path / "safe.csv", *options[1:], "--epsilon", 1000, "--keep-users")
     lines = (tmp_path / "safe.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == '"user","time","x","y"'  # a format without metadata has the standard names
     assert len(lines) == 3
-    assert "times              without zone" in done("info", *words).stdout
+    assert "times without zone" in words(done("info", *options).stdout)
 
 
 def test_one_trace_needs_no_user(tmp_path):
     make_frame().iloc[:200].drop(columns="user").to_parquet(tmp_path / "raw.parquet")
     assert "No user column was found" in failed("info", tmp_path / "raw.parquet")
-    assert "traces             1\n" in done("info", tmp_path / "raw.parquet", "--one-trace").stdout
-    words = ("smooth", tmp_path / "raw.parquet", "--one-trace", "--epsilon", 200)
+    assert "traces 1 " in words(done("info", tmp_path / "raw.parquet", "--one-trace").stdout)
+    command = ("smooth", tmp_path / "raw.parquet", "--one-trace", "--epsilon", 200)
     for name, more in {"renamed.parquet": (), "kept.parquet": ("--keep-users",)}.items():
-        done(*words, tmp_path / name, *more)
+        done(*command, tmp_path / name, *more)
         assert list(gpd.read_parquet(tmp_path / name).columns) == ["time", "geometry"]
 
 
@@ -354,7 +359,9 @@ def test_an_output_that_cannot_be_is_refused_before_the_input_is_read(tmp_path):
         (["anonymize"], "No such command 'anonymize'"),
     ],
 )
-def test_wrong_usage_is_explained_and_exits_with_2(words, reason):
+def test_wrong_usage_is_explained_and_exits_with_2(words, reason, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").touch()
     assert reason in failed(*words, code=2)
 
 

@@ -33,7 +33,7 @@ def check_row_order(traces: Traces) -> Finding:
         return Finding(test, PASSED, "they are sorted by user and time")
     reason = (
         "they are not sorted by user and time, and their order may reveal which traces belong together; "
-        "pseudonymize sorts them"
+        "pseudonymize() (promesse-geo pseudonymize) sorts them"
     )
     return Finding(test, REVIEW, reason)
 

@@ -65,7 +65,7 @@ class Command(click.Command):
         """Run the command, unless an input does not exist: that is said before anything of the output."""
         try:
             for path in (ctx.ensure_object(dict).get("source"), ctx.params.get("protected")):
-                if path is not None:
+                if path is not None and str(path) != "-":  # which readers refuse in words
                     check_exists(path)
         except OSError as error:
             say(f"Error: {error}")

@@ -65,7 +65,8 @@ def read_zones(path: str | None) -> gpd.GeoDataFrame | None:
         return None
     name = click.format_filename(path)
     if not Path(path).is_file():
-        raise FileNotFoundError(f"--zones {name} is a folder, or does not exist. Name a file.")
+        reason = "is a folder. Name a file." if Path(name).is_dir() else "does not exist."
+        raise FileNotFoundError(f"--zones {name} {reason}")
     try:
         return gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path)
     except Exception as error:  # of GDAL, Arrow or geopandas

@@ -13,7 +13,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from promesse_geo.evaluation.runs import Group, index_groups, is_random, name_of, run_groups
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import counted, decimal, invalid, listed, warn
 from promesse_geo.metrics import Metric
 from promesse_geo.threads import progress_bar
@@ -257,7 +257,7 @@ def tune(
     table, best = _as_table(search, runs)
     chosen = search.mechanism_of(table[parameter].iloc[best])
     for message in messages[best]:
-        warn(f"{chosen!r}: {message}")
+        warn(f"With {mechanism_in_words(chosen.description())}: {message}")
     row = table.iloc[best]
     value = int(row[parameter]) if search.is_integer else float(row[parameter])
     met = bool(row["meets_goals"])
