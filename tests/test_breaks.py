@@ -597,5 +597,3 @@ def test_info_counts_nights_between_tracks_among_the_breaks():
     assert described[["breaks", "long_breaks", "gaps"]].tolist() == [2, 1, 0]
     said = " ".join(description(traces).split())
     assert " breaks 2 breaks (of the recorder, 1 of them of 4 h or more; prepare splits there)" in said
-        description(traces).split()
-    )
