@@ -47,7 +47,7 @@ def find_mark(columns: Sequence[str], names: Names) -> str | None:
 
 
 def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
-    """Return which rows of a table are marked as bad; None if no row is, or the column holds other values as well."""
+    """Return which rows of a table are marked as bad; None if none are, or the column holds other values or 0 alone."""
     if mark is None or not table.num_rows:
         return None
     column = table.column(mark)
@@ -57,7 +57,7 @@ def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
         return None
     words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
     values = set(pc.unique(words).to_pylist()) - {None, ""}
-    if not values & set(_BAD) or values - {*_GOOD, *_BAD}:
+    if not values & set(_BAD) or values - {*_GOOD, *_BAD} or values == {"0"}:
         return None
     is_bad = pc.fill_null(pc.is_in(words, pa.array(_BAD)), False).to_numpy()
     return Marked(mark, np.flatnonzero(~is_bad), table.num_rows)
