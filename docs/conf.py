@@ -3,11 +3,8 @@
 import re
 import shutil
 from pathlib import Path
-from textwrap import indent
 
 import promesse_geo as pg
-from promesse_geo.io.registry import FORMATS
-from promesse_geo.io.writers import WRITERS
 
 project = "Promesse Geo"
 author = "The Promesse Geo developers"
@@ -76,36 +73,8 @@ def write_dots(app, what, name, obj, options, signature, returned):
     return signature and signature.replace("=Ellipsis", "=..."), returned
 
 
-def format_table():
-    """Return the table of all formats as reStructuredText, from the registry."""
-    rows = [("Format", "Name", "Extension", "Reader", "Library", "Writer")]
-    last = {pattern: format.name for format in FORMATS.values() for pattern in format.files}  # the most general
-    for format in FORMATS.values():
-        reader = getattr(format.read, "__name__", "")
-        reader = reader if reader in pg.__all__ else "read_file"
-        files = ", ".join(f"``{pattern}``" for pattern in format.files)
-        written = ", ".join(f"``{ending}``" for ending in WRITERS if last.get(f"*{ending}") == format.name)
-        writer = f":py:obj:`write <promesse_geo.write>` ({written})" if written else "–"
-        link = f":py:obj:`{reader} <promesse_geo.{reader}>`"
-        rows.append((format.label, f"``{format.name}``", files, link, format.library, writer))
-    lines = ["   " + ("* - " if number == 0 else "  - ") + cell for row in rows for number, cell in enumerate(row)]
-    return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
-
-
-def format_remarks():
-    """Return what the formats read and leave out as reStructuredText, from the registry."""
-    described = [format for format in FORMATS.values() if format.remarks]
-    return "\n\n".join(f"**{format.label}**\n{indent(format.remarks.strip(), '   ')}" for format in described)
-
-
-def insert_formats(app, docname, source):
-    """Insert the table of formats and the remarks on them where their page has them."""
-    source[0] = source[0].replace("|table of formats|", format_table()).replace("|remarks|", format_remarks())
-
-
 def setup(app):
     """Connect the hooks, before napoleon converts the sections."""
     app.connect("autodoc-process-docstring", link_names, priority=400)
-    app.connect("source-read", insert_formats)
     app.connect("source-read", link_names_of_page)
     app.connect("autodoc-process-signature", write_dots)

@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from runpy import run_path
 from types import SimpleNamespace
 
 import geopandas as gpd
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from conftest import ROOT
+from doc_tables import format_table
 from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import done
@@ -370,15 +369,15 @@ def test_errors_of_arrow_tables_name_their_kind():
 
 
 def test_the_docs_have_a_row_for_every_format():
-    made = run_path(str(ROOT / "docs" / "conf.py"))["format_table"]()
-    assert re.findall(r"^     - ``(\w+)``$", made, re.MULTILINE)[: len(FORMATS)] == list(FORMATS)
-    assert all(f"``{ending}``" in made for ending in WRITERS)
-    rows = dict(re.findall(r"^     - ``(\w+)``\n((?:     - .*\n?)*)", made, re.MULTILINE))
+    lines = [line.split(" | ") for line in format_table().splitlines()[2:]]
+    rows = {name.strip("`"): cells for _, name, *cells in lines}
+    assert list(rows) == list(FORMATS)
+    assert all(f"`{ending}`" in format_table() for ending in WRITERS)
     for name, form in FORMATS.items():
-        files, reader, library, _ = (line.removeprefix("     - ") for line in rows[name].splitlines())
-        assert all(f"``{pattern}``" in files for pattern in form.files)
-        assert re.search(r"promesse_geo\.read_\w+", reader)
+        files, reader, library, _ = rows[name]
+        assert all(f"`{pattern}`" in files for pattern in form.files)
+        assert re.fullmatch(r"`read_\w+`", reader)
         assert library == form.library
-    assert "promesse_geo.write" in rows["gpx"]
-    assert "promesse_geo.write" in rows["table"]
-    assert "promesse_geo.write" not in rows["fit"]
+    assert "`write`" in rows["gpx"][3]
+    assert "`write`" in rows["table"][3]
+    assert "`write`" not in rows["fit"][3]

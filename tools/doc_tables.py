@@ -6,11 +6,16 @@ import re
 import pandas as pd
 from readme import ROOT
 
+import promesse_geo as pg
 from promesse_geo import paper
+from promesse_geo.io.registry import FORMATS
+from promesse_geo.io.writers import WRITERS
 from promesse_geo.paper.report import DRAWN, PAPER_TABLES, format_mean, format_value, to_markdown
 
 RESULTS = ROOT / "data" / "results"
-PAGES = [ROOT / "docs" / name for name in ("reproduction.md", "most2014.md", "explanation/threat_model.md")]
+PAGES = [
+    ROOT / "docs" / name for name in ("reproduction.md", "most2014.md", "formats.md", "explanation/threat_model.md")
+]
 PEOPLE = {
     "End retrieval": "ends within 100 m",
     "Heat-map re-identification": "footprints",
@@ -30,6 +35,8 @@ def with_tables(text: str) -> str:
         "attacks": beyond_summary(tables, dataset),
         "people": people_summary(tables, dataset),
         "most2014": second_paper(),
+        "formats": format_table(),
+        "remarks": format_remarks(),
     }
     for name, table in made.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
@@ -61,6 +68,26 @@ def second_paper() -> str:
     """Return the tables of the second paper, each below its name, from its report."""
     report = (RESULTS / "most2014" / "report.md").read_text(encoding="utf-8")
     return report[report.index("## Table") :].strip()
+
+
+def format_table() -> str:
+    """Return the table of all formats as Markdown, from the registry."""
+    rows = [("Format", "Name", "Extension", "Reader", "Library", "Writer"), ("---",) * 6]
+    last = {pattern: format.name for format in FORMATS.values() for pattern in format.files}  # the most general
+    for format in FORMATS.values():
+        reader = getattr(format.read, "__name__", "")
+        reader = reader if reader in pg.__all__ else "read_file"
+        written = ", ".join(f"`{ending}`" for ending in WRITERS if last.get(f"*{ending}") == format.name)
+        files = ", ".join(f"`{pattern}`" for pattern in format.files)
+        writer = f"`write` ({written})" if written else "–"
+        rows.append((format.label, f"`{format.name}`", files, f"`{reader}`", format.library, writer))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def format_remarks() -> str:
+    """Return what the formats read and leave out as Markdown, from the registry."""
+    described = [format for format in FORMATS.values() if format.remarks]
+    return "\n\n".join(f"**{format.label}.** {format.remarks.strip()}" for format in described)
 
 
 def _columns(tables: dict[str, pd.DataFrame], titles: dict[str, str], dataset: str) -> str:
