@@ -16,7 +16,7 @@ from promesse_geo.audit import FAILED, LEFT_OUT, PASSED, REVIEW, Finding, merge_
 from promesse_geo.bulk import files, run
 from promesse_geo.cli.commands import main
 from promesse_geo.publication import folders
-from promesse_geo.publication.buckets import DIVISIBLE
+from promesse_geo.publication.buckets import DIVISIBLE, ENDS
 from promesse_geo.publication.folders import OTHER_GROUPS
 from promesse_geo.publication.result import METRICS
 
@@ -76,9 +76,11 @@ def test_the_result_is_that_of_one_table_in_memory(city, folder, monkeypatch, tm
     assert found["time"].dtype == expected.data["time"].dtype
     assert found["user"].is_monotonic_increasing
     pd.testing.assert_series_equal(result.counts, expected.counts)
-    measured = result.measures.dropna()
-    others = expected.measures.set_index("metric").value[measured["metric"]]
-    assert measured["value"].tolist() == pytest.approx(others.tolist(), rel=1e-12)
+    measured = result.measures.set_index("metric")
+    others = expected.measures.set_index("metric").loc[measured.index]
+    assert measured["value"].to_numpy() == pytest.approx(others["value"].to_numpy(), rel=1e-12)
+    assert measured["guess"].to_numpy() == pytest.approx(others["guess"].to_numpy(), rel=1e-12, nan_ok=True)
+    assert repr(pg.EndRetrieval()) in measured.index
     assert result.path == tmp_path / "out"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -96,8 +98,8 @@ def test_what_several_groups_cannot_test_is_left_out(folder, monkeypatch):
     result = pg.publish_parquet(folder, None, pg.Promesse(200), dry_run=True, **PARIS)
     assert result.passed
     assert result.audit.set_index("test").verdict[OTHER_GROUPS] == LEFT_OUT
-    missing = [metric for metric in METRICS if metric not in DIVISIBLE]
-    assert result.measures["value"].isna().sum() == len(missing)
+    missing = [metric for metric in METRICS if metric not in (ENDS, *DIVISIBLE)]
+    assert result.measures["metric"].tolist() == [repr(metric) for metric in METRICS if metric not in missing]
     note = next(note for note in result.notes if "needs all users in memory" in note)
     assert all(metric.label in note for metric in missing)
 

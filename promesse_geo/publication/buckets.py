@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas as pd
+
 from promesse_geo.audit import Finding, check_published
 from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.runs import Spill
@@ -17,15 +19,19 @@ from promesse_geo.metrics import Metric
 from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description
+from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.result import METRICS
 from promesse_geo.publication.work import protect_raw
 from promesse_geo.traces.columns import Names
 from promesse_geo.traces.traces import Traces
 
+ENDS, *_OTHERS = METRICS
+"""The attack on ends, whose owners are all in one bucket."""
+
 DIVISIBLE = tuple(
-    metric for metric in METRICS if metric.is_per_user or type(metric).measure_parts is not Metric.measure_parts
+    metric for metric in _OTHERS if metric.is_per_user or type(metric).measure_parts is not Metric.measure_parts
 )
-"""What is measured of every publication, without metrics that compare users with each other."""
+"""What else is measured of every publication, without metrics that compare users with each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +44,7 @@ class PublicationJob(Job):
         The parameters of cleaning and preparation.
     """
 
-    weight: ClassVar[int] = 3
+    weight: ClassVar[int] = 4
 
     choices: Choices
 
@@ -99,12 +105,15 @@ def publish_bucket(job: PublicationJob, bucket: int, spills: Sequence[Spill]) ->
     with collected_warnings():
         work = protect_raw(raw, job.choices, mechanism, seed=f"{job.seed}/parts")
         is_dated = raw.records > 0 and not uses_common_calendar(raw)
-        del raw
         parts, protected, findings = work.parts, work.protected, list[Finding]()
         if protected.records:
             table = check_published(parts, protected, mechanism=mechanism)
             findings = [Finding(*row) for row in table.itertuples(index=False)]
-            _save_details(job.scratch / f"details-{bucket:06d}", parts, protected)
+            named = named_by_owner(raw, parts, protected)
+            before = split_by_owner(raw, work.cleaned, job.choices, like=parts)
+            _save_details(job.scratch / f"details-{bucket:06d}", ENDS.detail(before, named[1]), parts, protected)
+            del before, named
+        del raw
         published = pseudonymize(protected, seed=job.seed)
     counts = work.counts | {"published_traces": len(published), "published_records": published.records}
     prepared = (len(parts), parts.records)
@@ -121,7 +130,7 @@ class SavedParts:
     paths : sequence of pathlib.Path
         The files, one for each bucket with published records.
     metric : int
-        The number of the metric in `DIVISIBLE`.
+        The number of the metric in `DIVISIBLE`, from 1; 0 is `ENDS`.
     """
 
     paths: Sequence[Path]
@@ -143,9 +152,9 @@ class _OneBucket:
         return [self.result]
 
 
-def _save_details(path: Path, original: Traces, protected: Traces) -> None:
+def _save_details(path: Path, ends: pd.DataFrame, original: Traces, protected: Traces) -> None:
     """Write what each metric computes of a bucket to a file that only its owner can read."""
-    results = list[Any]()
+    results = list[Any]([ends])
     for metric in DIVISIBLE:
         bucket = _OneBucket(original, protected)
         metric.measure_parts(bucket)

@@ -21,7 +21,7 @@ from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.problems import FASTEST
-from promesse_geo.publication.buckets import DIVISIBLE, PublicationJob, Published, SavedParts, publish_bucket
+from promesse_geo.publication.buckets import DIVISIBLE, ENDS, PublicationJob, Published, SavedParts, publish_bucket
 from promesse_geo.publication.choices import Choices, check_mechanism
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
 from promesse_geo.publication.result import METRICS, Publication
@@ -33,9 +33,7 @@ from promesse_geo.traces.values import Unit
 from promesse_geo.validation import check_flag, check_path
 
 _OWNER = "publish_parquet"
-_NOT_MEASURED = (
-    "Not measured, since it needs all users in memory: {names}. Publish some of the data with pg.publish to see."
-)
+_NOT_MEASURED = "Not measured, since it needs all users in memory: {names}. Publish a file of some users to see it."
 OTHER_GROUPS = "no records of users of other groups"
 """The test that needs all data in memory."""
 
@@ -154,7 +152,7 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
     check_rest(counts["traces"], dropped, "no record is left after cleaning and preparation")
     check_rest(counts["published_records"], dropped, f"no trace could be protected. {remedy}".strip())
     audit = _audit(gathered, counts)
-    names = ", ".join(metric.label for metric in METRICS if metric not in DIVISIBLE)
+    names = ", ".join(metric.label for metric in METRICS if metric not in (ENDS, *DIVISIBLE))
     notes = (*notes_of(mechanism, choices), _NOT_MEASURED.format(names=names))
     if not (audit["verdict"] == FAILED).any():
         run.write(gathered)
@@ -199,10 +197,13 @@ def _audit(gathered: Sequence[Published], counts: Mapping[str, int]) -> pd.DataF
 
 
 def _measure(folder: Path) -> pd.DataFrame:
-    """Return what metrics computed of all groups; NaN for those that need all data."""
+    """Return what metrics computed of all groups, without those that need all data."""
     paths = sorted(folder.glob("details-*"))
-    values = {
-        metric.label: float(metric.measure_parts(SavedParts(paths, number))) for number, metric in enumerate(DIVISIBLE)
-    }
-    rows = [(name_of(metric), values.get(metric.label, np.nan), metric.unit) for metric in METRICS]
-    return Measures(rows, columns=["metric", "value", "unit"])
+    details = SavedParts(paths, 0).map(ENDS.detail)
+    sizes = np.array([len(detail) for detail in details], float)
+    together = pd.concat(details, ignore_index=True)
+    guess = np.dot(sizes, [ENDS.guess(detail) if len(detail) else 0.0 for detail in details]) / max(sizes.sum(), 1)
+    rows = [(name_of(ENDS), float(ENDS.value(together)), ENDS.unit, guess if sizes.any() else np.nan)]
+    for number, metric in enumerate(DIVISIBLE, start=1):
+        rows.append((name_of(metric), float(metric.measure_parts(SavedParts(paths, number))), metric.unit, np.nan))
+    return Measures(rows, columns=["metric", "value", "unit", "guess"])

@@ -13,11 +13,19 @@ import pandas as pd
 
 from promesse_geo.audit import FAILED, REVIEW
 from promesse_geo.messages import counted
-from promesse_geo.metrics import AdaptivePoiRetrieval, Compression, EndRetrieval, PoiRetrieval, Residue, SpatialError
+from promesse_geo.metrics import (
+    AdaptivePoiRetrieval,
+    Compression,
+    EndRetrieval,
+    Metric,
+    PoiRetrieval,
+    Residue,
+    SpatialError,
+)
 from promesse_geo.plot.page import number_table, page, paragraphs, text_table
 from promesse_geo.plot.tables import findings, measured_rows, measures, summaries
 
-METRICS = (
+METRICS: tuple[Metric, ...] = (
     EndRetrieval(),
     PoiRetrieval(),
     AdaptivePoiRetrieval(kind="geo-indistinguishability"),
@@ -110,7 +118,7 @@ class Publication:
         sections = {
             _DATA: "\n".join([_filled(protection, width), *counts]),
             _CHECKS: findings(self.audit, width=width),
-            _MEASURED: measures(self.measures, METRICS),
+            _MEASURED: measures(self.measures, self._metrics),
         }
         texts = [f"{title}\n{text}" for title, text in sections.items()]
         return "\n\n".join([*texts, *(_filled(text, width) for text in (*self.notes, self._outcome))])
@@ -139,10 +147,15 @@ class Publication:
             paragraphs([self._outcome]),
             _headed(_DATA, [paragraphs([protection]), number_table(map(_split, counts))]),
             _headed(_CHECKS, [text_table(_FINDING, rows) if rows else "", paragraphs(summaries(self.audit))]),
-            _headed(_MEASURED, [number_table(measured_rows(self.measures, METRICS))]),
+            _headed(_MEASURED, [number_table(measured_rows(self.measures, self._metrics))]),
             _headed("Before you publish", [paragraphs(self.notes)]),
         ]
         return "\n".join(parts)
+
+    @property
+    def _metrics(self) -> list[Metric]:
+        """The metrics that were measured: not all of them for folders."""
+        return [metric for metric in METRICS if repr(metric) in set(self.measures["metric"])]
 
     @property
     def _outcome(self) -> str:
