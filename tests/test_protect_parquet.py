@@ -754,3 +754,12 @@ def test_a_folder_that_cannot_be_replaced_comes_back(city, small, monkeypatch, t
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, force=True)
     assert_equal(load(tmp_path / "out"), before)
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_folders_say_that_they_keep_records_marked_as_bad(tmp_path):
+    (tmp_path / "in").mkdir()
+    city = pg.make_city(users=2, days=1)
+    parts = city.assign(visible=True).assign(lon=city.geometry.x, lat=city.geometry.y).drop(columns="geometry")
+    pd.DataFrame(parts).to_parquet(tmp_path / "in" / "a.parquet")
+    with pytest.warns(UserWarning, match="'visible' may mark bad records"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200))

@@ -94,9 +94,11 @@ def glance(risks: Risks) -> list[str]:
         f"{int(people[name].sum()):,} of {counted(users, 'person', 'people')}"
         for name in ("home_located", "recognized_by_stays", "recognized_by_footprints")
     )
+    if not places:
+        homes = f"Not measured for {counted(users, 'person', 'people')}"
+    has_place = f"the place where trips regularly begin and end; {places:,} have one and are in the published data"
     return [
-        f"{homes}: home locatable within 100 m (the place where trips regularly begin and end; {places:,} have one and "
-        "are in the published data).",
+        f"{homes}: home locatable within 100 m ({has_place}).",
         f"{by_stays}: recognized by where they stop.",
         f"{by_areas}: recognized by the areas they visit.",
         f"{found:,} of {counted(stays, 'stop')} of 15 minutes or more: found by the best of three attacks.",

@@ -17,6 +17,7 @@ from pyproj import CRS
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
 from promesse_geo.io.batch import warn_assumed
+from promesse_geo.io.marks import find_mark
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table_columns import (
@@ -27,7 +28,7 @@ from promesse_geo.io.table_columns import (
     times_of_numbers,
     unit_of_numbers,
 )
-from promesse_geo.messages import counted, invalid
+from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
 from promesse_geo.validation import is_number
@@ -131,6 +132,7 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -
     tasks += [_joined(waiting)] if waiting else []
     _check_equal(paths, layouts, kinds)
     numbers, zone = _look_at_times(paths, layouts[0], owner=owner)
+    _warn_of_marks(paths[0], layouts[0])
     return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states)
 
 
@@ -150,6 +152,18 @@ def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout,
     is_integer = values is not None and pa.types.is_integer(values)
     is_number = pa.types.is_integer(time) or pa.types.is_floating(time)
     return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time))
+
+
+def _warn_of_marks(path: Path, layout: Layout) -> None:
+    """Warn of a column in which owners mark bad records, which is not read here."""
+    with open_parquet(path) as source:
+        schema = pq.ParquetFile(source).schema_arrow
+    mark = find_mark(schema.names, layout.names)
+    if mark is not None and not pa.types.is_integer(schema.field(mark).type):
+        warn(
+            f"The column {mark!r} may mark bad records. Folders of Parquet keep all records: leave out the bad ones "
+            "before, or write the result to one file, for which they are left out."
+        )
 
 
 def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

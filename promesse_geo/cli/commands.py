@@ -55,7 +55,8 @@ To publish:
 
 \b
 The same step by step: compare with the users kept, then rename them:
-  promesse-geo prepare raw.csv parts.parquet --tz Europe/Paris --max-speed 350
+  promesse-geo prepare raw.csv parts.parquet --tz Europe/Paris \\
+    --max-speed 350 --keep-users
   promesse-geo smooth parts.parquet safe.parquet --epsilon 200 --keep-users
   promesse-geo check parts.parquet safe.parquet
   promesse-geo pseudonymize safe.parquet published.parquet

@@ -260,10 +260,10 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
             traces, dropped = _read(context)
             result = pg.publish(traces, output, mechanism, force=force, **parameters).after_reading(dropped)
         result = _with_options(result)
-        if choices["report"]:
-            write_text(Path(choices["report"]), result.to_html(), force=force, private=False)
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         click.echo(result.to_json() if choices["json"] else result.to_text(width=width))
+        if choices["report"]:
+            write_text(Path(choices["report"]), result.to_html(), force=force, private=False)
     if not result.passed:
         sys.exit(3)
 

@@ -128,7 +128,10 @@ class Tuning:
         reached.append(
             f"{self.column(self.objective)} {decimal(row[self.column(self.objective)])} {self.objective.unit}"
         )
+        unknown = [name for goal in self.goals if self.table[name := self.column(goal.metric)].isna().all()]
         verdict = "meets all goals" if self.meets_goals else "is nearest to the goals; no value meets all of them"
+        if unknown:
+            verdict += f" (these data are too few to measure {listed(unknown)})"
         return f"{self.parameter} = {self.value:g} {verdict}: {', '.join(reached)}. {counted(len(self.table), 'run')}."
 
 
@@ -193,7 +196,7 @@ def tune(
         Smallest and largest value to try.
     goals : sequence of tuples (Metric, "<=" or ">=", number)
         What the value of a metric shall be, in its unit. A goal that has no value in any run (such as the retrieval
-        of POIs of a user who has none) does not count.
+        of POIs of a user who has none) does not count; if no goal has a value, none is met.
     objective : Metric
         What shall be small among the values that meet all goals.
     maximize : bool
@@ -258,6 +261,9 @@ def tune(
     chosen = search.mechanism_of(table[parameter].iloc[best])
     for message in messages[best]:
         warn(f"With {mechanism_in_words(chosen.description())}: {message}")
+    names = _columns(search.goals, search.objective)
+    if search.goals and table[[names[name_of(goal.metric)] for goal in search.goals]].isna().all(axis=None):
+        table["meets_goals"] = False  # nothing was measured
     row = table.iloc[best]
     value = int(row[parameter]) if search.is_integer else float(row[parameter])
     met = bool(row["meets_goals"])

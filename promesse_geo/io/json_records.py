@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from promesse_geo.io.batch import Part
 from promesse_geo.io.json_items import json_items
+from promesse_geo.io.marks import BAD, find_marks
 from promesse_geo.io.positions import Positions, as_number, as_user, position_format
 from promesse_geo.io.sources import Head
 from promesse_geo.io.table_columns import parse_times
@@ -30,11 +31,12 @@ def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> I
     try:
         lon, lat, time = (find_column(columns, ..., role=role, known=known) for role, known in _ROLES.items())
         device = find_column(columns, ..., role="user", known=USERS) if candidates_for(columns, USERS) else None
+        marks = find_marks(columns)
         times, positions.notes = _read_times([record.get(time) for record in records.values()], time)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name!r}: {error.args[0]}") from error
     for (place, record), moment in zip(records.items(), times, strict=True):
-        if record.get("valid") is False:
+        if any(str(record.get(mark)).strip().lower() in BAD for mark in marks):
             positions.leave_out("marked as not valid", place=place)
         else:
             named = as_user(record.get(device)) if by_device and device is not None else None

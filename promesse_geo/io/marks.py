@@ -11,7 +11,7 @@ from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.traces.columns import Names, candidates_for
 
 _MARKS = ("visible", "valid")
-_GOOD, _BAD = ("true", "t", "1"), ("false", "f", "0")
+_GOOD, BAD = ("true", "t"), ("false", "f")
 
 
 class Marked(NamedTuple):
@@ -46,20 +46,24 @@ def find_mark(columns: Sequence[str], names: Names) -> str | None:
     return next(iter(candidates_for(others, (_MARKS,))), None)
 
 
+def find_marks(columns: Sequence[str]) -> list[str]:
+    """Return all columns that mark bad records."""
+    return [name for mark in _MARKS for name in candidates_for(columns, ((mark,),))]
+
+
 def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
-    """Return which rows of a table are marked as bad; None if none are, or the column holds other values or 0 alone."""
+    """Return which rows of a table are marked as bad; None if none are, or the column holds other values."""
     if mark is None or not table.num_rows:
         return None
     column = table.column(mark)
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    is_flag = pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or _is_text(column.type)
-    if not is_flag:
+    if not (pa.types.is_boolean(column.type) or _is_text(column.type)):
         return None
     words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
     values = set(pc.unique(words).to_pylist()) - {None, ""}
-    if not values & set(_BAD) or values - {*_GOOD, *_BAD} or values == {"0"}:
+    if not values & set(BAD) or values - {*_GOOD, *BAD}:
         return None
-    is_bad = pc.fill_null(pc.is_in(words, pa.array(_BAD)), False).to_numpy()
+    is_bad = pc.fill_null(pc.is_in(words, pa.array(BAD)), False).to_numpy()
     return Marked(mark, np.flatnonzero(~is_bad), table.num_rows)
 
 

@@ -24,7 +24,7 @@ from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.buckets import DIVISIBLE, ENDS, PublicationJob, Published, SavedParts, publish_bucket
 from promesse_geo.publication.choices import Choices, check_mechanism
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
-from promesse_geo.publication.result import METRICS, Publication
+from promesse_geo.publication.result import METRICS, Publication, with_compression
 from promesse_geo.publication.steps import notes_of, warn_dropped
 from promesse_geo.publication.work import check_rest
 from promesse_geo.traces.columns import Name
@@ -161,7 +161,7 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
         invalid.update({f"records ({reason})": count for reason, (count, _) in each.invalid.items()})
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=run.job.zone)
-    table = _measure(run.job.scratch)
+    table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
     result = Publication(None, audit, series, table, None, notes, tuple(summary))
     return result.after_reading(invalid)
 

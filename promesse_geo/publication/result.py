@@ -35,6 +35,13 @@ METRICS: tuple[Metric, ...] = (
 )
 """What is measured of every publication."""
 
+
+def with_compression(table: pd.DataFrame, records: int, published: int) -> pd.DataFrame:
+    """Return a table of measures whose compression counts all raw records, those that were dropped before, too."""
+    value = 100 * published / records if records else float("nan")
+    return table.assign(value=table["value"].where(table["metric"] != repr(Compression()), value))
+
+
 _FINDING = ["verdict", "test", "reason"]
 _DATA, _CHECKS, _MEASURED = "Data", "Checks before publication", "What attacks still find, and what remains useful"
 

@@ -20,7 +20,7 @@ from promesse_geo.publication.choices import Choices, check_description, check_m
 from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
-from promesse_geo.publication.result import METRICS, Publication
+from promesse_geo.publication.result import METRICS, Publication, with_compression
 from promesse_geo.publication.work import Work, check_rest, protect_raw
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
@@ -145,13 +145,16 @@ def publish(
 def _measured(raw: Traces, work: Work, choices: Choices) -> pd.DataFrame:
     """Return what attacks find and what remains useful.
 
-    The ends that attackers look for are those of the traces before zones were removed.
+    The ends that attackers look for are those of the traces before zones were removed, and published records are
+    compared with all records of the raw data.
     """
     parts, protected = named_by_owner(raw, work.parts, work.protected)
     if protected is work.protected:  # nobody knows whose the traces are
-        return measure(parts, protected, METRICS)
-    ends = measure(split_by_owner(raw, work.cleaned, choices, like=parts), protected, METRICS[:1])
-    return pd.concat([ends, measure(parts, protected, METRICS[1:])], ignore_index=True)
+        table = measure(parts, protected, METRICS)
+    else:
+        ends = measure(split_by_owner(raw, work.cleaned, choices, like=parts), protected, METRICS[:1])
+        table = pd.concat([ends, measure(parts, protected, METRICS[1:])], ignore_index=True)
+    return with_compression(table, raw.records, protected.records)
 
 
 def notes_of(mechanism: Mechanism, choices: Choices) -> tuple[str, ...]:
