@@ -161,7 +161,7 @@ class Publication:
 
     @property
     def _metrics(self) -> list[Metric]:
-        """The metrics that were measured: not all of them for folders."""
+        """The metrics that were measured, which are not all for folders."""
         return [metric for metric in METRICS if repr(metric) in set(self.measures["metric"])]
 
     @property
