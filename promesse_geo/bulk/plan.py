@@ -17,7 +17,7 @@ from pyproj import CRS
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
 from promesse_geo.io.batch import warn_assumed
-from promesse_geo.io.marks import find_mark
+from promesse_geo.io.marks import can_mark, find_mark
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
 from promesse_geo.io.sources import find_files
 from promesse_geo.io.table_columns import (
@@ -114,8 +114,10 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -
     paths = find_files(source, endings=ENDINGS, owner=owner)
     tasks, waiting, rows, total = [], list[Piece](), 0, 0
     layouts, kinds, states = list[Layout](), list[tuple[Any, ...]](), []
+    marks = list[str | None]()
     for path in paths:
-        metadata, layout, kind = _look_at(path, options)
+        metadata, layout, kind, mark = _look_at(path, options)
+        marks.append(mark)
         stat = path.stat()
         states.append([str(path.absolute()), stat.st_size, stat.st_mtime_ns])
         layouts.append(layout)
@@ -132,12 +134,16 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -
     tasks += [_joined(waiting)] if waiting else []
     _check_equal(paths, layouts, kinds)
     numbers, zone = _look_at_times(paths, layouts[0], owner=owner)
-    _warn_of_marks(paths[0], layouts[0])
+    if mark := next(filter(None, marks), None):
+        warn(
+            f"The column {mark!r} may mark bad records. Folders of Parquet keep all records: leave out the bad ones "
+            "before, or write the result to one file, for which they are left out."
+        )
     return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states)
 
 
-def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...]]:
-    """Return metadata and layout of a file, and the kinds of its users and times."""
+def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...], str | None]:
+    """Return metadata and layout of a file, the kinds of its users and times, and the column that marks bad records."""
     with open_parquet(path) as source:
         file = pq.ParquetFile(source)
         schema, metadata, native = file.schema_arrow, file.metadata, native_geometries(file)
@@ -151,19 +157,9 @@ def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout,
     values = user.value_type if user is not None and pa.types.is_dictionary(user) else user
     is_integer = values is not None and pa.types.is_integer(values)
     is_number = pa.types.is_integer(time) or pa.types.is_floating(time)
-    return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time))
-
-
-def _warn_of_marks(path: Path, layout: Layout) -> None:
-    """Warn of a column in which owners mark bad records, which is not read here."""
-    with open_parquet(path) as source:
-        schema = pq.ParquetFile(source).schema_arrow
     mark = find_mark(schema.names, layout.names)
-    if mark is not None and not pa.types.is_integer(schema.field(mark).type):
-        warn(
-            f"The column {mark!r} may mark bad records. Folders of Parquet keep all records: leave out the bad ones "
-            "before, or write the result to one file, for which they are left out."
-        )
+    mark = mark if mark is not None and can_mark(schema.field(mark).type) else None
+    return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time)), mark
 
 
 def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -57,7 +57,7 @@ def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
         return None
     column = table.column(mark)
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    if not (pa.types.is_boolean(column.type) or _is_text(column.type)):
+    if not can_mark(column.type):
         return None
     words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
     values = set(pc.unique(words).to_pylist()) - {None, ""}
@@ -67,5 +67,7 @@ def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
     return Marked(mark, np.flatnonzero(~is_bad), table.num_rows)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+def can_mark(kind: pa.DataType) -> bool:
+    """Whether values of a type say that a record is good or bad: flags and text, no numbers."""
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return is_text or pa.types.is_boolean(kind)
