@@ -76,7 +76,8 @@ class DroppedWarning(UserWarning):
     message : str
         What was dropped, and where the first of each reason was.
     counts : mapping of str to int
-        Numbers by reason, as in {"records (no time)": 3}; without names, paths and places.
+        Numbers by noun and reason: {"records (no time)": 3}, and "files" for files that could not be read, "files (…)"
+        for those that were not meant to be read; without names, paths and places.
     """
 
     def __init__(self, message: str, counts: Mapping[str, int]) -> None:

@@ -75,7 +75,7 @@ def test_the_result_is_that_of_one_table_in_memory(city, folder, monkeypatch, tm
     assert traces(found) == traces(expected.data)
     assert found["time"].dtype == expected.data["time"].dtype
     assert found["user"].is_monotonic_increasing
-    pd.testing.assert_series_equal(result.counts, expected.counts)
+    pd.testing.assert_series_equal(result.counts[expected.counts.index], expected.counts)
     measured = result.measures.set_index("metric")
     others = expected.measures.set_index("metric").loc[measured.index]
     assert measured["value"].to_numpy() == pytest.approx(others["value"].to_numpy(), rel=1e-12)
@@ -141,6 +141,80 @@ def test_records_of_no_use_are_counted(city, tmp_path):
     with pytest.warns(UserWarning, match="were dropped"):
         result = pg.publish_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200), errors="skip")
     assert result.counts["dropped_reading"] == len(lon[::500])
+
+
+@pytest.fixture
+def mixed(city, folder, tmp_path):
+    """A folder of Parquet, CSV of other users, and files that nobody reads."""
+    users = city["user"].unique()
+    place = tmp_path / "mixed"
+    (place / "more").mkdir(parents=True)
+    pg.write(city[city["user"].isin(users[:6])], place / "a.parquet")
+    pg.write(city[city["user"].isin(users[6:])], place / "more" / "b.csv")
+    (place / "metadata.json").write_text('{"version": 1, "columns": ["user"]}')
+    (place / "notes.docx").write_text("notes")
+    return place
+
+
+@pytest.mark.filterwarnings("ignore:. files? w.* not read")
+def test_files_of_other_formats_are_never_left_out_in_silence(mixed, tmp_path):
+    protect = {
+        "publish": lambda **choices: pg.publish_parquet(mixed, tmp_path / "out", pg.Promesse(200), **choices),
+        "protect": lambda **choices: pg.protect_parquet(mixed, tmp_path / "out", pg.Promesse(200), **choices),
+        "measure": lambda **choices: pg.measure_parquet(mixed, mixed, **choices),
+    }
+    for work in protect.values():
+        with pytest.raises(ValueError, match=r"b\.csv.*errors='skip'"):
+            work()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mixed"]
+    with pytest.warns(UserWarning, match="3 files were not read"):
+        result = protect["publish"](errors="skip", **PARIS)
+    assert (result.counts["users"], result.counts["unread_files"]) == (6, 3)
+    for text in (result.to_text(), result.to_html()):
+        assert "files (of other endings) not read" in text
+    assert json.loads(result.to_json())["counts"]["unread_files"] == 3
+    report = pg.protect_parquet(mixed, tmp_path / "parts", pg.Promesse(200), errors="skip")
+    assert report.counts["unread_files"] == 3
+
+
+def test_a_folder_of_several_formats_is_read_at_once_if_there_is_no_output_folder(mixed, tmp_path):
+    options = ["--epsilon", "200", "--tz", "Europe/Paris", "--json"]
+
+    def run_with(*others):
+        return CliRunner().invoke(main, ["publish", str(mixed), *map(str, others), *options])
+
+    (mixed / "metadata.json").unlink()  # which is no positions
+    for done in (run_with("--dry-run"), run_with(tmp_path / "out.parquet")):
+        assert done.exit_code == 0, done.output
+        counts = json.loads(done.stdout)["counts"]
+        assert (counts["users"], counts["unread_files"], counts["skipped_files"]) == (9, 1, 0)
+    for refused in (run_with(tmp_path / "out"), run_with("--dry-run", "--memory", "1GB")):
+        assert refused.exit_code == 1
+        assert "--skip" in refused.stderr
+    skipped = run_with(tmp_path / "out", "--skip")
+    assert json.loads(skipped.stdout)["counts"]["unread_files"] == 2
+
+
+def test_json_has_the_same_keys_for_frames_files_and_folders(city, folder, monkeypatch, tmp_path):
+    divide(monkeypatch, 3)
+    frame = pg.publish(city, None, pg.Promesse(200), dry_run=True, **PARIS)
+    contents = {
+        "frame": json.loads(frame.to_json()),
+        "folder": json.loads(pg.publish_parquet(folder, None, pg.Promesse(200), dry_run=True, **PARIS).to_json()),
+    }
+    pg.write(city, tmp_path / "city.csv")
+    done = CliRunner().invoke(main, ["publish", str(tmp_path / "city.csv"), "--epsilon=200", "--dry-run", "--json"])
+    contents["file"] = json.loads(done.stdout)
+    schemas = {
+        name: (set(each), set(each["counts"]), [(row["metric"], row["unit"], set(row)) for row in each["measures"]])
+        for name, each in contents.items()
+    }
+    assert schemas["folder"] == schemas["file"] == schemas["frame"]
+    assert contents["frame"]["counts"]["unread_files"] is None
+    values = {row["metric"]: row["value"] for row in contents["folder"]["measures"]}
+    assert [metric for metric, value in values.items() if value is None] == [
+        repr(metric) for metric in METRICS if metric not in (ENDS, *DIVISIBLE)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,8 @@ def protect_parquet(
     space : {"sphere", "plane"}, Sphere, Plane or None
         Where distances are measured; None chooses by the CRS and, if it is projected, by the data.
     errors : {"raise", "skip"}
-        Whether to raise an error if records have no valid location, time or user, or to drop them with a warning.
+        Whether to raise an error if records have no valid location, time or user, or files are of formats other than
+        Parquet that `read_file` reads, or to leave them out with a warning. Other files are never read.
     time_unit : {"s", "ms", "us", "ns"}, optional
         The unit of written times; by default that of the mechanism. Spark needs "us".
 
@@ -228,7 +229,7 @@ def start_run(
     _check_apart(final, source, owner=owner)
     workers, memory = resources.workers, resources.memory
     chunk = chunk_size(memory, workers=workers)
-    sources = find_sources(source, options, chunk=chunk, owner=owner)
+    sources = find_sources(source, options, chunk=chunk, owner=owner, drops=drops)
     _check_apart(final, [path for path, *_ in sources.states], owner=owner)  # of a pattern
     weighted = kind.weight * sources.records
     buckets = 1 if sources.layout.names.user is None else count_buckets(weighted, memory, workers=workers)
@@ -243,7 +244,8 @@ def start_run(
         **choices,
     )
     with working_folder(job, final, sources.states, records=sources.records) as (job, done):
-        yield Run(job, done, resources.executor, workers, memory, drops=drops, records=sources.records), final
+        run = Run(job, done, resources.executor, workers, memory, drops, sources.records, sources.unread)
+        yield run, final
 
 
 def _check_mechanism(mechanism: Any, preparation: Any) -> None:

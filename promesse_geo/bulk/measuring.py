@@ -85,7 +85,7 @@ def measure_parquet(
         raise FileNotFoundError(f"'scratch' {str(beside)!r} is no folder. Create it first.")
     options = ReadOptions(user, time, None, None, None, None, lenient=False, several_files=True)
     with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
-        plans = _plan(Path(folder), (original, protected), options, amount, workers)
+        plans = _plan(Path(folder), (original, protected), options, amount, workers, drops=drops)
         runs = [
             Run(job, NothingDone(), executor, workers, amount, drops=drops, records=records) for job, records in plans
         ]
@@ -113,11 +113,11 @@ def measure_parts(parts: Parts, metrics: Sequence[Metric]) -> pd.DataFrame:
 
 
 def _plan(
-    folder: Path, both: Sequence[Any], options: ReadOptions, memory: int, workers: int
+    folder: Path, both: Sequence[Any], options: ReadOptions, memory: int, workers: int, *, drops: bool
 ) -> Iterator[tuple[Job, int]]:
     """Yield the jobs of the original and of the protected data, with the same buckets, and their records."""
     chunk = chunk_size(memory, workers=workers)
-    found = [find_sources(source, options, chunk=chunk, owner=_OWNER) for source in both]
+    found = [find_sources(source, options, chunk=chunk, owner=_OWNER, drops=drops) for source in both]
     records = [sources.records for sources in found]
     check_disk(folder, sum(records))
     buckets, key = count_buckets(sum(records), memory, workers=workers), secrets.token_bytes(32)

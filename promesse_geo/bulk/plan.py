@@ -19,7 +19,8 @@ from promesse_geo.bulk.tasks import Piece, read_columns
 from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.marks import can_mark, find_mark
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
-from promesse_geo.io.sources import find_files
+from promesse_geo.io.registry import find_readable
+from promesse_geo.io.sources import UNREAD, as_paths, find_files
 from promesse_geo.io.table_columns import (
     ReadOptions,
     as_numbers_or_text,
@@ -28,7 +29,7 @@ from promesse_geo.io.table_columns import (
     times_of_numbers,
     unit_of_numbers,
 )
-from promesse_geo.messages import counted, invalid, warn
+from promesse_geo.messages import DroppedWarning, collected_warnings, counted, invalid, warn
 from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
 from promesse_geo.validation import is_number
@@ -87,6 +88,8 @@ class Sources:
         The zone of the times.
     states : list of list
         Path, size and time of change of each file.
+    unread : int
+        Files of other extensions in the folders.
     """
 
     tasks: tuple[tuple[Piece, ...], ...]
@@ -96,6 +99,7 @@ class Sources:
     time_numbers: str | None
     zone: tzinfo | None
     states: list[list[Any]]
+    unread: int
 
     def choices(self) -> dict[str, Any]:
         """Return what a job takes from the files, by name."""
@@ -103,15 +107,15 @@ class Sources:
         return {name: getattr(self, name) for name in names}
 
 
-def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -> Sources:
-    """Look at the schemas of the files of a source.
+def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, drops: bool) -> Sources:
+    """Look at the schemas of the files of a source; with `drops`, files of other formats are not read, with a warning.
 
     Raises
     ------
     TypeError, ValueError, KeyError, OSError
         If there is none, one cannot be read, or they differ in columns, CRS or kinds of users and times.
     """
-    paths = find_files(source, endings=ENDINGS, owner=owner)
+    paths, unread = _find_parquet(source, owner=owner, drops=drops)
     tasks, waiting, rows, total = [], list[Piece](), 0, 0
     layouts, kinds, states = list[Layout](), list[tuple[Any, ...]](), []
     marks = list[str | None]()
@@ -139,7 +143,26 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str) -
             f"The column {mark!r} may mark bad records. Folders of Parquet keep all records: leave out the bad ones "
             "before, or write the result to one file, for which they are left out."
         )
-    return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states)
+    return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states, unread)
+
+
+def _find_parquet(source: Any, *, owner: str, drops: bool) -> tuple[list[Path], int]:
+    """Return the files to read, and how many others lie in their folders; raise ValueError if those can be read."""
+    folders = [path for path in as_paths(source, owner=owner) if path.is_dir()]
+    others = [] if drops else [file for folder in folders for file in find_readable(folder, but=ENDINGS)]
+    if others:
+        number = counted(len(others), "file of another format lies", "files of other formats lie")
+        raise ValueError(
+            f"{number} beside the Parquet files (first: {str(others[0])!r}), and {owner} reads Parquet only. "
+            "Read all at once with pg.read_file (on the command line, name an OUTPUT with an extension, such as "
+            ".parquet), convert the others to Parquet, or leave them out with errors='skip' (--skip)."
+        )
+    with collected_warnings() as caught:
+        paths = find_files(source, endings=ENDINGS, owner=owner)
+    counts = [warning.counts for warning in caught if isinstance(warning, DroppedWarning)]
+    for warning in caught:
+        warn(warning)
+    return paths, sum(count.get(UNREAD, 0) for count in counts)
 
 
 def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...], str | None]:

@@ -56,7 +56,7 @@ class Report:
     counts : mapping of str to int
         What is odd in the data, under the names of `describe`, and numbers of what was dropped by `prepare` before
         protection: dropped_zero_fixes, dropped_jumps, dropped_users and dropped_other_days. What was not counted is
-        not in it.
+        not in it. `unread_files` are files in the folders whose extension is another one.
 
     Examples
     --------
@@ -124,6 +124,8 @@ class Run:
         Whether invalid records are dropped with a warning.
     records : int
         Records of the input.
+    unread : int
+        Files in the folders of the input that are not read, because their extension is another one.
     """
 
     job: Job
@@ -133,6 +135,7 @@ class Run:
     memory: int
     drops: bool
     records: int
+    unread: int = 0
 
     def run(self) -> Report:
         """Do all steps, and return the counts."""
@@ -297,6 +300,7 @@ class Run:
         """Return the counts of all steps."""
         found = vars(reduce(add, (each.problems for each in gathered)))
         counts = {name: count for name, count in found.items() if count is not None}
+        counts["unread_files"] = self.unread
         for warning in warnings:
             for remark in warning.remarks:
                 counts |= remark.totals

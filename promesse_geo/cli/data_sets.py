@@ -13,6 +13,7 @@ import click
 import promesse_geo as pg
 from promesse_geo.bulk.plan import ENDINGS
 from promesse_geo.cli import layout, options
+from promesse_geo.io.registry import find_readable
 from promesse_geo.io.sources import files_inside
 from promesse_geo.io.writers.output import WRITERS
 from promesse_geo.mechanisms import Mechanism
@@ -38,6 +39,9 @@ def data_set_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def writes_data_set(context: click.Context, output: str | None) -> bool:
     """Whether INPUT is a folder of Parquet and OUTPUT is one, too: it is omitted or has no known extension.
 
+    If OUTPUT is omitted, INPUT has files of other formats, too, and no option is passed that only folders of Parquet
+    have, all are read at once.
+
     Raises
     ------
     click.UsageError
@@ -47,6 +51,8 @@ def writes_data_set(context: click.Context, output: str | None) -> bool:
     source = Path(choices["source"])
     is_folder = source.is_dir() and any(files_inside(source, lambda file: file.suffix.lower() in ENDINGS))
     is_data_set = is_folder and (output is None or Path(output).suffix.lower() not in WRITERS)
+    if is_data_set and output is None and not any(choices[name] for name in _NAMES):
+        is_data_set = not find_readable(source, but=ENDINGS)
     passed = [f"--{name.replace('_', '-')}" for name in (_UNUSED if is_data_set else _NAMES) if choices[name]]
     if passed and is_data_set:
         raise click.UsageError(f"{' and '.join(passed)}: not used for a folder of Parquet. Omit it.")

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from promesse_geo.io.sources import BROKEN, OPENERS, ZIP, check_no_pipe, files_inside, open_zip, size_limit, too_large
 from promesse_geo.io.unreadable import name_office
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import DroppedWarning, counted, warn
 
 _PACKED = re.compile(r"(.+?)(?:\.(?:gz|bz2|xz|zst)|\.zip|\.tar(?:\.\w+)?|\.t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
 _IS_TAR = re.compile(r".+\.(?:tar(?:\.\w+)?|t(?:gz|bz2?|xz|zst))", re.IGNORECASE)
@@ -188,14 +188,14 @@ def _unpack(path: Path, folder: Path, shown: str, names: dict[str, str], *, skip
         problem = _problem(shown, error)
         if not (skips and count):
             raise ValueError(problem) from error
-        warn(f"{problem} What comes before that was read.")
+        warn(DroppedWarning(f"{problem} What comes before that was read.", {"archives (cut or damaged)": 1}))
     for file in _packed_within(target):
         inner = shown + str(file)[len(str(target)) :]
         if depth == _DEPTH:
             problem = f"{inner!r} lies in {_DEPTH} archives, the most that are unpacked. Extract them first."
             if not skips:
                 raise ValueError(problem)
-            warn(f"{problem} It was not read.")
+            warn(DroppedWarning(f"{problem} It was not read.", {"files": 1}))
             file.unlink()
         else:
             hidden = file.with_name(_HIDDEN)  # the result may get the name of the file
@@ -330,8 +330,9 @@ def _of_tar(archive: tarfile.TarFile, shown: str) -> Iterator[_Member]:
 def _warn_others(others: int, shown: str) -> None:
     """Warn of members that are neither files nor folders."""
     if others and shown:
-        verb = "was" if others == 1 else "were"
-        warn(f"{counted(others, 'link or special file', 'links or special files')} in {shown!r} {verb} not read.")
+        number = counted(others, "link or special file", "links or special files")
+        words = f"{number} in {shown!r} {'was' if others == 1 else 'were'} not read."
+        warn(DroppedWarning(words, {"files (links or special files)": others}))
 
 
 @contextmanager

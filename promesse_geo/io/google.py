@@ -23,7 +23,7 @@ from promesse_geo.io.batch import Part
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, from_iso, from_seconds, get, items, position_format
 from promesse_geo.io.sources import Head
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import DroppedWarning, counted, warn
 
 ENDINGS = (".json", ".json.gz")
 _ARRAYS = ("locations", "timelineObjects", "semanticSegments", "rawSignals")
@@ -53,7 +53,8 @@ def _histories(paths: Sequence[Path]) -> Mapping[Path, Path]:
     derived = [path for path in paths if path not in raw.values() and not raw.keys().isdisjoint(path.parents)]
     if derived:
         files = counted(len(derived), "file beside Records.json was", "files beside Records.json were")
-        warn(f"{files} not read, because such files hold none or derived positions (first: {str(derived[0])!r}).")
+        words = f"{files} not read, because such files hold none or derived positions (first: {str(derived[0])!r})."
+        warn(DroppedWarning(words, {"files (without positions, or with derived ones)": len(derived)}))
     kept = [path for path in paths if path not in derived]
     return {path: path.parent.parent if _MONTH.fullmatch(path.name) else path for path in kept}
 

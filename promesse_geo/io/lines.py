@@ -12,7 +12,7 @@ import shapely
 
 from promesse_geo.io.parquet_table import resolve_crs
 from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_names, parse_times
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.columns import TRIPS, Names, fold
 from promesse_geo.traces.points import no_points
 
@@ -24,6 +24,7 @@ _FARTHEST = 1e300  # coordinates beyond are no numbers of 64 bits
 _KINDS = ("LineString", "MultiLineString")
 _POINTS = ("MovingPoint", "MovingGeomPoint", "MovingGeogPoint")  # the last two of MobilityDB
 _MOVING = (*_POINTS, "MovingGeometryCollection", "MovingGeometry")
+_NO_LINE = "features (without a line)"
 NAMES = tuple(f'{name}"'.encode() for name in ("LineString", *_POINTS))
 """Ends of the names of lines in JSON."""
 
@@ -53,7 +54,8 @@ def read_json_lines(path: Path, options: ReadOptions) -> Columns | None:
         return None
     others = len(features) - len({line.feature for line in lines})
     if others:
-        warn(f"{counted(others, 'feature')} of {str(path)!r} without a line were not read.")
+        words = f"{counted(others, 'feature')} of {str(path)!r} without a line were not read."
+        warn(DroppedWarning(words, {_NO_LINE: others}))
     for line in lines:
         if len(line.positions) != len(line.times):
             count = counted(len(line.times), "time")
@@ -98,7 +100,8 @@ def read_measured_lines(table: pa.Table, geometry: str, *, name: str | None, crs
     if not is_line.any() or not shapely.has_m(shapes[is_line]).all():
         raise ValueError(no_points(shapes))
     if not is_line.all():
-        warn(f"{counted(int((~is_line).sum()), 'feature')} without a line were not read.")
+        others = int((~is_line).sum())
+        warn(DroppedWarning(f"{counted(others, 'feature')} without a line were not read.", {_NO_LINE: others}))
     parts, owners = shapely.get_parts(shapes[is_line], return_index=True)
     x, y, m = shapely.get_coordinates(parts, include_m=True).T
     users = None if name is None else [table.column(name)[int(row)].as_py() for row in np.flatnonzero(is_line)[owners]]

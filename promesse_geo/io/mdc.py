@@ -20,7 +20,7 @@ from promesse_geo.io.sources import (
     read_stored,
     unchanged,
 )
-from promesse_geo.messages import counted, listed, warn
+from promesse_geo.messages import DroppedWarning, counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users
 
@@ -123,7 +123,8 @@ def _find_tables(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     inside = {file.resolve() for path in paths for file in files_inside(path, _is_gps) if file.is_file()}
     below = len(inside - {path.resolve() for path in tables})
     if below:
-        warn(f"Not read: {counted(below, 'GPS file')} in subfolders of 'source'. Pass these folders too.")
+        words = f"Not read: {counted(below, 'GPS file')} in subfolders of 'source'. Pass these folders too."
+        warn(DroppedWarning(words, {"files (in subfolders)": below}))
     records = [path for path in tables if _is_records(path)]
     files = [path for path in tables if path not in records]
     if records and not files:

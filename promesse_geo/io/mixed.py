@@ -66,7 +66,8 @@ def _without_lost_files(groups: Sequence[Group]) -> list[Group]:
     """Leave out links to nothing, and warn of them."""
     lost = [file for _, files in groups for file in files if not file.exists()]
     if lost:
-        warn(f"read_file skipped {counted(len(lost), 'file')}. The first: {str(lost[0])!r} is a link to nothing.")
+        words = f"read_file skipped {counted(len(lost), 'file')}. The first: {str(lost[0])!r} is a link to nothing."
+        warn(DroppedWarning(words, {"files": len(lost)}))
     kept = [(form, [file for file in files if file not in lost]) for form, files in groups]
     return [(form, files) for form, files in kept if files]
 

@@ -86,6 +86,7 @@ LABELS = ", ".join(format.label for format in FORMATS.values())
 _GEOJSON, _COLLECTION = b'"Feature', b'"FeatureCollection"'
 _LONG_HEAD = 1 << 20  # bytes
 _TEXTS = (".txt", ".dat")
+_JSON = (".json", ".geojson")
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
 
@@ -231,6 +232,27 @@ def find_groups(path: Path) -> list[Group]:
     if head.stored.startswith(ZIP) and (zipped := _format_of_zip(path)):
         return [(zipped, [path])]
     return [(_format_of_head(path, head), [path])]
+
+
+def find_readable(folder: Path, *, but: Sequence[str]) -> list[Path]:
+    """Return the files in a folder that `read_file` recognizes, without those whose names end with one of `but`."""
+
+    def is_readable(file: Path) -> bool:
+        with suppress(OSError):
+            head = read_head(file) if file.is_file() else NO_HEAD
+            if has_packed_name(file.name) and is_packed(head.stored):
+                return True
+            forms = [form for form in FORMATS.values() if form.claims(file.name)]
+            is_other = file.suffix.lower() in _JSON and _GEOJSON not in head.content  # such as metadata of a data set
+            forms = [form for form in forms if form != table.FORMAT] if is_other else forms
+            return bool(forms) and _recognize(file, head, forms) is not None
+        return False
+
+    return sorted(
+        file
+        for file in files_inside(folder, lambda file: not file.name.lower().endswith(tuple(but)))
+        if is_readable(file)
+    )
 
 
 def _format_of_head(path: Path, head: Head) -> Format:

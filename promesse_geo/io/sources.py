@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from promesse_geo.messages import counted, warn
+from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.frames import conversion_of, type_name
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_path
@@ -103,6 +103,10 @@ def find_files(source: Source, *, endings: Sequence[str], owner: str) -> list[Pa
     return sorted(files)
 
 
+UNREAD = "files (of other endings)"
+"""What `warn_unread` counts."""
+
+
 def warn_unread(source: Sequence[Path], is_read: Callable[[str], bool]) -> None:
     """Warn once of the files in folders that have other endings, but for hidden files and known companions.
 
@@ -127,7 +131,8 @@ def warn_unread(source: Sequence[Path], is_read: Callable[[str], bool]) -> None:
         of_endings = ", ".join(ending for ending, _ in unread.most_common(_LISTED))
         more = ", …" if len(unread) > _LISTED else ""
         files_were = counted(unread.total(), "file was", "files were")
-        warn(f"{files_were} not read, because the ending is another one ({of_endings}{more}).")
+        message = f"{files_were} not read, because the ending is another one ({of_endings}{more})."
+        warn(DroppedWarning(message, {UNREAD: unread.total()}))
 
 
 def _belongs(name: str, names: Collection[str]) -> bool:

@@ -17,6 +17,7 @@ from promesse_geo.bulk.files import Resources, check_per_user, check_writing, st
 from promesse_geo.bulk.folders import publish_folder
 from promesse_geo.bulk.run import Run
 from promesse_geo.evaluation.runs import Measures, name_of
+from promesse_geo.io.sources import UNREAD
 from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
@@ -159,6 +160,8 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
     invalid = Counter[str]()
     for each in scattered:
         invalid.update({f"records ({reason})": count for reason, (count, _) in each.invalid.items()})
+    if run.unread:
+        invalid[UNREAD] = run.unread
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=run.job.zone)
     table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])

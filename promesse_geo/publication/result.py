@@ -42,6 +42,8 @@ def with_compression(table: pd.DataFrame, records: int, published: int) -> pd.Da
     return table.assign(value=table["value"].where(table["metric"] != repr(Compression()), value))
 
 
+_READING = ["dropped_reading", "skipped_files", "unread_files"]
+"""Counts of records that were dropped, and of files that could not or were not meant to be read."""
 _FINDING = ["verdict", "test", "reason"]
 _DATA, _CHECKS, _MEASURED = "Data", "Checks before publication", "What attacks still find, and what remains useful"
 
@@ -57,7 +59,9 @@ class Publication:
     audit : pandas.DataFrame
         The checks before publication: test, verdict and reason.
     counts : pandas.Series
-        Numbers of records, traces, and of what was odd and what was dropped.
+        Numbers of records, traces, and of what was odd and what was dropped. If the data were read from files,
+        dropped_reading, skipped_files and unread_files, too: records that were dropped, and files that could not be
+        read, or were not because of their extension.
     measures : pandas.DataFrame
         What attacks still find, and the utility: metric, value and unit.
     path : pathlib.Path or None
@@ -90,19 +94,20 @@ class Publication:
         return not (self.audit["verdict"] == FAILED).any()
 
     def after_reading(self, dropped: Mapping[str, int]) -> "Publication":
-        """Return the result with what was dropped while the data were read.
+        """Return the result with what was dropped, or not read, while the data were read.
 
         Parameters
         ----------
         dropped : mapping of str to int
-            Numbers of records or files by reason.
+            Numbers by reason, as those of `DroppedWarning`.
         """
-        if not dropped:
-            return self
-        counts = self.counts.copy()
-        records = sum(count for reason, count in dropped.items() if reason.startswith("records"))
-        counts["dropped_reading"], counts["skipped_files"] = records, dropped.get("files", 0)
-        lines = [f"{count:,} {reason} dropped while reading" for reason, count in dropped.items()]
+        by_kind = [
+            sum(count for reason, count in dropped.items() if reason.startswith("records")),
+            dropped.get("files", 0),
+            sum(count for reason, count in dropped.items() if reason.startswith("files (")),
+        ]
+        counts = pd.concat([self.counts, pd.Series(by_kind, _READING, self.counts.dtype)]).rename("count")
+        lines = [_in_words(count, reason) for reason, count in dropped.items() if count]
         return replace(self, counts=counts, summary=(self.summary[0], *lines, *self.summary[1:]))
 
     def written_to(self, path: Path) -> "Publication":
@@ -135,12 +140,14 @@ class Publication:
         return page("Report of a publication", f"<h1>Report of a publication</h1>{self._repr_html_()}")
 
     def to_json(self) -> str:
-        """Return path, outcome, counts, measures, audit and notes as JSON."""
+        """Return path, outcome, counts, measures, audit and notes as JSON; what is not known is null."""
+        measured = self.measures.set_index("metric").reindex(list(map(repr, METRICS))).reset_index()
+        units = [metric.unit for metric in METRICS]
         content = {
             "path": None if self.path is None else str(self.path),
             "passed": self.passed,
-            "counts": self.counts.to_dict(),
-            "measures": json.loads(self.measures.to_json(orient="records")),  # NaN becomes null
+            "counts": dict.fromkeys(_READING) | self.counts.to_dict(),
+            "measures": json.loads(measured.assign(unit=units).to_json(orient="records")),  # NaN becomes null
             "audit": self.audit.to_dict(orient="records"),
             "notes": list(self.notes),
         }
@@ -178,6 +185,13 @@ class Publication:
             else f"Written: {os.fsencode(self.path.name).decode(errors='replace')}, {size}."
         )
         return f"No test failed.{judged} {done}"
+
+
+def _in_words(count: int, reason: str) -> str:
+    """Return how many records were dropped or how many files were not read, for a reason."""
+    plural, _, why = reason.partition(" ")
+    outcome = {"records": "dropped while reading", "archives": "read in part"}.get(plural, "not read")
+    return f"{counted(count, plural.removesuffix('s'), plural)} {f'{why} ' * bool(why)}{outcome}"
 
 
 def _filled(text: str, width: int | None) -> str:
