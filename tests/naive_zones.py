@@ -45,3 +45,12 @@ def spots(ends: Sequence[Point], *, number: int) -> list[Point]:
         found.append(spot)
         left = [point for point in left if distance(point, spot) > 200]
     return found
+
+
+def is_unclear(ends: Sequence[Point], *, places: int) -> bool:
+    """Whether the first spot without a zone has at least half as many ends as the first one of all."""
+    counts, left = [], list(ends)
+    for spot in spots(ends, number=places + 1):
+        counts.append(sum(distance(point, spot) <= 200 for point in left))
+        left = [point for point in left if distance(point, spot) > 200]
+    return len(counts) > places and 2 * counts[places] >= counts[0]

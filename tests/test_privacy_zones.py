@@ -28,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:.*could not be protected",
     "ignore:The data have",
     "ignore:.*in zones entirely",
+    "ignore:.*at another place, which may be the home",
 )
 seeds = st.integers(0, 2**40)
 
@@ -382,6 +383,7 @@ def test_places_are_found_as_the_twin_finds_them(walk, count):
     placed = PrivacyZones(500, 0, places=count).place(traces)
     assert len(placed.centres) == len(expected)
     assert all(naive.distance(tuple(a), b) < 1e-6 for a, b in zip(placed.centres.tolist(), expected, strict=True))
+    assert placed.unclear == naive_zones.is_unclear([points[row] for row in rows], places=count)
 
 
 def test_parts_that_overlap_in_time_are_other_people():
@@ -560,3 +562,37 @@ def test_it_is_random_without_a_secret_only():
     assert not PrivacyZones(500, 0).is_random
     assert not PrivacyZones(zones=square).is_random
     assert PrivacyZones().with_seed(4) == PrivacyZones(seed=4)
+
+
+def commutes(numbers: dict[str, tuple[int, ...]]) -> Traces:
+    """Parts of each user that begin at places 5 km apart, so many at each, and end where no other one does."""
+    paths, metres = {}, 0.0
+    for user, counts in numbers.items():
+        part = 0
+        for place, count in enumerate(counts):
+            for _ in range(count):
+                metres += 1_000.0
+                paths[f"{user}-{part:05d}"] = [(500_000 + 5_000.0 * place, 4e6), (600_000 + metres, 4.1e6)]
+                part += 1
+    traces = on_grid(paths)
+    hours = np.repeat(np.arange(len(traces)) * 10 * 3_600 * SECOND, traces.counts)
+    return replace(traces, times=traces.times + hours)
+
+
+@pytest.mark.parametrize(
+    ("counts", "places", "unclear"),
+    [((4, 2), 1, 1), ((5, 2), 1, 0), ((3, 3), 1, 1), ((4, 3, 1), 2, 0), ((4, 1, 2), 1, 1), ((4, 3, 2), 2, 1)],
+)
+def test_users_with_another_place_of_nearly_as_many_ends_are_counted(counts, places, unclear):
+    traces = commutes({"ann": counts, "bob": (9, 1)})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PrivacyZones(places=places, seed=1).protect(traces)
+    words = " ".join(str(each.message) for each in caught)
+    assert (f"places={places + 1}" in words) == bool(unclear)
+    assert (f"{unclear} of 2 users begins or ends" in words) == bool(unclear)
+    placed = PrivacyZones(places=places, seed=1).place(traces)
+    assert placed.unclear == unclear
+    assert placed.owners.count("ann") == min(places, len(counts) + 1)
+    homes = frame_of([shapely.Point(500_000, 4e6)])
+    assert PrivacyZones(zones=homes, seed=1).place(traces).unclear == 0

@@ -130,6 +130,30 @@ def test_what_is_recommended_is_named_where_it_is_not_used(raw):
     assert SECRET not in kept
 
 
+def test_users_whose_home_may_be_elsewhere_are_said_and_a_second_place_can_be_recommended(tmp_path):
+    city = pg.make_city(users=6, days=5, seed=3, recorder="trips")
+    pg.write(city, tmp_path / "raw.parquet")
+    test = "zones lie around the places of most ends"
+    counts, verdicts = {}, {}
+    for places in (1, 2):
+        words = (["--places", places] if places > 1 else []) + ["--tz", "Europe/Paris", "--dry-run"]
+        done = run("publish", tmp_path / "raw.parquet", "--recommended", "people", *words, "--json")
+        content = json.loads(done.stdout)
+        counts[places] = content["counts"]["zone_unclear_users"]
+        verdicts[places] = next(each for each in content["audit"] if each["test"] == test)
+        zones = pg.PrivacyZones(700, 600, places=places)
+        assert counts[places] == zones.place(city.promesse.traces()).unclear
+    assert counts[1] >= 3 > counts[2]
+    assert verdicts[1]["verdict"] == "review"
+    assert f"{counts[1]} of 6 users" in verdicts[1]["reason"]
+    assert "--places 2" in verdicts[1]["reason"]
+    assert pg.recommended("people", places=2).mechanisms[0].places == 2
+    done = run("publish", tmp_path / "raw.parquet", "--recommended", "fleet", "--places", 2, "--dry-run")
+    assert done.exit_code == 2
+    with pytest.raises(ValueError, match="places"):
+        pg.recommended("fleet", places=2)
+
+
 def test_recommended_mechanisms():
     people, fleet = pg.recommended("people"), pg.recommended("fleet")
     assert [type(member).__name__ for member in people.mechanisms] == ["PrivacyZones", "Promesse"]

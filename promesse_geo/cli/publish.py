@@ -43,7 +43,7 @@ MECHANISMS = {
     for kind in mechanism_classes().values()
     if kind.__module__.startswith("promesse_geo.mechanisms.") and kind not in _WITH_OPTIONS
 }
-_CHOSEN = ("epsilon", "ends", "max_interval", "zone_radius", "zone_offset", "zones", "places")
+_CHOSEN = ("epsilon", "ends", "max_interval", "zone_radius", "zone_offset", "zones", "places", "secret_file")
 
 
 def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -104,12 +104,14 @@ def _save_config(context: click.Context, path: str, *, force: bool) -> None:
 def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechanism:
     """Return the mechanism that the options specify, with its privacy zones."""
     if choices["recommended"]:
-        others = [f"--{name.replace('_', '-')}" for name in _CHOSEN if choices[name] is not None]
+        has_zones = choices["recommended"] == "people"
+        replaced = [name for name in _CHOSEN if not (has_zones and name in ("places", "secret_file"))]
+        others = [f"--{name.replace('_', '-')}" for name in replaced if choices[name] is not None]
         others += ["--parameter"] * bool(parameters) + ["--mechanism"] * (choices["mechanism"] != "promesse")
         if others:
             raise ValueError(f"--recommended replaces {', '.join(others)}. Specify one of them.")
-        secret = read_secret(choices["secret_file"]) if choices["recommended"] == "people" else None
-        return pg.recommended(choices["recommended"], seed=secret)
+        secret = read_secret(choices["secret_file"]) if has_zones else None
+        return pg.recommended(choices["recommended"], seed=secret, places=choices["places"] or 1)
     given = {name: choices[name] for name in ("epsilon", "ends", "max_interval")}
     mechanism = make_mechanism(choices["mechanism"], given, parameters)
     radius, offset = choices["zone_radius"], choices["zone_offset"]
@@ -160,7 +162,7 @@ _OPTIONS = (
     options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(MECHANISMS)), default="promesse"),
     options.shared_option(
         "--recommended",
-        "Instead of --epsilon and the options of ends and zones: what we recommend for people, or for a fleet.",
+        "Instead of --epsilon and options of ends and zones, except --places: what we recommend for people or a fleet.",
         kind=click.Choice(KINDS),
     ),
     options.shared_option(

@@ -13,7 +13,7 @@ from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.zones import PlacedZones, Zones, flatten, locate, owners_by_name
 from promesse_geo.messages import Remark, counted
 from promesse_geo.preprocess.problems import GAP
-from promesse_geo.stays.spots import find_spots
+from promesse_geo.stays.spots import Spots, find_spots
 from promesse_geo.traces.owners import name_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze
@@ -21,6 +21,7 @@ from promesse_geo.validation import check_integer, check_number, check_seed, key
 
 _FINE = 2.0**-53
 _OWNER = "PrivacyZones"
+_CLOSE = 0.5  # of the ends at the first place: with as many at another one, that may be the home
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class PrivacyZones(Mechanism):
         of the object (pickle) do.
     places : int
         Without `zones`: how many places to find for each user, each next one without the ends within 200 m of those
-        before.
+        before. A warning counts the users with a further place that has at least half as many ends as the first one.
     seed : int or str, optional
         Secret from which displacements are drawn. By default each call takes a new key from the operating system. Then
         **repeated publication of the same people averages the displacements out**: draw one secret, keep it, and use
@@ -130,11 +131,12 @@ class PrivacyZones(Mechanism):
 
     def place(self, traces: Traces) -> PlacedZones:
         """Find or read the zones, and displace their centres."""
-        space = traces.space
+        space, unclear = traces.space, 0
         if self.zones is None:
-            owners, places, names = self._find(traces)
+            owners, spots, names = self._find(traces)
+            unclear = self._count_unclear(spots)
             found: list[tuple[str | None, np.ndarray, Any]] = [
-                (owner, place, None) for owner, place in zip(owners, places, strict=True)
+                (owners[group], place, None) for group, place in zip(*spots.first(self.places)[:2], strict=True)
             ]
         else:
             found = list(locate(self.zones, traces, owner=_OWNER))
@@ -147,7 +149,7 @@ class PrivacyZones(Mechanism):
             if rings is not None:
                 reaches[number], polygon = flatten(middle, rings, space)
             polygons.append(polygon)
-        return PlacedZones(space, owned, centres, reaches, polygons, names)
+        return PlacedZones(space, owned, centres, reaches, polygons, names, unclear)
 
     def cut(self, traces: Traces, placed: PlacedZones) -> "tuple[Traces, _Removed]":
         """Return what placed zones leave of Traces, whose records keep their positions, and a remark with counts."""
@@ -158,8 +160,8 @@ class PrivacyZones(Mechanism):
         rest, remark = self.cut(traces, self.place(traces))
         return replace(rest, positions=freeze(np.arange(rest.records))), remark
 
-    def _find(self, traces: Traces) -> tuple[list[str], np.ndarray, dict[str, str]]:
-        """Return owners and places of the densest spots of ends, and the owner of each trace by its name."""
+    def _find(self, traces: Traces) -> tuple[list[str], Spots, dict[str, str]]:
+        """Return owners, the densest spots of their ends, one more than places, and owners by the names of traces."""
         owned = name_owners(traces)
         owners = list(dict.fromkeys(owned))
         numbers = {owner: number for number, owner in enumerate(owners)}
@@ -173,9 +175,15 @@ class PrivacyZones(Mechanism):
         group = of_trace[np.searchsorted(traces.offsets, rows, side="right") - 1]
         order = np.argsort(group, kind="stable")
         offsets = as_offsets(np.bincount(group, minlength=len(owners)))
-        groups, spots = find_spots(traces.points[rows[order]], offsets, traces.space, number=self.places)
-        names = dict(zip(map(str, traces.users), owned, strict=True))
-        return [owners[number] for number in groups], spots, names
+        spots = find_spots(traces.points[rows[order]], offsets, traces.space, number=self.places + 1)
+        return owners, spots, dict(zip(map(str, traces.users), owned, strict=True))
+
+    def _count_unclear(self, spots: Spots) -> int:
+        """Return how many owners have a spot without a zone, with at least half as many ends as the densest one."""
+        most = dict(zip(spots.groups[spots.ranks == 0], spots.counts[spots.ranks == 0], strict=True))
+        other = spots.ranks == self.places
+        pairs = zip(spots.groups[other], spots.counts[other], strict=True)
+        return sum(bool(count >= _CLOSE * most[group]) for group, count in pairs)
 
     def _displace(self, traces: Traces, found: list[tuple[str | None, np.ndarray, Any]]) -> np.ndarray:
         """Return the centres of zones: those of circles are displaced, middles of polygons stay."""
@@ -213,6 +221,9 @@ class PrivacyZones(Mechanism):
             traces=len(traces),
             found=len(owners & set(placed.names.values())),
             owners=len(owners),
+            places=self.places,
+            unclear=placed.unclear,
+            searched=0 if self.zones is not None else len(set(placed.owners)),
         )
 
 
@@ -220,7 +231,7 @@ class PrivacyZones(Mechanism):
 class _Removed(Remark):
     """A remark on what zones removed, and on how many of the users that zones name are in the data."""
 
-    constants: ClassVar[tuple[str, ...]] = ("owners",)
+    constants: ClassVar[tuple[str, ...]] = ("owners", "places")
 
     removed: int
     records: int
@@ -230,6 +241,9 @@ class _Removed(Remark):
     traces: int
     found: int
     owners: int
+    places: int
+    unclear: int
+    searched: int
 
     def __str__(self) -> str:
         """Return the counts."""
@@ -248,4 +262,16 @@ class _Removed(Remark):
                 f"{missing:,} of {counted(self.owners, 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
                 "data: are the names right?"
             )
+        if self.unclear:
+            texts.append(f"{unclear_in_words(self.unclear, self.searched, self.places)}.")
         return " ".join(texts)
+
+
+def unclear_in_words(unclear: int, users: int, places: int) -> str:
+    """Return how many users have another place that may be their home, and what to do."""
+    verbs = ("begins or ends", "has") if unclear == 1 else ("begin or end", "have")
+    return (
+        f"{unclear:,} of {counted(users, 'user')} {verbs[0]} at least half as many traces at another place, which may "
+        f"be the home, and {verbs[1]} no zone there: pass places={places + 1} (--places {places + 1}), or known homes "
+        "as zones (--zones)"
+    )

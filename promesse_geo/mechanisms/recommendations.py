@@ -10,12 +10,12 @@ KINDS = ("people", "fleet")
 """Kinds of data with a recommendation."""
 
 
-def recommended(kind: str, *, seed: str | None = None) -> Mechanism:
+def recommended(kind: str, *, seed: str | None = None, places: int = 1) -> Mechanism:
     """Return the mechanism that we recommend to publish raw traces of people, or of a fleet, with.
 
-    For people: privacy zones of 700 m around the place where most traces of a user begin or end, displaced by up to
-    600 m, then Promesse at 200 m with up to 400 m more cut from each end. For a fleet, whose vehicles begin and end in
-    many places: Promesse at 200 m with up to 1,000 m more cut.
+    For people: privacy zones of 700 m around the place where most traces of a user begin or end (around two with
+    `places=2`), displaced by up to 600 m, then Promesse at 200 m with up to 400 m more cut from each end. For a fleet,
+    whose vehicles begin and end in many places: Promesse at 200 m with up to 1,000 m more cut.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ def recommended(kind: str, *, seed: str | None = None) -> Mechanism:
     seed : str, optional
         For people: the secret from which zones are displaced, see `PrivacyZones`. Draw it once, keep it, and use it for
         each publication of the same people.
+    places : int
+        For people: how many places of each user get a zone, see `PrivacyZones`.
 
     Returns
     -------
@@ -52,5 +54,7 @@ def recommended(kind: str, *, seed: str | None = None) -> Mechanism:
     Promesse(epsilon=200.0, variant='polyline', min_points=1, ends=1000.0)
     """
     if check_choice(kind, name="kind", owner="recommended", options=KINDS) == "people":
-        return Chain([PrivacyZones(700, 600, seed=seed), Promesse(200, ends=400)])
+        return Chain([PrivacyZones(700, 600, seed=seed, places=places), Promesse(200, ends=400)])
+    if places != 1:
+        raise ValueError("The 'places' parameter of recommended is for people: a fleet gets no zones. Omit it.")
     return Promesse(200, ends=1_000)

@@ -98,6 +98,8 @@ class PlacedZones:
         Polygons as seen from their middle (see `_flatten`); None for circles.
     names : dict of str to str
         The owner of each trace with zones, by the name of the trace.
+    unclear : int
+        How many owners begin or end nearly as many traces at a place without a zone; 0 if the zones were given.
     """
 
     space: Space
@@ -106,6 +108,7 @@ class PlacedZones:
     reaches: np.ndarray
     polygons: list[Any]
     names: Mapping[str, str]
+    unclear: int = 0
 
     def cut(self, traces: Traces, names: Mapping[str, str] | None = None) -> Traces:
         """Return Traces without the records in zones, with breaks instead of segments that cross a zone.

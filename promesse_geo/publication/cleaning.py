@@ -102,11 +102,12 @@ class AppliedZones:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of records and users that were removed, and of breaks that were made."""
+        """Numbers of records and users removed, of breaks made, and of users with another place that may be a home."""
         return {
             "zone_records": self._raw.records - self.rest.records,
             "zone_users": len(self._raw) - len(self.rest),
             "zone_breaks": max(len(self.rest.breaks) - len(self._raw.breaks), 0),
+            "zone_unclear_users": sum(placed.unclear for placed in self._placed),
         }
 
     def cut(self, protected: Traces, parts: Traces) -> Traces:

@@ -7,16 +7,29 @@ import pandas as pd
 
 from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding, one_person
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
+from promesse_geo.mechanisms.privacy_zones import unclear_in_words
 from promesse_geo.messages import counted
 from promesse_geo.plot.tables import span
 from promesse_geo.preprocess.problems import FAST, FASTEST
-from promesse_geo.publication.choices import CALENDARS, Choices
+from promesse_geo.publication.choices import CALENDARS, Choices, split_mechanism
 
 
-def findings_of(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:
+def findings_of(counts: Mapping[str, int], mechanism: Mechanism, *, are_dated: bool) -> list[Finding]:
     """Return the findings on the raw data; speeds are known only if the data `are_dated`, with true times."""
     alone = [one_person()] if counts["users"] == 1 else []
-    return [*alone, *_of_speeds(counts, are_dated=are_dated), _of_axes(counts)]
+    return [*alone, *_of_places(counts, mechanism), *_of_speeds(counts, are_dated=are_dated), _of_axes(counts)]
+
+
+def _of_places(counts: Mapping[str, int], mechanism: Mechanism) -> list[Finding]:
+    """Return the finding on zones that are found; none if there are no such zones."""
+    found = [zones.places for zones in split_mechanism(mechanism)[0] if zones.zones is None]
+    if not found:
+        return []
+    unclear = counts["zone_unclear_users"]
+    test = "zones lie around the places of most ends"
+    if unclear:
+        return [Finding(test, REVIEW, unclear_in_words(unclear, counts["users"], found[0]))]
+    return [Finding(test, PASSED, "no other place has half as many")]
 
 
 def _of_speeds(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:

@@ -152,7 +152,7 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
     dropped = _dropped(counts)
     check_rest(counts["traces"], dropped, "no record is left after cleaning and preparation")
     check_rest(counts["published_records"], dropped, f"no trace could be protected. {remedy}".strip())
-    audit = _audit(gathered, counts)
+    audit = _audit(gathered, counts, mechanism)
     names = ", ".join(metric.label for metric in METRICS if metric not in (ENDS, *DIVISIBLE))
     notes = (*notes_of(mechanism, choices), _NOT_MEASURED.format(names=names))
     if not (audit["verdict"] == FAILED).any():
@@ -188,11 +188,11 @@ def _dropped(counts: Mapping[str, int]) -> list[str]:
     return [*dropped_in_words(counts), *words]
 
 
-def _audit(gathered: Sequence[Published], counts: Mapping[str, int]) -> pd.DataFrame:
+def _audit(gathered: Sequence[Published], counts: Mapping[str, int], mechanism: Mechanism) -> pd.DataFrame:
     """Return the findings of all groups as one table."""
     groups = [each.findings for each in gathered if each.findings]
     table = worst_first(merge_findings(groups))
-    others = findings_of(counts, are_dated=any(each.is_dated for each in gathered))
+    others = findings_of(counts, mechanism, are_dated=any(each.is_dated for each in gathered))
     if len(groups) > 1:
         reason = f"each of {len(groups):,} groups of users is compared with its own original only"
         others.append(Finding(OTHER_GROUPS, LEFT_OUT, reason))

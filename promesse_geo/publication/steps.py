@@ -128,7 +128,7 @@ def publish(
     check_rest(parts.records, dropped, "no record is left after cleaning and preparation")
     check_rest(protected.records, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     checked = check_published(parts, protected, mechanism=mechanism)
-    audit = replace_findings(checked, findings_of(counts, are_dated=not uses_common_calendar(raw)))
+    audit = replace_findings(checked, findings_of(counts, mechanism, are_dated=not uses_common_calendar(raw)))
     table = _measured(raw, work, choices)
     published = pseudonymize(protected)
     counts |= {"published_traces": len(published), "published_records": published.records}

@@ -1,5 +1,7 @@
 """Densest spots of points, such as the ends of traces."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from promesse_geo import threads
@@ -37,7 +39,33 @@ def densest_spots(points: np.ndarray, offsets: np.ndarray, space: Space) -> np.n
     return best
 
 
-def find_spots(points: np.ndarray, offsets: np.ndarray, space: Space, *, number: int) -> tuple[np.ndarray, np.ndarray]:
+class Spots(NamedTuple):
+    """Densest spots of groups: those of all groups, then the second ones, and so on.
+
+    Parameters
+    ----------
+    groups : numpy.ndarray of int64, shape (spots,)
+        The group of each spot.
+    points : numpy.ndarray of float64, shape (spots, 3) or (spots, 2)
+        Where they are.
+    ranks : numpy.ndarray of int64, shape (spots,)
+        0 for the densest spot of a group, 1 for the second one.
+    counts : numpy.ndarray of int64, shape (spots,)
+        Points of the group within 200 m, without those of spots before.
+    """
+
+    groups: np.ndarray
+    points: np.ndarray
+    ranks: np.ndarray
+    counts: np.ndarray
+
+    def first(self, number: int) -> "Spots":
+        """Return the first spots of each group."""
+        kept = self.ranks < number
+        return Spots(*(values[kept] for values in self))
+
+
+def find_spots(points: np.ndarray, offsets: np.ndarray, space: Space, *, number: int) -> Spots:
     """Return up to `number` densest points of each group, each one without the points near those before.
 
     Parameters
@@ -46,23 +74,17 @@ def find_spots(points: np.ndarray, offsets: np.ndarray, space: Space, *, number:
         As for `densest_spots`.
     number : int
         Greatest number of spots of a group.
-
-    Returns
-    -------
-    groups : numpy.ndarray of int64, shape (spots,)
-        The group of each spot: the densest spots of all groups, then the second ones, and so on.
-    spots : numpy.ndarray of float64, shape (spots, 3) or (spots, 2)
-        Points.
     """
-    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    groups, spots = [np.empty(0, np.int64)], [points[:0]]
-    for _ in range(number):
+    none = np.empty(0, np.int64)
+    owners, rounds = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), [Spots(none, points[:0], none, none)]
+    for rank in range(number):
         if not len(points):
             break
-        rows = densest_spots(points, as_offsets(np.bincount(owners, minlength=len(offsets) - 1)), space)
+        sizes = np.bincount(owners, minlength=len(offsets) - 1)
+        rows = densest_spots(points, as_offsets(sizes), space)
         found = np.flatnonzero(rows >= 0)
-        groups.append(found)
-        spots.append(points[rows[found]])
         far = space.metres(np.linalg.norm(points - points[rows[owners]], axis=1)) > NEAR
+        counts = sizes - np.bincount(owners[far], minlength=len(sizes))
+        rounds.append(Spots(found, points[rows[found]], np.full(len(found), rank), counts[found]))
         points, owners = points[far], owners[far]
-    return np.concatenate(groups), np.concatenate(spots)
+    return Spots(*map(np.concatenate, zip(*rounds, strict=True)))
