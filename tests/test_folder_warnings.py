@@ -131,7 +131,7 @@ def test_remarks_survive_json_and_pickle():
     kept = pickle.loads(pickle.dumps(CountedWarning(remarks)))
     assert (kept.remarks, str(kept)) == (remarks, "Be careful.")
     warned = [[{"kind": "Text", "values": vars(each)} for each in remarks]]
-    gathered = Gathered(None, 1, 1, 2, 2, 1, 1, 2, "ns", 9, warned=warned)
+    gathered = Gathered(1, 1, 2, 2, 1, 1, 2, "ns", 9, warned=warned)
     assert Gathered.of(json.loads(json.dumps(asdict(gathered)))).remarks == [list(remarks)]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from promesse_geo import threads
 from promesse_geo.bulk.folders import is_dataset, publish_folder, remove_finished, working_folder, working_name
-from promesse_geo.bulk.plan import check_memory, chunk_size, count_buckets, find_sources, find_space
+from promesse_geo.bulk.plan import check_memory, chunk_size, count_buckets, find_sources, find_space, room_for_results
 from promesse_geo.bulk.run import Report, Run
 from promesse_geo.bulk.tasks import Job, check_preparation
 from promesse_geo.io.table_columns import ReadOptions
@@ -241,6 +241,7 @@ def start_run(
         chunk=chunk,
         buckets=buckets,
         name_buckets=min(256, 4 * buckets),
+        room=room_for_results(memory // kind.weight, workers=workers),
         **choices,
     )
     with working_folder(job, final, sources.states, records=sources.records) as (job, done):

@@ -46,7 +46,10 @@ class Done:
 
     def add(self, step: str, number: int, result: Any) -> None:
         """Note that a step is done."""
-        content = result if isinstance(result, int) else asdict(result)
+        if isinstance(result, list):
+            content: Any = [asdict(each) for each in result]
+        else:
+            content = result if isinstance(result, int) else asdict(result)
         _write_json(self._folder / f"done-{step}-{number:06d}.json", content)
 
 

@@ -47,6 +47,8 @@ class Job:
         Records of a spill.
     buckets, name_buckets : int
         The number of buckets of users, and of new names.
+    room : int
+        Records that may be left of a bucket at a time.
     key : bytes
         Secret key of the numbers of buckets.
     seed : str
@@ -80,6 +82,7 @@ class Job:
     chunk: int
     buckets: int
     name_buckets: int = 1
+    room: int = 2**31
     key: bytes = b""
     seed: str = ""
     preparation: Mapping[str, Any] | None = None

@@ -298,6 +298,11 @@ def count_buckets(records: int, memory: int, *, workers: int) -> int:
     return max(1, int(np.ceil(records * _RECORD * workers / room)))
 
 
+def room_for_results(memory: int, *, workers: int) -> int:
+    """Return how many records may be left of a bucket at a time: as many as half a bucket has."""
+    return max(1, int(_SHARE * max(memory - _BASE, 1) / (2 * _RECORD * workers)))
+
+
 def bytes_needed(records: int) -> int:
     """Return how much memory a bucket needs."""
     return int(_BASE + _RECORD * records)

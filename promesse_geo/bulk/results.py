@@ -1,8 +1,8 @@
 """What the steps of protecting files return, as JSON can hold it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.messages import Remark
@@ -46,18 +46,18 @@ class Scattered:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a bucket of users became: a spill by new names, or part `part` with users' names.
+    """What a portion of a bucket of users became.
 
     Parameters
     ----------
-    spill : Spill or None
-        None if a part was written.
     users, traces, records, prepared_records, protected_traces, protected_records, largest : int
         Counts before and after; the largest is the number of records of the longest trace of a user.
     unit : str
         The unit of times.
     bytes : int
-        The size of the part, 0 for a spill.
+        With the last portion of a bucket: the size of its part, if users keep their names.
+    spills : list of Spill
+        With the last portion of a bucket: what was written by new names.
     people, pseudonyms : int
         Users, of whom `<user>-00000`, `<user>-00001`, … are one, and those with names as `pseudonymize` gives them.
     odd : dict of str to int or None
@@ -66,7 +66,6 @@ class Gathered:
         The remarks of each warning, as JSON holds them.
     """
 
-    spill: Spill | None
     users: int
     traces: int
     records: int
@@ -75,7 +74,8 @@ class Gathered:
     protected_records: int
     largest: int
     unit: Unit
-    bytes: int
+    bytes: int = 0
+    spills: list[Spill] = field(default_factory=list)
     people: int = 0
     pseudonyms: int = 0
     odd: Mapping[str, Any] = field(default_factory=dict)
@@ -93,10 +93,14 @@ class Gathered:
         return [[kinds[each["kind"]](**each["values"]) for each in remarks] for remarks in self.warned]
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> "Gathered":
-        """Return the counts as JSON holds them."""
-        spill = found["spill"]
-        return cls(**{**found, "spill": None if spill is None else Spill.of(spill)})
+    def of(cls, found: Mapping[str, Any]) -> Self:
+        """Return the counts that JSON describes."""
+        return cls(**{**found, "spills": [Spill.of(each) for each in found["spills"]]})
+
+    @classmethod
+    def all_of(cls, found: Sequence[Mapping[str, Any]]) -> list[Self]:
+        """Return the counts of the portions of a bucket."""
+        return [cls.of(each) for each in found]
 
 
 def as_values(remark: Remark, found: Mapping[str, Any]) -> dict[str, Any]:

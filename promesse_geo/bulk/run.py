@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from operator import add
 from typing import Any
 
@@ -139,7 +139,7 @@ class Run:
 
     def run(self) -> Report:
         """Do all steps, and return the counts."""
-        scattered, gathered = self.protect(gather, Gathered.of)
+        scattered, gathered = self.protect(gather, Gathered.all_of)
         if self.records and not any(each.protected_records for each in gathered):
             remedy = f" {self.job.mechanism.remedy}" if self.job.mechanism and self.job.mechanism.remedy else ""
             raise ValueError(f"Nothing is left to write: no trace could be protected.{remedy}")
@@ -152,9 +152,9 @@ class Run:
         return result
 
     def protect(
-        self, step: Callable[..., Gathered], restore: Callable[[Any], Any]
+        self, step: Callable[..., Sequence[Gathered]], restore: Callable[[Any], Any]
     ) -> tuple[list[Scattered], list[Any]]:
-        """Divide the input by user, protect each bucket, and return what was read and what it became.
+        """Divide the input by user, protect each bucket, and return what was read and what its portions became.
 
         Parameters
         ----------
@@ -171,11 +171,11 @@ class Run:
         remove_spills(self.job, "chunk")
         if self.records and self.records == sum(each.dropped for each in scattered):
             raise ValueError("Nothing is left to write: no record has a valid location, time and user.")
-        return scattered, gathered
+        return scattered, list(chain.from_iterable(gathered))
 
     def write(self, gathered: Sequence[Gathered]) -> list[int]:
         """Write what has new names, and return the size of each part."""
-        return self._write_names(gathered) if self.job.renames else [each.bytes for each in gathered]
+        return self._write_names(gathered) if self.job.renames else [each.bytes for each in gathered if each.bytes]
 
     def scatter(self) -> tuple[list[Scattered], list[Spill], list[int]]:
         """Divide the input by user; return what was read, all spills, and the number of records of each bucket."""
@@ -276,7 +276,7 @@ class Run:
 
     def _write_names(self, gathered: Sequence[Gathered]) -> list[int]:
         """Write parts of traces in the order of their new names, and return the size of each."""
-        spills = [each.spill for each in gathered if each.spill is not None]
+        spills = [spill for each in gathered for spill in each.spills]
         counts = np.sum([spill.records for spill in spills], axis=0).tolist()
         room = max(min(_PART, self.memory // (self.workers * 400)), 1)
         bounds = [0]

@@ -4,11 +4,11 @@ Each is a pure function of a job and of files, which any executor can call in an
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
+from promesse_geo.bulk.portions import divide, joined_up_to
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill
 from promesse_geo.io.parquet_table import open_parquet
@@ -37,6 +38,7 @@ from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
 
 _ROWS = 1_000_000  # records of a row group
+_Counts = TypeVar("_Counts", bound=Gathered)
 
 
 def scatter(job: Job, number: int) -> Scattered:
@@ -173,24 +175,34 @@ def as_array(users: pd.Index) -> pa.Array:
     return pa.array(users, pa.large_string())
 
 
-def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> Gathered:
+def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> list[Gathered]:
     """Protect the users of a bucket, and write what is left by new names, or as a part."""
     traces = read_bucket(job, bucket, spills)
+    portions = divide(traces, room=job.room, count=lambda users: _protected(job, users)[1].records)
+    return write_portions(job, bucket, portions, lambda portion, _: _protect(job, portion))
+
+
+def _protect(job: Job, traces: Traces) -> tuple[Traces, Gathered]:
+    """Return what is left of users, under new names if they are renamed, and counts."""
     read = (len(traces), traces.records, int(traces.counts.max(initial=0)))
     names = len(set(name_owners(traces))), count_pseudonyms(traces)
     odd = vars(find_problems(traces, on_calendar=is_common_period(*job.period)))
     with collected_warnings() as collected:
-        traces = _prepared(traces, job.preparation)
-        prepared = (len(traces), traces.records)
-        protected = traces if job.mechanism is None else job.mechanism.protect(traces)
-        del traces
+        prepared, protected = _protected(job, traces)
         left = len(protected)
         if job.renames:
             protected = pseudonymize(protected, seed=job.seed)
-    kept = keep(job, bucket, protected, read=read, prepared=prepared, left=left)
+    counts = count_kept(protected, read=read, prepared=prepared, left=left)
     warned = [remarks_of(warning) for warning in collected]
     remarks = [[as_values(remark, odd if _is_of_all(remark, job) else {}) for remark in each] for each in warned]
-    return replace(kept, people=names[0], pseudonyms=names[1], odd=odd, warned=remarks)
+    return protected, replace(counts, people=names[0], pseudonyms=names[1], odd=odd, warned=remarks)
+
+
+def _protected(job: Job, traces: Traces) -> tuple[tuple[int, int], Traces]:
+    """Return the traces and records that the mechanism gets, and what is left of them."""
+    prepared = _prepared(traces, job.preparation)
+    left = prepared if job.mechanism is None else job.mechanism.protect(prepared)
+    return (len(prepared), prepared.records), left
 
 
 def _is_of_all(remark: Remark, job: Job) -> bool:
@@ -202,44 +214,63 @@ def _is_of_all(remark: Remark, job: Job) -> bool:
     return isinstance(remark, Jumps) and not is_cleaned
 
 
-def keep(
-    job: Job, bucket: int, protected: Traces, *, read: tuple[int, int, int], prepared: tuple[int, int], left: int
-) -> Gathered:
-    """Write what is left of a bucket, by new names or as a part, and return the counts.
+def count_kept(protected: Traces, *, read: tuple[int, int, int], prepared: tuple[int, int], left: int) -> Gathered:
+    """Return the counts of what is left of users.
 
     Parameters
     ----------
     protected : Traces
-        What is left, under new names if the job renames users.
+        What is left.
     read : tuple of int
-        Users, records, and records of the longest trace of the bucket.
+        Users, records, and records of the longest trace of the users.
     prepared : tuple of int
         Traces and records that the mechanism got.
     left : int
         Traces that it left.
     """
-    if len(protected.breaks) and not job.has_segments:
-        raise ValueError(
-            f"{type(job.mechanism).__name__} makes breaks, and does not say so. Set its class attribute makes_breaks "
-            "to True."
-        )
-    result = _as_runs(protected, has_segments=job.has_segments)
-    spill = _spill_names(job, f"names-{bucket:06d}", result) if job.renames else None
-    unit = protected.time_format.unit
-    size = 0 if job.renames else write_part(job, bucket, result, unit=unit)
     users, records, largest = read
     return Gathered(
-        spill=spill,
         users=users,
         traces=prepared[0],
         records=records,
         prepared_records=prepared[1],
         protected_traces=left,
-        protected_records=len(result.times),
+        protected_records=protected.records,
         largest=largest,
-        unit=unit,
-        bytes=size,
+        unit=protected.time_format.unit,
     )
+
+
+def write_portions(
+    job: Job, bucket: int, portions: Iterable[Traces], work: Callable[[Traces, int], tuple[Traces, _Counts]]
+) -> list[_Counts]:
+    """Write what is left of the portions of a bucket, by new names or as a part, and return the counts of each.
+
+    Parameters
+    ----------
+    portions : iterable of Traces
+        One or more.
+    work : callable
+        Called with a portion and its number; returns what is left, under new names if the job renames users, and
+        counts.
+    """
+    results: list[_Counts] = []
+
+    def runs() -> Iterator[Runs]:
+        for number, portion in enumerate(portions):
+            protected, counts = work(portion, number)
+            results.append(counts)
+            yield _as_runs(job, protected)
+
+    left = runs()
+    batches = joined_up_to(_ROWS, chain([next(left)], left))
+    if job.renames:
+        spills = [_spill_names(job, f"names-{bucket:06d}-{each:04d}", batch) for each, batch in enumerate(batches)]
+        results[-1] = replace(results[-1], spills=spills)
+    else:
+        size = write_part(job, bucket, batches, unit=results[0].unit)  # this fills the results
+        results[-1] = replace(results[-1], bytes=size)
+    return results
 
 
 def read_bucket(job: Job, bucket: int, spills: Sequence[Spill]) -> Traces:
@@ -301,15 +332,23 @@ def _prepared(traces: Traces, preparation: Mapping[str, Any] | None) -> Traces:
     return prepare(traces, **choices, keep_user=True)
 
 
-def _as_runs(traces: Traces, *, has_segments: bool) -> Runs:
+def _as_runs(job: Job, traces: Traces) -> Runs:
     """Return Traces as runs, with the numbers of segments if they are written."""
+    if len(traces.breaks) and not job.has_segments:
+        raise ValueError(
+            f"{type(job.mechanism).__name__} makes breaks, and does not say so. Set its class attribute makes_breaks "
+            "to True."
+        )
     x, y = traces.space.coordinates(traces.points)
-    segments = traces.segment_numbers if has_segments else None
+    segments = traces.segment_numbers if job.has_segments else None
     return Runs(as_array(traces.users), traces.counts, traces.times, x, y, segments)
 
 
 def _spill_names(job: Job, name: str, runs: Runs) -> Spill:
-    """Write runs, which are in the order of their names of hex digits, by the first digits."""
+    """Write runs in the order of their names of hex digits, by the first digits."""
+    names = runs.users.to_pylist()
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    runs = runs if (np.diff(order) == 1).all() else runs.in_order(order)
     firsts = np.array([int(user[:8], 16) for user in runs.users.to_pylist()], np.int64)
     buckets = firsts * job.name_buckets >> 32
     return Spill.write(job.scratch, name, runs, np.searchsorted(buckets, np.arange(job.name_buckets + 1)))
@@ -322,15 +361,15 @@ def write_names(job: Job, number: int, first: int, last: int, spills: Sequence[S
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     if any(names[one] == names[other] for one, other in pairwise(order)):
         raise ValueError("Two virtual users got the same name by chance. Repeat the command.")
-    return write_part(job, number, runs.in_order(order), unit=unit)
+    return write_part(job, number, [runs.in_order(order)], unit=unit)
 
 
-def write_part(job: Job, number: int, runs: Runs, *, unit: Unit) -> int:
-    """Write runs as a GeoParquet file, which appears whole, and return its bytes."""
+def write_part(job: Job, number: int, parts: Iterable[Runs], *, unit: Unit) -> int:
+    """Write runs, one or more parts of them, as a GeoParquet file, which appears whole, and return its bytes."""
     names = job.output_names
     protection = None if job.mechanism is None else job.mechanism.description()
     table = PointTable(
-        blocks=list(_blocks(job, runs, unit=unit)),
+        blocks=(block for runs in parts for block in _blocks(job, runs, unit=unit)),
         geometry=str(names.geometry),
         crs=job.layout.crs,
         layer="",

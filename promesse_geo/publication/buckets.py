@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 
 from promesse_geo.audit import Finding, check_published
 from promesse_geo.bulk.job import Job
+from promesse_geo.bulk.portions import divide
 from promesse_geo.bulk.runs import Spill
-from promesse_geo.bulk.tasks import Gathered, keep, read_bucket
+from promesse_geo.bulk.tasks import Gathered, count_kept, read_bucket, write_portions
 from promesse_geo.messages import collected_warnings
 from promesse_geo.metrics import Metric
 from promesse_geo.preprocess.calendar import uses_common_calendar
@@ -21,7 +22,7 @@ from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description
 from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.result import METRICS
-from promesse_geo.publication.work import protect_raw
+from promesse_geo.publication.work import Work, protect_raw
 from promesse_geo.traces.columns import Names
 from promesse_geo.traces.traces import Traces
 
@@ -88,37 +89,43 @@ class Published(Gathered):
     is_dated: bool
 
     @classmethod
-    def of(cls, found: Any) -> "Published":
-        """Return the result as JSON holds it."""
-        spill = found["spill"]
-        findings = [Finding(*each) for each in found["findings"]]
-        return cls(**{**found, "spill": None if spill is None else Spill.of(spill), "findings": findings})
+    def of(cls, found: Any) -> Self:
+        """Return the result that JSON describes."""
+        return super().of({**found, "findings": [Finding(*each) for each in found["findings"]]})
 
 
-def publish_bucket(job: PublicationJob, bucket: int, spills: Sequence[Spill]) -> Published:
+def publish_bucket(job: PublicationJob, bucket: int, spills: Sequence[Spill]) -> list[Published]:
     """Clean, prepare, protect, check and measure the users of a bucket, and write what is left by new names."""
     raw = read_bucket(job, bucket, spills)
-    mechanism = job.mechanism
-    assert mechanism is not None
-    check_description(mechanism, raw)
+    assert job.mechanism is not None
+    check_description(job.mechanism, raw)
+    portions = divide(raw, room=job.room, count=lambda users: _protected(job, users).protected.records)
+    return write_portions(job, bucket, portions, lambda each, number: _publish(job, each, f"{bucket:06d}-{number:04d}"))
+
+
+def _protected(job: PublicationJob, raw: Traces) -> Work:
+    assert job.mechanism is not None
+    return protect_raw(raw, job.choices, job.mechanism, seed=f"{job.seed}/parts")
+
+
+def _publish(job: PublicationJob, raw: Traces, name: str) -> tuple[Traces, Published]:
+    """Clean, prepare, protect, check and measure users; return what is left under new names, with counts."""
     read = (len(raw), raw.records, int(raw.counts.max(initial=0)))
     with collected_warnings():
-        work = protect_raw(raw, job.choices, mechanism, seed=f"{job.seed}/parts")
+        work = _protected(job, raw)
         is_dated = raw.records > 0 and not uses_common_calendar(raw)
         parts, protected, findings = work.parts, work.protected, list[Finding]()
         if protected.records:
-            table = check_published(parts, protected, mechanism=mechanism)
+            table = check_published(parts, protected, mechanism=job.mechanism)
             findings = [Finding(*row) for row in table.itertuples(index=False)]
             named = named_by_owner(raw, parts, protected)
             before = split_by_owner(raw, work.cleaned, job.choices, like=parts)
-            _save_details(job.scratch / f"details-{bucket:06d}", ENDS.detail(before, named[1]), parts, protected)
+            _save_details(job.scratch / f"details-{name}", ENDS.detail(before, named[1]), parts, protected)
             del before, named
-        del raw
         published = pseudonymize(protected, seed=job.seed)
     counts = work.counts | {"published_traces": len(published), "published_records": published.records}
-    prepared = (len(parts), parts.records)
-    kept = keep(job, bucket, published, read=read, prepared=prepared, left=len(protected))
-    return Published(**vars(kept), counts=counts, findings=findings, is_dated=is_dated)
+    kept = count_kept(published, read=read, prepared=(len(parts), parts.records), left=len(protected))
+    return published, Published(**vars(kept), counts=counts, findings=findings, is_dated=is_dated)
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ class SavedParts:
     Parameters
     ----------
     paths : sequence of pathlib.Path
-        The files, one for each bucket with published records.
+        The files, one for each portion with published records.
     metric : int
         The number of the metric in `DIVISIBLE`, from 1; 0 is `ENDS`.
     """

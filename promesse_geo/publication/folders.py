@@ -146,7 +146,7 @@ def publish_parquet(
 
 def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
     """Do all steps but the last, and return the result; write the parts if no test failed."""
-    scattered, gathered = run.protect(publish_bucket, Published.of)
+    scattered, gathered = run.protect(publish_bucket, Published.all_of)
     counts = _sum_up(gathered)
     remedy = mechanism.remedy
     dropped = _dropped(counts)

@@ -1,0 +1,115 @@
+"""Buckets are divided into portions of whole users, so that what is left of a portion fits into memory."""
+
+import dataclasses
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import promesse_geo as pg
+from promesse_geo.bulk import files, portions
+from promesse_geo.bulk.portions import divide, joined_up_to
+from promesse_geo.bulk.runs import Runs
+from promesse_geo.traces.owners import PART
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data", "ignore:publish dropped")
+TOKEN = "5f" * 32
+
+
+def make_traces(users, counts):
+    total = sum(counts)
+    return pg.Traces.from_arrays(
+        np.linspace(2, 3, total), np.linspace(48, 49, total), times=np.arange(total) * 10**9, users=users, counts=counts
+    )
+
+
+@st.composite
+def data(draw):
+    """Traces, some of which are parts of users, in any order."""
+    names = draw(st.lists(st.sampled_from(["a", "b", "c-1", "d"]), min_size=1, max_size=8))
+    users = list(dict.fromkeys(f"{name}-{number:05d}" if number else name for number, name in enumerate(names)))
+    return make_traces(users, [draw(st.integers(1, 9)) for _ in users])
+
+
+@given(data(), st.integers(1, 40), st.integers(0, 9))
+def test_portions_are_whole_users_in_their_order(traces, room, factor):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portions, "_FEW", 0)
+        found = list(divide(traces, room=room, count=lambda some: factor * some.records))
+    assert [user for portion in found for user in portion.users] == list(traces.users)
+    assert np.concatenate([portion.times for portion in found]).tolist() == traces.times.tolist()
+    owners = [{PART.sub("", str(user)) for user in portion.users} for portion in found]
+    assert sum(map(len, owners)) == len(set().union(*owners))
+    if 1.5 * factor * traces.records <= room:
+        assert len(found) == 1
+
+
+def test_a_portion_leaves_about_as_much_as_there_is_room_for():
+    traces = make_traces(list("abcdefghijklmnopqrst"), [1_000] * 20)
+    found = list(divide(traces, room=20_000, count=lambda some: 10 * some.records))
+    sizes = [10 * portion.records for portion in found]
+    assert sum(sizes) == 200_000
+    assert max(sizes) <= 20_000
+
+
+def test_no_trace_is_one_portion():
+    nothing = make_traces([], [])
+    assert [len(portion) for portion in divide(nothing, room=1, count=lambda some: 0)] == [0]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1), st.integers(1, 9))
+def test_runs_are_joined_until_there_are_enough(sizes, enough):
+    kinds = {"are_integers": True, "has_segments": False}
+    empty = Runs.none(**kinds)
+    runs = [dataclasses.replace(empty, times=np.arange(size), x=np.zeros(size), y=np.zeros(size)) for size in sizes]
+    found = list(joined_up_to(enough, runs))
+    assert np.concatenate([each.times for each in found]).tolist() == [time for run in runs for time in run.times]
+    assert all(len(each.times) >= enough for each in found[:-1])
+    assert found
+
+
+@dataclasses.dataclass(frozen=True)
+class Counting(pg.Promesse):
+    """Keep how many records each call left."""
+
+    left = []  # noqa: RUF012  # of all copies
+
+    def _protect(self, traces):
+        result = super()._protect(traces)
+        self.left.append(len(result[0]))
+        return result
+
+
+def read(folder):
+    parts = [gpd.read_parquet(path) for path in sorted(folder.iterdir())]
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("keep_users", [False, True])
+def test_results_that_do_not_fit_are_written_in_portions_with_the_same_records(monkeypatch, tmp_path, keep_users):
+    city = pg.make_city(users=12, days=2, recorder="phone")
+    pg.write(city, tmp_path / "city.parquet")
+    monkeypatch.setattr("promesse_geo.bulk.folders.secrets.token_hex", lambda number: TOKEN)
+    pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "whole", Counting(5), keep_users=keep_users)
+    monkeypatch.setattr(files, "room_for_results", lambda memory, workers: 20_000)
+    Counting.left.clear()
+    report = pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "divided", Counting(5), keep_users=keep_users)
+    assert read(tmp_path / "divided").equals(read(tmp_path / "whole"))
+    assert len(Counting.left) > 3
+    assert max(Counting.left) < 2 * 20_000 < report.protected_records
+    assert (report.users, report.records, report.parts) == (12, len(city), 1)
+
+
+def test_what_is_published_in_portions_has_the_same_counts_and_measures(monkeypatch, tmp_path):
+    pg.write(pg.make_city(users=12, days=2, recorder="phone"), tmp_path / "city.parquet")
+    whole = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "whole", pg.Promesse(20), tz="Europe/Paris")
+    monkeypatch.setattr(files, "room_for_results", lambda memory, workers: 5_000)
+    result = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "divided", pg.Promesse(20), tz="Europe/Paris")
+    pd.testing.assert_series_equal(result.counts, whole.counts)
+    pd.testing.assert_frame_equal(result.measures, whole.measures)
+    assert "compared with its own original only" in result.audit["reason"].str.cat()
+    one, other = (read(tmp_path / name).to_wkb().drop(columns="user") for name in ("divided", "whole"))
+    assert sorted(one.to_numpy().tolist()) == sorted(other.to_numpy().tolist())
