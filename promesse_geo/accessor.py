@@ -484,6 +484,8 @@ class PromesseAccessor:
         *,
         users: Any = None,
         period: Any = None,
+        color: str = "data",
+        background: Any = None,
         tiles: Any = None,
         offline: bool = True,
         slider: bool = False,
@@ -503,16 +505,21 @@ class PromesseAccessor:
             Users to draw; all by default.
         period : str or (start, end), optional
             A day such as '2008-05-18' (or a month, an hour or a minute) or two times, in the time zone of the data.
+        color : {"data", "user", "speed"}
+            What the colours of records show.
+        background : geopandas.GeoDataFrame or geopandas.GeoSeries, optional
+            Lines or polygons to draw below the data, such as streets; what is near the data becomes part of the page.
         tiles : str, folium.TileLayer or xyzservices.TileProvider, optional
             A background such as "OpenStreetMap". Its server learns which places are viewed. The default is none.
         offline : bool
             Embed all code in the page, which then loads nothing from the network.
         slider : bool
-            Add a time slider that moves users along their traces, at most 20 of them.
+            Add a time slider that moves users along their traces.
         attack : PoiRetrieval or None
             How to find and compare points of interest; None draws none.
         points : int
-            Maximum number of records per layer; larger layers are thinned, but for records far from all others.
+            Maximum number of records per layer; larger layers are thinned. Records far from all others and the ends of
+            traces are always drawn.
         kind : {"original", "protected"}, optional
             What a frame drawn alone is. By default it is protected if it names the mechanism that protected it, as
             frames from a mechanism do. Of other frames the map says that it is not known.
@@ -535,10 +542,9 @@ class PromesseAccessor:
         >>> type(city.promesse.map(safe)).__name__
         'Map'
         """
-        chosen = {"users": users, "period": period, "tiles": tiles, "offline": offline, "attack": attack}
-        return _maps().draw_map(
-            self._frame, protected, slider=slider, points=points, kind=kind, **chosen, **self._names
-        )
+        chosen = {"users": users, "period": period, "color": color, "background": background, "tiles": tiles}
+        chosen |= {"offline": offline, "slider": slider, "attack": attack, "points": points, "kind": kind}
+        return _maps().draw_map(self._frame, protected, **chosen, **self._names)
 
     @documented_as(map)
     def map_pair(
@@ -547,6 +553,8 @@ class PromesseAccessor:
         *,
         users: Any = None,
         period: Any = None,
+        color: str = "data",
+        background: Any = None,
         tiles: Any = None,
         offline: bool = True,
         attack: PoiRetrieval | None = _ATTACK,
@@ -562,8 +570,9 @@ class PromesseAccessor:
         >>> type(city.promesse.map_pair(safe)).__name__
         'Figure'
         """
-        chosen = {"users": users, "period": period, "tiles": tiles, "offline": offline, "attack": attack}
-        return _maps().draw_map_pair(self._frame, protected, points=points, **chosen, **self._names)
+        chosen = {"users": users, "period": period, "color": color, "background": background, "tiles": tiles}
+        chosen |= {"offline": offline, "attack": attack, "points": points}
+        return _maps().draw_map_pair(self._frame, protected, **chosen, **self._names)
 
     @documented_as(measure)
     def measure(self, protected: gpd.GeoDataFrame, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:

@@ -153,6 +153,25 @@ def browser(tmp_path_factory):
         yield started
 
 
+def saved(drawn, folder: Path) -> Path:
+    drawn.save(str(folder / "map.html"))
+    return folder / "map.html"
+
+
+@pytest.fixture
+def look(browser, tmp_path):
+    """Open a map. After the test the page must have logged no errors and sent no requests."""
+
+    def opened(drawn, **named) -> Browser:
+        browser.open(drawn if isinstance(drawn, Path) else saved(drawn, tmp_path), **named)
+        browser.settle()
+        return browser
+
+    yield opened
+    assert browser.errors == []
+    assert browser.requests == []
+
+
 @pytest.fixture
 def lock(monkeypatch):
     """Return a function that makes a folder unreadable, also for root."""

@@ -92,3 +92,32 @@ def test_an_invalid_period_is_an_error(folder, tmp_path):
     code, output = run(folder / "raw.parquet", tmp_path / "map.html", "--period", "soon")
     assert code == 1
     assert "--period must be" in output
+
+
+def test_colours_and_background_are_options(folder, tmp_path):
+    _, streets = pg.make_city(users=1, days=1, return_streets=True)
+    streets.to_file(tmp_path / "streets.gpkg")
+    streets.to_parquet(tmp_path / "streets.parquet")
+    for number, file in enumerate(("streets.gpkg", "streets.parquet")):
+        page = tmp_path / f"{number}.html"
+        options = ["--color", "speed", "--background", tmp_path / file, "--kind", "original"]
+        code, output = run(folder / "raw.parquet", page, *options)
+        assert code == 0, output
+        html = page.read_text(encoding="utf-8")
+        assert "promesse.background(" in html.split("<script>")[-1]
+        assert "60–120" in html
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "words"),
+    [
+        ("none.gpkg", 1, "--background none.gpkg does not exist"),
+        ("safe.csv", 1, "--background safe.csv cannot be read as lines or polygons"),
+    ],
+)
+def test_an_unusable_background_is_an_error(folder, tmp_path, monkeypatch, file, code, words):
+    monkeypatch.chdir(folder)
+    found, output = run("raw.parquet", tmp_path / "map.html", "--background", file)
+    assert found == code
+    assert words in output
+    assert not (tmp_path / "map.html").exists()

@@ -10,15 +10,11 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import COMPILED
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
 from promesse_geo.plot.elements import Call, literal
-from promesse_geo.plot.layers import MOST_POIS, bounds_of, representative, thinned
+from promesse_geo.plot.layers import bounds_of
 
 HALL = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}{% for x in y %}{# ${1} &lt; \u2028"
@@ -298,94 +294,12 @@ def test_a_map_is_thinned_with_a_remark(city, safe):
     assert names(drawn)[0] == f"Original: {len(city):,} records (100 drawn)"
     assert not original.data["lines"]
     assert call_in(drawn, "addControls").data["remarks"] == [
-        "Layers of more than 100 records are thinned and have no lines; records far from all others are drawn.",
+        "Layers of more than 100 records are thinned and have no lines; records far from all others and ends of traces "
+        "are drawn.",
         "Times are in UTC.",
         "Shows true locations: do not publish.",
     ]
     assert all(call.data["lines"] for call in calls_in(city.promesse.map(safe), "records")[1:])
-
-
-@pytest.mark.parametrize(("count", "most"), [(0, 5), (1, 5), (5, 5), (6, 5), (1000, 7), (4_000_000, 20_000)])
-def test_thinning_keeps_both_ends_and_repeats_nothing(count, most):
-    taken = thinned(count, most)
-    assert len(taken) == min(count, most)
-    assert len(np.unique(taken)) == len(taken)
-    if count:
-        assert (taken[0], taken[-1]) == (0, count - 1)
-
-
-def farthest(points: np.ndarray, chosen: np.ndarray) -> float:
-    """Greatest distance of any point from the nearest chosen one."""
-    apart = np.linalg.norm(points[:, None] - points[chosen][None], axis=2)
-    return float(apart.min(axis=1).max())
-
-
-def test_outliers_are_always_drawn():
-    rng = np.random.default_rng(3)
-    walks = rng.normal(scale=1e-4, size=(30_000, 2)).cumsum(axis=0) % 0.1 + (4.8, 45.7)
-    jumps = rng.choice(30_000, 42, replace=False)
-    walks[jumps[:30]] += rng.uniform(0.2, 0.4, (30, 2))
-    walks[jumps[30:]] = 0
-    frame = walk(*walks.T, freq="1s")
-    drawn = places(call_in(frame.promesse.map(points=2_000, attack=None), "records"))
-    assert len(drawn) == 2_000
-    expected = {tuple(place) for place in walks[jumps].round(6)}
-    assert expected <= {tuple(place) for place in drawn.round(6)}
-
-
-def test_the_only_stay_of_a_kind_is_drawn():
-    once = walk([4.84, 4.84, 4.85, 4.85], [45.76] * 4, freq="20min")
-    far = walk([9.0, 9.0], [50.0] * 2, freq="20min", user="u0300a")
-    stays = pd.concat([once.assign(user=f"u{number:04}") for number in range(600)] + [far])
-    before = calls_in(stays.promesse.map(), "pois")[0]
-    assert (np.abs(places(before) - (9.0, 50.0)).max(axis=1) < 1e-5).any()
-
-
-@given(
-    points=arrays(np.float64, st.tuples(st.integers(0, 60), st.sampled_from([2, 3])), elements=st.floats(-1e7, 1e7)),
-    most=st.integers(2, 70),
-)
-def test_chosen_points_are_distinct_ascending_and_as_many_as_allowed(points, most):
-    chosen = representative(points, most)
-    assert len(chosen) == min(len(points), most)
-    assert (np.diff(chosen) > 0).all()
-    assert len(chosen) == 0 or (chosen[0] >= 0 and chosen[-1] < len(points))
-
-
-@given(
-    cluster=arrays(np.float64, (400, 2), elements=st.floats(0, 1)),
-    far=st.dictionaries(st.integers(0, 399), st.tuples(st.integers(2, 9), st.integers(2, 9)), max_size=5),
-)
-def test_no_point_is_far_from_all_chosen_ones(cluster, far):
-    for position, away in far.items():
-        cluster[position] += np.array(away) * 100
-    chosen = representative(cluster, 100)
-    assert farthest(cluster, chosen) < 50
-
-
-@pytest.mark.skipif(not COMPILED, reason="four million records are too many for plain Python (NUMBA_DISABLE_JIT=1)")
-def test_four_million_records_fit_into_a_small_page():
-    users, each = 5500, 730
-    rng = np.random.default_rng(0)
-    steps = rng.normal(scale=1e-3, size=(users * each, 2)).cumsum(axis=0)
-    traces = pg.Traces.from_arrays(
-        -122.4 + steps[:, 0] % 0.5,
-        37.7 + steps[:, 1] % 0.5,
-        times=np.tile(np.arange(each) * 60 * 10**9, users),
-        users=[f"{'long-name-' * 9}{number}" for number in range(users)],
-        counts=np.full(users, each),
-    )
-    assert traces.records > 4_000_000
-    assert len(page(pg.draw_map(traces, traces)).encode()) < 5_000_000
-
-
-def test_points_of_interest_are_thinned_as_well():
-    once = walk([4.84, 4.84, 4.85, 4.85], [45.76] * 4, freq="20min")
-    stays = pd.concat([once.assign(user=f"u{number:04}") for number in range(600)])
-    drawn = stays.promesse.map(stays)
-    before, hit, missed, _ = calls_in(drawn, "pois")
-    assert names(drawn)[2] == f"Stays (POIs) in the original: 1,200 ({MOST_POIS:,} drawn)"
-    assert (len(places(before)), len(places(hit)), len(places(missed))) == (MOST_POIS, MOST_POIS, 0)
 
 
 def test_maps_send_no_requests_by_default(city, safe):
@@ -596,16 +510,16 @@ def test_a_few_records_far_away_do_not_make_the_rest_a_dot():
     assert bounds_of([]) == (None, False)
 
 
-def test_the_slider_is_for_a_few(city, safe):
+def test_the_slider_moves_any_number_of_users(city, safe):
     drawn = city.promesse.map(safe, users=["user-000"], slider=True)
     call = call_in(drawn, "slider")
     assert call.data == "UTC"
     assert [element.get_name() for element in call.elements[1]] == [
         group.get_name() for group in list(drawn._children.values()) if isinstance(group, folium.FeatureGroup)
     ][:2]
-    many = pd.concat([stroll(user=f"u{number}") for number in range(21)])
-    with pytest.raises(ValueError, match=r"at most 20 traces.*users="):
-        many.promesse.map(slider=True)
+    many = pd.concat([stroll(user=f"u{number}") for number in range(60)])
+    drawn = many.promesse.map(slider=True)
+    assert len(calls_in(drawn, "slider")) == 1
     with pytest.raises(TypeError, match="'slider' parameter of map"):
         many.promesse.map(slider=1)
 
@@ -630,7 +544,7 @@ def test_a_map_shows_in_jupyter_and_can_be_saved_twice(city, safe, tmp_path):
         drawn.save(file)
     one, two = (re.findall(r"promesse\.\w+\(.*", file.read_text(encoding="utf-8")) for file in files)
     assert one == two
-    assert len(one) == 8
+    assert len(one) == 10
 
 
 def test_columns_can_be_named_and_there_may_be_no_user():

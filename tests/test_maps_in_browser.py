@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from browser import Browser
+from conftest import saved
 from matplotlib.colors import to_rgb
 from PIL import Image
 from test_maps import HALL, HOSTILE, stroll, walk, wrapped
@@ -39,25 +40,6 @@ def city_map(city, safe, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def city_pair(city, safe, tmp_path_factory) -> Path:
     return saved(city.promesse.map_pair(safe), tmp_path_factory.mktemp("pair"))
-
-
-def saved(drawn, folder: Path) -> Path:
-    drawn.save(str(folder / "map.html"))
-    return folder / "map.html"
-
-
-@pytest.fixture
-def look(browser, tmp_path):
-    """Open a map. After the test the page must have logged no errors and sent no requests."""
-
-    def opened(drawn, **named) -> Browser:
-        browser.open(drawn if isinstance(drawn, Path) else saved(drawn, tmp_path), **named)
-        browser.settle()
-        return browser
-
-    yield opened
-    assert browser.errors == []
-    assert browser.requests == []
 
 
 def text_of(browser: Browser, selector: str) -> list[str]:
@@ -117,7 +99,7 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city_map, city, saf
     assert all(shown)
     assert pixels(browser, colours.PROTECTED) > 500
     boxes = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
-    browser.run(f"{boxes}.slice(2).forEach(each => each.click())")
+    browser.run(f"{boxes}.slice(2, 6).forEach(each => each.click())")
     browser.settle()
     picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"), dtype=int)
     redder = (picture[..., 0] - picture[..., 2] > 40).sum()
@@ -190,8 +172,10 @@ def test_layers_can_be_hidden_and_shown_again(look, city_map, city, safe):
         "Hit, still found",
         "Missed, no longer found",
         "False, not in the original",
+        "Heat map, original",
+        "Heat map, protected",
     ]
-    assert browser.run("document.querySelectorAll('.leaflet-control-layers-overlays svg').length") == 6
+    assert browser.run("document.querySelectorAll('.leaflet-control-layers-overlays svg').length") == 8
     before = pixels(browser, colours.PROTECTED)
     boxes = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
     browser.run(f"{boxes}[1].click(), {boxes}[2].click(), {boxes}[4].click(), {boxes}[5].click()")

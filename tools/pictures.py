@@ -47,7 +47,7 @@ def write(name: str, drawn: bytes) -> None:
 
 def write_maps(browser: Browser, folder: Path) -> None:
     """Write a map of each kind, and one on a dark page."""
-    city = pg.make_city(users=5, days=1)
+    city, streets = pg.make_city(users=5, days=1, return_streets=True)
     safe = city.promesse.smooth(200)
     few = city.user.unique()[:3]
     kinds = {
@@ -55,11 +55,21 @@ def write_maps(browser: Browser, folder: Path) -> None:
         "map_dark": city.promesse.map(safe),
         "map_slider": city.promesse.map(safe, users=few, slider=True),
         "map_pair": city.promesse.map_pair(safe, users=few),
+        "map_users": city.promesse.map(safe, color="user", background=streets, attack=None),
+        "map_speed": city.promesse.map_pair(safe, color="speed", attack=None),
+        "map_heat": city.promesse.map(attack=None, kind="original"),
+    }
+    clicks = {
+        "map_users": "document.querySelector('.promesse-tools details').open = true",
+        "map_heat": "document.querySelectorAll('.leaflet-control-layers-selector').forEach(each => each.click())",
     }
     for name, drawn in kinds.items():
         drawn.save(str(folder / "map.html"))
         browser.open(folder / "map.html", dark=name == "map_dark", **SCREEN)
         browser.settle()
+        if name in clicks:
+            browser.run(clicks[name])
+            browser.settle()
         write(name, browser.picture())
 
 

@@ -9,6 +9,7 @@ import promesse_geo as pg
 from promesse_geo.cli import layout, options
 from promesse_geo.cli.errors import expected_errors
 from promesse_geo.io.atomic import check_target, write_text
+from promesse_geo.plot.inks import COLORS
 from promesse_geo.plot.layers import KINDS, kind_of_map
 from promesse_geo.plot.page import ENDINGS
 
@@ -25,7 +26,9 @@ _SUMMARIES = {
 @click.option("--users", metavar="NAME", multiple=True, help="User to draw; repeat it for several. All by default.")
 @click.option("--period", metavar="TIME", help="Day, hour or minute to draw, such as 2008-05-18 or 2008-05-18T09.")
 @click.option("--pair", is_flag=True, help="Draw INPUT and PROTECTED side by side.")
-@click.option("--slider", is_flag=True, help="Add a time slider, for at most 20 traces.")
+@click.option("--slider", is_flag=True, help="Add a time slider.")
+@click.option("--color", type=click.Choice(COLORS), default="data", show_default=True, help="What colours show.")
+@click.option("--background", metavar="FILE", help="Lines or polygons to draw below the data, such as streets.")
 @click.option("--no-pois", is_flag=True, help="Draw no points of interest.")
 @click.option(
     "--points",
@@ -33,9 +36,9 @@ _SUMMARIES = {
     metavar="NUMBER",
     default=20_000,
     show_default=True,
-    help="Maximum records per layer.",
+    help="Maximum records per layer, besides the ends of traces.",
 )
-@click.option("--tiles", metavar="NAME", help="Background such as OpenStreetMap, whose server learns what is viewed.")
+@click.option("--tiles", metavar="NAME", help="Tiles such as OpenStreetMap, whose server learns what is viewed.")
 @click.option(
     "--kind",
     type=click.Choice(KINDS),
@@ -49,6 +52,8 @@ def draw_map(
     period: str | None,
     pair: bool,
     slider: bool,
+    color: str,
+    background: str | None,
     no_pois: bool,
     points: int,
     tiles: str | None,
@@ -80,6 +85,7 @@ def draw_map(
         else:
             data, after = options.read_both(context, protected)
         chosen: dict[str, Any] = {"users": list(users) or None, "period": period, "tiles": tiles, "points": points}
+        chosen |= {"color": color, "background": options.read_shapes(background, option="--background")}
         chosen |= {"attack": None} if no_pois else {}
         if after is not None and pair:
             page: Any = pg.draw_map_pair(data, after, **chosen)

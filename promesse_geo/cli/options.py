@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import geopandas as gpd
 import pandas as pd
 
 import promesse_geo as pg
@@ -317,6 +318,24 @@ def column_options(context: click.Context) -> dict[str, Any]:
         )
     names = {name: options[name] or default for name, default in {"user": ..., **_NO_NAMES, "crs": None}.items()}
     return {**names, "user": None} if options["one_trace"] else names
+
+
+def read_shapes(path: str | None, *, option: str, kinds: str = "lines or polygons") -> gpd.GeoDataFrame | None:
+    """Return the geometries of the file that an option names; None without one."""
+    if path is None:
+        return None
+    name = click.format_filename(path)
+    if not Path(path).is_file():
+        reason = "is a folder. Name a file." if Path(path).is_dir() else "does not exist."
+        raise FileNotFoundError(f"{option} {name} {reason}")
+    unreadable = f"{option} {name} cannot be read as {kinds}."
+    try:
+        shapes = gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path)
+    except Exception as error:  # of GDAL, Arrow or geopandas
+        raise ValueError(unreadable) from error
+    if not isinstance(shapes, gpd.GeoDataFrame):  # a table without geometries
+        raise ValueError(unreadable)
+    return shapes
 
 
 def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import geopandas as gpd
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options
@@ -59,24 +58,13 @@ def read_secret(path: str | None) -> str | None:
         raise ValueError(f"{source}: {error}") from None
 
 
-def read_zones(path: str | None) -> gpd.GeoDataFrame | None:
-    """Return the zones of a file; None without one."""
-    if path is None:
-        return None
-    name = click.format_filename(path)
-    if not Path(path).is_file():
-        reason = "is a folder. Name a file." if Path(name).is_dir() else "does not exist."
-        raise FileNotFoundError(f"--zones {name} {reason}")
-    try:
-        return gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path)
-    except Exception as error:  # of GDAL, Arrow or geopandas
-        raise ValueError(f"--zones {name} cannot be read as points or polygons.") from error
-
-
 def make_zones(choices: dict[str, Any], radius: float | None, offset: float | None) -> pg.PrivacyZones:
     """Return the mechanism that options specify, with the secret and the zones of files."""
     given = {"radius": radius, "offset": offset, "places": choices["places"]}
-    given |= {"zones": read_zones(choices["zones"]), "seed": read_secret(choices["secret_file"])}
+    given |= {
+        "zones": options.read_shapes(choices["zones"], option="--zones", kinds="points or polygons"),
+        "seed": read_secret(choices["secret_file"]),
+    }
     return pg.PrivacyZones(**{name: value for name, value in given.items() if value is not None})
 
 

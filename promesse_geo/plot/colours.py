@@ -20,3 +20,12 @@ FALSE = "#E69F00"
 
 SERIES = (PROTECTED, MISSED, HIT, FALSE, "#56B4E9", "#000000")
 """Several mechanisms side by side: the Okabe-Ito palette without `ORIGINAL`."""
+
+SPEEDS = ("#2F6FDE", "#7B58D6", "#B945BE", "#DD4A80", "#EE7733", "#E8A800")
+"""Classes of speed from slow to fast: blue, violet, red, orange."""
+
+GROUND = "#888888"
+"""Streets and areas below the data."""
+
+HEAT = ("#56B4E9", "#9A5FC9", "#E0457B", "#FFC43D")
+"""Heat maps from few records to many: blue, violet, red, yellow."""

@@ -9,11 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import folium
 from branca.element import Element, Figure, MacroElement
 from folium import Map, TileLayer
+from folium.plugins import HeatMap
 from folium.template import Template
 
 from promesse_geo.messages import invalid
+from promesse_geo.plot import colours
 from promesse_geo.validation import check_flag
 
 _FOLDER = Path(__file__).parent
@@ -28,7 +31,7 @@ def literal(data: Any) -> str:
 
 
 class Assets(MacroElement):
-    """Styles and code of the maps, embedded in the page: our own and, on request, Leaflet with its licence."""
+    """Styles and code of the maps, embedded in the page: our own and, on request, Leaflet and its heat map."""
 
     _template = Template("""
         {% macro header(this, kwargs) %}
@@ -41,7 +44,21 @@ class Assets(MacroElement):
         super().__init__()
         self._name = "Assets"
         self.styles = [*([_leaflet_style()] if leaflet else []), _text("browser/maps.css")]
-        self.codes = [*([_leaflet_code()] if leaflet else []), _text("browser/maps.js")]
+        self.codes = [
+            *([_leaflet_code(), _heat_code()] if leaflet else []),
+            _text("browser/maps.js"),
+            _text("browser/tools.js"),
+        ]
+
+
+class Heat(HeatMap):
+    """A heat map, hidden at first, whose places the browser takes from a layer of records."""
+
+    def __init__(self, name: str, *, offline: bool) -> None:
+        gradient = dict(zip((0.2, 0.5, 0.8, 1.0), colours.HEAT, strict=True))
+        super().__init__([], name=name, radius=10, blur=8, min_opacity=0.25, gradient=gradient, show=False)
+        if offline:
+            self.default_js = []
 
 
 class Call(MacroElement):
@@ -100,6 +117,7 @@ def new_map(*, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure
     if flat and tiles is not None and not isinstance(tiles, TileLayer):
         rule = "None or a folium.TileLayer for data in metres of a plane without a position on the globe"
         raise ValueError(invalid("tiles", owner, rule, tiles))
+    check_flag(offline, name="offline", owner=owner)
     try:
         if tiles is not None and not tiles:
             raise TypeError
@@ -110,7 +128,7 @@ def new_map(*, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure
         rule = "the name of a background in folium such as 'OpenStreetMap', a folium.TileLayer or a TileProvider"
         kind = ValueError if isinstance(tiles, str) else TypeError
         raise kind(invalid("tiles", owner, rule, tiles)) from None
-    if check_flag(offline, name="offline", owner=owner):
+    if offline:
         base.default_js, base.default_css = [], []
     figure.add_child(base)
     if not half:
@@ -148,3 +166,9 @@ def _leaflet_code() -> str:
     """Return Leaflet with its licence, without the reference to a source map that does not exist."""
     code = _text("leaflet/leaflet.js").partition("//# sourceMappingURL")[0]
     return f"/*!\nLeaflet 1.9.4\n{_text('leaflet/LICENSE')}*/\n{code}"
+
+
+@cache
+def _heat_code() -> str:
+    """Return the code of heat maps that folium has in its package."""
+    return (Path(folium.__file__).parent / "templates" / "leaflet_heat.min.js").read_text(encoding="utf-8")

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
 import numpy as np
-import pandas as pd
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
 from promesse_geo.messages import counted
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.plot import colours
+from promesse_geo.plot.inks import inks_of
 from promesse_geo.plot.tables import shortened, zone_name
+from promesse_geo.plot.thinning import landmarks, numbers_of, representative, thinned
 from promesse_geo.stays import Pois
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.space import Plane, Space
@@ -29,8 +30,6 @@ KINDS = ("original", "protected")
 """What a data set drawn alone can be."""
 
 _MANY_POIS = 200  # layers with more of them draw them smaller
-_SAMPLE = 10_000  # points from which the extent of most points is estimated
-_CELLS, _MOST_CELLS = 256, 2**20  # along an axis: over most points, and over all points
 _OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _NO_TIMES = np.empty((2, 0), np.int64)
 
@@ -113,90 +112,46 @@ class Projection:
         numpy.ndarray, shape (n, 2)
             Degrees of longitude and latitude, or metres on a flat map.
         """
-        x, y = self.space.coordinates(points)
-        if self.transformer is not None:
-            x, y = self.transformer.transform(x, y)
-        elif isinstance(self.space, Plane):
+        if self.flat:
             return points
-        else:
-            x, y = self.space.to_base(x, y)
+        x, y = self._degrees(points)
         centres = np.array([self.centres.get(str(user), self.centre) for user in traces.users.tolist()], float)
         return np.column_stack((_wrapped(centres[numbers], x), y))
+
+    def paths(self, points: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return x and y on the map of points of paths that are not of users, near the centre of the map.
+
+        Parameters
+        ----------
+        points : numpy.ndarray, shape (n, 3) or (n, 2)
+            Kernel coordinates.
+        starts : numpy.ndarray of int, shape (paths,)
+            The position of the first point of each path, which stays in one piece.
+
+        Returns
+        -------
+        numpy.ndarray, shape (n, 2)
+            Degrees of longitude and latitude, or metres on a flat map.
+        """
+        if self.flat or not len(points):
+            return points[:, :2]
+        x, y = self._degrees(points)
+        numbers = np.searchsorted(starts, np.arange(len(x)), side="right") - 1
+        x = x[starts][numbers] + (x - x[starts][numbers] + 180) % 360 - 180
+        return np.column_stack((x + (_wrapped(self.centre, x[starts]) - x[starts])[numbers], y))
+
+    def _degrees(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return longitude and latitude on the map."""
+        x, y = self.space.coordinates(points)
+        if self.transformer is None:
+            return self.space.to_base(x, y)
+        x, y = self.transformer.transform(x, y)
+        return x, y
 
 
 def _wrapped(centre: np.ndarray | float, x: np.ndarray) -> np.ndarray:
     """Return longitudes within 180 degrees of a centre."""
     return centre + (x - centre + 180) % 360 - 180
-
-
-def numbers_of(positions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the number of the trace that each position lies in, shape (n,), for offsets of shape (traces + 1,)."""
-    return np.searchsorted(offsets, positions, side="right") - 1
-
-
-def thinned(count: int, most: int) -> np.ndarray:
-    """Return up to `most` positions out of `count`, evenly spaced, with the first and the last; shape (n,)."""
-    if count <= most:
-        return np.arange(count)
-    return np.linspace(0, count - 1, most).round().astype(np.int64)
-
-
-def representative(points: np.ndarray, most: int) -> np.ndarray:
-    """Choose up to `most` points that show where all points are: evenly spaced ones, and one near each isolated point.
-
-    Three quarters are evenly spaced. The points are then sorted into cells, and of each cell without a chosen point the
-    first one is chosen. Cells are as small as the number of points allows, but not smaller than 1/256 of the extent of
-    the central 99 % of the points. So an outlier is never left out, unless it is in a cell with a chosen point.
-
-    Parameters
-    ----------
-    points : numpy.ndarray of float64, shape (n, dimension)
-        Kernel coordinates.
-    most : int
-        Greatest number of points to choose, at least 2.
-
-    Returns
-    -------
-    numpy.ndarray of int64, shape (min(n, most),)
-        Positions, ascending.
-    """
-    count, most_isolated = len(points), most // 4
-    if count <= most:
-        return np.arange(count)
-    even = thinned(count, most - most_isolated)
-    cells = _cells(points)
-    chosen = np.concatenate((even, np.flatnonzero(~pd.Series(_keys(cells)).duplicated())))
-    cells = cells[chosen]
-    while (isolated := _first_of_each(cells, after=len(even))).sum() > most_isolated:
-        cells >>= 1  # cells of double size
-    chosen = chosen[isolated | (np.arange(len(chosen)) < len(even))]
-    others = np.ones(count, bool)
-    others[chosen] = False
-    others = np.flatnonzero(others)
-    return np.sort(np.concatenate((chosen, others[thinned(len(others), most - len(chosen))])))
-
-
-def _cells(points: np.ndarray) -> np.ndarray:
-    """Return the smallest cell of each point along each axis: int32 below 2**20, of the shape of the points."""
-    lower, upper = points.min(axis=0), points.max(axis=0)
-    core = np.quantile(points[thinned(len(points), _SAMPLE)], (0.005, 0.995), axis=0)
-    sides = [np.ptp(core, axis=0).max() / _CELLS, (upper - lower).max() / (_MOST_CELLS - 1)]
-    return ((points - lower) / (max(sides) or 1.0)).astype(np.int32)
-
-
-def _keys(cells: np.ndarray) -> np.ndarray:
-    """Return one number for each cell: int64 of shape (n,) for cells of shape (n, dimension)."""
-    keys = np.zeros(len(cells), np.int64)
-    for axis in cells.T:
-        keys = keys * _MOST_CELLS + axis
-    return keys
-
-
-def _first_of_each(cells: np.ndarray, *, after: int) -> np.ndarray:
-    """Mark the first of equal cells, shape (n,), but none of the first `after`."""
-    first = ~pd.Series(_keys(cells)).duplicated().to_numpy()
-    first[:after] = False
-    return first
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +170,12 @@ class Layer:
         Coordinates on the map.
     data : dict
         Data for the JavaScript function.
+    heat : str
+        Name of its heat map; empty for points of interest.
+    scale : list of (str, str)
+        Colours and their meanings, if they have any.
+    has_all_ends : bool
+        Whether the first and the last record of each trace are drawn.
     """
 
     function: str
@@ -222,6 +183,9 @@ class Layer:
     glyph: str
     places: np.ndarray
     data: dict[str, Any]
+    heat: str = ""
+    scale: list[tuple[str, str]] = field(default_factory=list)
+    has_all_ends: bool = True
 
 
 def kind_of_map(before: Traces, after: Traces | None, *, kind: Any = None) -> str:
@@ -260,17 +224,28 @@ _NOUNS = {
 }
 
 
-def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str, named: bool = True) -> Layer:
-    """Pack the records of one data set; `kind` is original, protected or unknown, `named` whether to name users."""
-    chosen = representative(traces.points, most)
+def record_layer(
+    traces: Traces, projection: Projection, *, most: int, kind: str, color: str = "data", named: bool = True
+) -> Layer:
+    """Pack the records of one data set.
+
+    `kind` is original, protected or unknown, `color` what colours show, and `named` whether users are named.
+    """
+    kept = landmarks(traces, most)
+    chosen = representative(traces.points, most, kept=kept)
     numbers = numbers_of(chosen, traces.offsets)
     places = projection.coordinates(traces.points[chosen], traces, numbers)
     original = kind != "protected"
     colour = colours.ORIGINAL if original else colours.PROTECTED
+    users = np.array([projection.numbers[user] for user in map(str, traces.users.tolist())], np.int64)
+    palette, inks, meanings = inks_of(color, traces, chosen, users[numbers], colour=colour)
     data = _pack(traces, projection, numbers, places, traces.times[chosen], _NO_TIMES[1], named=named)
     data |= {
         "title": _NOUNS[kind].record,
         "colour": colour,
+        "palette": palette,
+        "inks": inks,
+        "byUser": color == "user",
         "radius": (2 if len(chosen) > 5000 else 3) + original,
         "width": 6 if original else 1.5,  # a broad line, visible on both sides of the protected path
         "shade": 0.3 if original else 0.7,
@@ -280,7 +255,16 @@ def record_layer(traces: Traces, projection: Projection, *, most: int, kind: str
         "period": 0 if projection.flat else 360,
     }
     name = f"{_NOUNS[kind].data}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"
-    return Layer("records", name, _glyph(f'<circle cx="8" cy="8" r="5" fill="{colour}"/>'), places, data)
+    glyph = _record_glyph(colour if color == "data" else colours.GROUND, original=original)
+    scale = list(zip(palette, meanings, strict=False))
+    heat = f"{_HEAT} Heat map{'' if kind == 'unknown' else f', {kind}'}"
+    return Layer("records", name, glyph, places, data, heat, scale, has_all_ends=len(kept) > 0)
+
+
+def _record_glyph(colour: str, *, original: bool) -> str:
+    """Return a dot; if colours do not distinguish data sets, that of the original is large and translucent."""
+    size = 'r="5"' if colour != colours.GROUND else 'r="6" fill-opacity="0.5"' if original else 'r="4"'
+    return _glyph(f'<circle cx="8" cy="8" {size} fill="{colour}"/>')
 
 
 def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) -> list[Layer]:
@@ -323,6 +307,12 @@ def _stroke(path: str, colour: str) -> str:
 
 def _fill(path: str, colour: str) -> str:
     return f'<path class="promesse-outline" d="{path}" fill="{colour}" stroke-width="1"/>'
+
+
+_HEAT = _glyph(
+    f'<circle cx="8" cy="8" r="7" fill="{colours.HEAT[0]}" opacity="0.5"/><circle cx="8" cy="8" r="4" '
+    f'fill="{colours.HEAT[2]}"/>'
+)
 
 
 class _Located(NamedTuple):
@@ -386,19 +376,21 @@ def _pack(
     named: bool = True,
 ) -> dict[str, Any]:
     """Pack columns as differences of whole numbers, which are short as text; users by ascending trace number."""
-    scale = 100 if projection.flat else 1_000_000
     used, counts = np.unique(numbers, return_counts=True)
-    x, y = (_differences(np.rint(axis * scale).astype(np.int64)) for axis in places.T)
-    return {
+    return packed(places, projection) | {
         "users": [] if traces.names.user is None else _names(traces, used, projection, named=named),
         "counts": counts.tolist(),
-        "scale": scale,
-        "x": x,
-        "y": y,
         "times": _differences(times // 10**9),
         "ends": _differences(ends // 10**9),
         "zone": map_zone(traces),
     }
+
+
+def packed(places: np.ndarray, projection: Projection) -> dict[str, Any]:
+    """Pack coordinates on the map as differences of whole numbers; a unit is 1 / `scale`: 11 cm, or 1 cm if flat."""
+    scale = 100 if projection.flat else 1_000_000
+    x, y = (_differences(np.rint(axis * scale).astype(np.int64)) for axis in places.T)
+    return {"scale": scale, "x": x, "y": y}
 
 
 def _differences(values: np.ndarray) -> list[int]:

@@ -13,7 +13,9 @@ from folium import FeatureGroup, LayerControl, Map
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.metrics.base import pair_by_user
-from promesse_geo.plot.elements import Call, new_map
+from promesse_geo.plot.background import background_of
+from promesse_geo.plot.elements import Call, Heat, new_map
+from promesse_geo.plot.inks import COLORS
 from promesse_geo.plot.layers import (
     Layer,
     Projection,
@@ -27,12 +29,9 @@ from promesse_geo.plot.layers import (
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import align
 from promesse_geo.traces.traces import Traces, as_traces
-from promesse_geo.validation import check_flag, check_integer, check_users, check_users_exist
+from promesse_geo.validation import check_choice, check_flag, check_integer, check_users, check_users_exist
 
 Data: TypeAlias = gpd.GeoDataFrame | Traces
-
-MOST_TRACES = 20
-"""Largest number of traces of each data set that a time slider moves."""
 
 _ATTACK = PoiRetrieval()
 _EDGE = 85.05113  # degrees of latitude at which web maps end
@@ -48,6 +47,8 @@ def draw_map(
     *,
     users: Any = None,
     period: Any = None,
+    color: str = "data",
+    background: Any = None,
     tiles: Any = None,
     offline: bool = True,
     slider: bool = False,
@@ -65,9 +66,10 @@ def draw_map(
     By default a map contains all code and data it needs and sends no requests, because a tile server would learn which
     places are viewed, and so where users live.
 
-    The layers are the original and the protected records, the points of interest found in the original data, and those
-    that the attack still finds in the protected data (hit), no longer finds (missed), or finds only there (false).
-    Each layer can be hidden. Tooltips show the user and the time of a record or a point of interest.
+    The layers are the original and the protected records, the points of interest found in the original data, those
+    that the attack still finds in the protected data (hit), no longer finds (missed), or finds only there (false), and
+    heat maps of the drawn records, hidden at first. Each layer can be hidden. Tooltips show the user and the time of a
+    record or a point of interest. Buttons choose users and save what the map shows as a picture.
 
     Parameters
     ----------
@@ -80,6 +82,12 @@ def draw_map(
     period : str or (start, end), optional
         A day such as '2008-05-18' (or a month, an hour or a minute) or two times, in the time zone of the data. An
         hour that occurs twice when clocks are set back is drawn twice.
+    color : {"data", "user", "speed"}
+        What the colours of records show: the data set, the user, or the speed of the step that leads to a record, in
+        classes from below 5 to above 120 km/h.
+    background : geopandas.GeoDataFrame or geopandas.GeoSeries, optional
+        Lines or polygons to draw below the data, such as streets, in any CRS. What is near the data becomes part of the
+        page, without its attributes; large backgrounds are simplified.
     tiles : str, folium.TileLayer or xyzservices.TileProvider, optional
         A background such as "OpenStreetMap", or your own tile server as a folium.TileLayer with its attribution. The
         server learns which places are viewed. The default is no background.
@@ -87,13 +95,13 @@ def draw_map(
         Embed all code in the page. With False, the page loads folium's code from the network; popups and icons that
         you add to the map may need it.
     slider : bool
-        Add a time slider that moves users along their traces, at most 20 of them.
+        Add a time slider that moves users along their traces.
     attack : PoiRetrieval or None
         How to find and compare points of interest; None draws none.
     points : int
         Maximum number of records per layer. Larger layers are thinned and drawn without lines, which would cut
-        corners; records far from all others are always drawn. Up to 1,000 points of interest are drawn per layer. The
-        legend shows the full counts.
+        corners. Records far from all others, and the first and the last record of each trace, are always drawn, even
+        if they are more. Up to 1,000 points of interest are drawn per layer. The legend shows the full counts.
     kind : {"original", "protected"}, optional
         What a data set drawn alone is. By default it is protected if it names the mechanism that protected it, as data
         from a mechanism and its GeoParquet and GeoPackage files do. Of other data, such as any CSV, the map says that
@@ -121,20 +129,17 @@ def draw_map(
     slider = check_flag(slider, name="slider", owner="map")
     data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map")
     shown = kind_of_map(*data[:2], kind=kind)
-    content = _content(*data, period=period, attack=attack, points=points, kind=shown, owner="map")
-    if slider and content.traces > MOST_TRACES:
-        raise ValueError(
-            f"The 'slider' parameter of map can be True for at most {MOST_TRACES} traces. Got {content.traces:,}. "
-            "Choose some with users=[…] (--users)."
-        )
+    look = _Look(period, attack, points, color, background)
+    content = _content(*data, look, kind=shown, owner="map")
     what = "original and protected data" if data[1] is not None else "data" if shown == "unknown" else f"{shown} data"
     figure = Figure(title=f"Map of {what}")
     base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map", figure=figure)
     times = _slider_remarks(content) if slider else _time_remarks(content)
     remarks = [*content.remarks, *times, _remark_on(data[0], shown)]
-    groups = _add_layers(base, content.records + content.pois, content.corners, remarks)
+    groups = _add_layers(base, content.records + content.pois, content, remarks, offline=offline)
     if slider:
         Call("slider", [base, groups[: len(content.records)]], content.zone).add_to(base)
+    Call("addTools", [[base], groups]).add_to(base)
     return base
 
 
@@ -144,6 +149,8 @@ def draw_map_pair(
     *,
     users: Any = None,
     period: Any = None,
+    color: str = "data",
+    background: Any = None,
     tiles: Any = None,
     offline: bool = True,
     attack: PoiRetrieval | None = _ATTACK,
@@ -155,7 +162,7 @@ def draw_map_pair(
 
     Parameters
     ----------
-    original, protected, users, period, tiles, offline, attack, points, user, time
+    original, protected, users, period, color, background, tiles, offline, attack, points, user, time
         As for `draw_map`.
 
     Returns
@@ -178,9 +185,10 @@ def draw_map_pair(
     if protected is None:
         raise TypeError(invalid("protected", "map_pair", "a GeoDataFrame or Traces", protected))
     data = _choose(original, protected, users=users, period=period, user=user, time=time, owner="map_pair")
-    content = _content(*data, period=period, attack=attack, points=points, owner="map_pair")
+    content = _content(*data, _Look(period, attack, points, color, background), owner="map_pair")
     figure = Figure(title="Maps of original and protected data")
     maps: list[Map] = []
+    groups: list[FeatureGroup] = []
     remarks = [
         [*content.remarks, *_time_remarks(content), f"Original data. {_WARNING}"],
         [*content.remarks, "Protected data."],
@@ -188,13 +196,24 @@ def draw_map_pair(
     for half, layers in enumerate((content.records[:1] + content.pois[:1], content.records[1:] + content.pois[1:])):
         flat = content.projection.flat
         maps.append(new_map(tiles=tiles, offline=offline, flat=flat, owner="map_pair", figure=figure, half=half))
-        _add_layers(maps[half], layers, content.corners, remarks[half])
+        groups += _add_layers(maps[half], layers, content, remarks[half], offline=offline)
     Call("moveTogether", maps).add_to(figure)
+    Call("addTools", [maps, groups]).add_to(figure)
     return figure
 
 
+class _Look(NamedTuple):
+    """The parameters of a map that determine what is drawn and how."""
+
+    period: Any
+    attack: Any
+    points: Any
+    color: Any
+    background: Any
+
+
 class _Content(NamedTuple):
-    """What a map shows; `zone` is the name of the time zone."""
+    """What a map shows; `zone` is the name of the time zone, `ground` the data of the background."""
 
     projection: Projection
     records: list[Layer]
@@ -202,7 +221,7 @@ class _Content(NamedTuple):
     corners: np.ndarray | None
     remarks: list[str]
     zone: str
-    traces: int
+    ground: dict[str, Any] | None
 
 
 def _remark_on(traces: Traces, kind: str) -> str:
@@ -213,24 +232,18 @@ def _remark_on(traces: Traces, kind: str) -> str:
 
 
 def _content(
-    before: Traces,
-    after: Traces | None,
-    numbers: dict[str, int],
-    *,
-    period: Any,
-    attack: Any,
-    points: Any,
-    owner: str,
-    kind: str = "original",
+    before: Traces, after: Traces | None, numbers: dict[str, int], look: _Look, *, owner: str, kind: str = "original"
 ) -> _Content:
     """Return the layers and the remarks of a map; `kind` is that of the first data set."""
+    attack = look.attack
     if attack is not None and not isinstance(attack, PoiRetrieval):
         raise TypeError(invalid("attack", owner, "None or an attack such as pg.PoiRetrieval()", attack))
-    most = check_integer(points, name="points", owner=owner, low=2)
+    most = check_integer(look.points, name="points", owner=owner, low=2)
+    color = check_choice(look.color, name="color", owner=owner, options=COLORS)
     projection = Projection.of(before, after, numbers, most=most)
     versions = {kind: before, **({} if after is None else {"protected": after})}
     records = [
-        record_layer(traces, projection, most=most, kind=each, named=kind != "protected")
+        record_layer(traces, projection, most=most, kind=each, color=color, named=kind != "protected")
         for each, traces in versions.items()
     ]
     if attack is None or kind == "protected":
@@ -240,8 +253,12 @@ def _content(
     else:
         pois = poi_layers(align(before, after), projection, attack=attack)
     corners, far = bounds_of(records + pois)
-    remarks = _remarks(records, most, period, far=far, flat=projection.flat)
-    return _Content(projection, records, pois, corners, remarks, map_zone(before), max(map(len, versions.values())))
+    remarks = _remarks(records, most, look.period, far=far, flat=projection.flat)
+    ground = None
+    if look.background is not None:
+        ground, more = background_of(look.background, projection, corners, owner=owner)
+        remarks += more
+    return _Content(projection, records, pois, corners, remarks, map_zone(before), ground)
 
 
 def _choose(
@@ -323,8 +340,9 @@ def _remarks(records: list[Layer], points: int, period: Any, *, far: bool, flat:
         text = period if isinstance(period, str) else " to ".join(map(str, period))
         remarks.append(f"Only records of this period are drawn: {text}.")
     if not _all_drawn(records):
+        ends = " and ends of traces are" if all(layer.has_all_ends for layer in records) else " are"
         text = f"Layers of more than {points:,} records are thinned and have no lines"
-        remarks.append(f"{text}; records far from all others are drawn.")
+        remarks.append(f"{text}; records far from all others{ends} drawn.")
     if far:
         remarks.append("A few records are far outside this view.")
     beyond = 0 if flat else sum(int((np.abs(layer.places[:, 1]) > _EDGE).sum()) for layer in records)
@@ -353,17 +371,24 @@ def _slider_remarks(content: _Content) -> list[str]:
     return remarks
 
 
-def _add_layers(base: Map, layers: list[Layer], corners: np.ndarray | None, remarks: list[str]) -> list[FeatureGroup]:
-    """Add layers, legend and remarks to a map; return the groups of the layers."""
+def _add_layers(
+    base: Map, layers: list[Layer], content: _Content, remarks: list[str], *, offline: bool
+) -> list[FeatureGroup]:
+    """Add background, layers, heat maps, legend and remarks to a map; return the groups of the layers."""
+    if content.ground is not None:
+        Call("background", [base], content.ground).add_to(base)
     groups = [FeatureGroup(name=f"{layer.glyph} {layer.name}") for layer in layers]
     for group, layer in zip(groups, layers, strict=True):
         Call(layer.function, [group], layer.data).add_to(group)
         group.add_to(base)
+    for group, layer in zip(groups, layers, strict=True):
+        if layer.heat:
+            heat = Heat(layer.heat, offline=offline)
+            heat.add_to(base)
+            Call("heat", [base, heat, group]).add_to(base)
     legend = LayerControl(collapsed=False)
     legend.add_to(base)
-    view = None if corners is None else corners[:, ::-1].tolist()
-    closest = 1 if base.crs == "Simple" else 17
-    Call("addControls", [base, legend], {"corners": view, "closest": closest, "remarks": remarks}).add_to(base)
-    if [layer.function for layer in layers].count("records") == 2:
-        Call("keepBelow", [base, groups[0]]).add_to(base)
+    view = None if content.corners is None else content.corners[:, ::-1].tolist()
+    shown = {"corners": view, "closest": 1 if base.crs == "Simple" else 17, "remarks": remarks}
+    Call("addControls", [base, legend], shown | {"scale": layers[0].scale}).add_to(base)
     return groups

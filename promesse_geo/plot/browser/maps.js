@@ -4,6 +4,16 @@ const promesse = (() => {
 
   document.documentElement.lang ||= "en";
 
+  /* Paper shows the page as the screen does: in the size of the window, which printing changes. */
+  const keepSize = () => {
+    if (matchMedia("print").matches) return;
+    const { style } = document.documentElement;
+    style.setProperty("--promesse-width", `${innerWidth}px`);
+    style.setProperty("--promesse-height", `${innerHeight}px`);
+  };
+  addEventListener("resize", keepSize);
+  keepSize();
+
   const sums = (steps, scale) => {
     let sum = 0;
     return steps.map((step) => (sum += step) / scale);
@@ -24,6 +34,7 @@ const promesse = (() => {
         places: y.slice(first, next).map((height, i) => [height, x[first + i]]),
         times: times.slice(first, next),
         ends: ends.slice(first, next),
+        inks: (data.inks || []).slice(first, next),
         isBreak: (i) => breaks.has(first + i),
       };
     });
@@ -59,35 +70,49 @@ const promesse = (() => {
     return [height, period ? x + period * Math.sign(away) * Math.ceil(Math.abs(away) / period - 0.5) : x];
   };
 
-  /* Split a track into pieces at breaks, and so that none crosses the whole map. */
-  const pieces = ({ places, isBreak }, period) => {
+  /* Split a track into pieces of one colour, at breaks, and so that none crosses the whole map. */
+  const pieces = ({ places, inks, isBreak }, period) => {
     const all = [];
     places.forEach((place, i) => {
-      if (i && !isBreak(i) && nearest(places[i - 1], place, period)[1] === place[1]) all[all.length - 1].push(place);
-      else all.push([place]);
+      const isJoined = i && !isBreak(i) && nearest(places[i - 1], place, period)[1] === place[1];
+      const last = all[all.length - 1];
+      if (isJoined && last.ink === inks[i]) last.path.push(place);
+      else all.push({ ink: inks[i], path: isJoined ? [places[i - 1], place] : [place] });
     });
     return all;
   };
 
+  /* Add the layers of a user to a group, as a part of it that can be hidden. */
+  const addPart = (group, user, layers) => {
+    const part = L.featureGroup(layers).addTo(group);
+    group.promesse.parts.push({ user, part });
+  };
+
   const records = (group, data) => {
     const time = clock(data.zone);
-    group.promesse = { colour: data.colour, period: data.period, tracks: tracks(data) };
-    if (data.lines) {
-      for (const track of group.promesse.tracks) {
-        const style = { color: data.colour, weight: data.width, opacity: data.shade, interactive: false };
-        L.polyline(pieces(track, data.period), style).addTo(group);
-      }
+    const colour = (ink) => data.palette[ink ?? 0];
+    group.promesse = { byUser: data.byUser, period: data.period, tracks: tracks(data), parts: [] };
+    for (const track of group.promesse.tracks) track.colour = data.byUser ? colour(track.inks[0]) : data.colour;
+    for (const track of data.lines ? group.promesse.tracks : []) {
+      const all = pieces(track, data.period);
+      const lines = [...new Set(track.inks.length ? track.inks : [undefined])].map((ink) => {
+        const style = { color: colour(ink), weight: data.width, opacity: data.shade, interactive: false };
+        const paths = all.filter((piece) => piece.ink === ink).map(({ path }) => path);
+        return L.polyline(paths, style);
+      });
+      addPart(group, track.user, lines);
     }
-    for (const { user, places, times } of group.promesse.tracks) {
-      places.forEach((place, i) => {
+    for (const { user, places, times, inks } of group.promesse.tracks) {
+      const dots = places.map((place, i) =>
         L.circleMarker(place, {
           radius: data.radius,
           stroke: false,
-          fillColor: data.colour,
+          fillColor: colour(inks[i]),
           fillOpacity: data.opacity,
           lines: () => [data.title, user, time(times[i])],
-        }).addTo(group);
-      });
+        })
+      );
+      addPart(group, user, dots);
     }
     bindTexts(group);
   };
@@ -95,19 +120,46 @@ const promesse = (() => {
   const pois = (group, data) => {
     const time = clock(data.zone);
     const icon = L.divIcon({ className: "promesse-poi", html: data.glyph, iconSize: [data.size, data.size] });
+    group.promesse = { tracks: [], parts: [] };
     for (const { user, places, times, ends } of tracks(data)) {
-      places.forEach((place, i) => {
+      const markers = places.map((place, i) => {
         const when = times.length ? [`${time(times[i])} to ${time(ends[i])}`] : [];
         const lines = () => [data.title, user, ...when];
-        L.marker(place, { icon, keyboard: false, zIndexOffset: data.rank, lines }).addTo(group);
+        return L.marker(place, { icon, keyboard: false, zIndexOffset: data.rank, lines });
       });
+      addPart(group, user, markers);
     }
     bindTexts(group);
   };
 
-  /* Keep the original records below the protected ones when layers are hidden and shown again. */
-  const keepBelow = (map, group) =>
-    map.on("overlayadd", () => map.hasLayer(group) && group.eachLayer((layer) => layer.bringToBack()));
+  /* Draw lines and polygons below everything. */
+  const background = (map, data) => {
+    map.createPane("promesse-background").style.zIndex = 350;
+    const paths = tracks({ ...data, times: [], ends: [], users: [] }).map(({ places }) => places);
+    const style = { pane: "promesse-background", interactive: false, color: data.colour, weight: 1, opacity: 0.4 };
+    let next = data.lines;
+    L.polyline(paths.slice(0, next), style).addTo(map);
+    for (const count of data.rings) {
+      L.polygon(paths.slice(next, (next += count)), { ...style, fillOpacity: 0.12 }).addTo(map);
+    }
+  };
+
+  const isShown = (map, user) => !map.promesse?.hidden?.has(user);
+
+  /* Draw the records of a layer, of the users that are shown, as a heat map. */
+  const heat = (map, layer, group) => {
+    const draw = () => {
+      const shown = group.promesse.tracks.filter(({ user }) => isShown(map, user));
+      layer.setLatLngs(shown.flatMap(({ places }) => places));
+    };
+    const { simpleheat } = window;
+    window.simpleheat = (canvas) => {
+      canvas.getContext("2d", { willReadFrequently: true }); // browsers warn of slow reading otherwise
+      return simpleheat(canvas);
+    };
+    map.on("promesse-users", draw);
+    draw();
+  };
 
   const collapse = (map) => {
     const { control } = map.promesse;
@@ -156,12 +208,27 @@ const promesse = (() => {
     maps[0].fitBounds(corners, { maxZoom: closest, animate: false, ...padding });
   };
 
+  const colourScale = (scale) => {
+    const box = textBox(["km/h:"]);
+    box.className = "promesse-scale";
+    for (const [colour, meaning] of scale) {
+      const entry = box.appendChild(document.createElement("span"));
+      entry.appendChild(document.createElement("i")).style.background = colour;
+      entry.append(meaning);
+    }
+    return box;
+  };
+
   /* Add scale and remarks, and show all data. A legend that would cover the zoom buttons opens on hover. */
-  const addControls = (map, control, { corners, closest, remarks }) => {
+  const addControls = (map, control, { corners, closest, remarks, scale }) => {
     map.promesse = { control, corners, closest };
     L.control.scale({ imperial: false }).addTo(map);
     const note = L.control({ position: "bottomright" });
-    note.onAdd = () => L.Util.extend(textBox(remarks), { className: "promesse-note" });
+    note.onAdd = () => {
+      const box = L.Util.extend(textBox(remarks), { className: "promesse-note" });
+      if (scale.length) box.prepend(colourScale(scale));
+      return box;
+    };
     if (remarks.length) note.addTo(map);
     if (control.getContainer().offsetWidth + 60 > map.getSize().x) collapse(map);
     showAll([map]);
@@ -197,21 +264,27 @@ const promesse = (() => {
     const pane = map.createPane("promesse-dots");
     pane.style.zIndex = 640;
     const renderer = L.svg({ pane: "promesse-dots", padding: 1 });
-    const now = L.layerGroup().addTo(map);
-    const draw = (moment) => {
-      now.clearLayers();
-      const places = new Map();
-      for (const { user, colour, ...track } of all) {
-        const place = placeAt(track, moment);
-        if (!place) continue;
-        if (places.has(user)) {
-          const line = [places.get(user), nearest(places.get(user), place, track.period)];
-          L.polyline(line, { renderer, className: "promesse-link", weight: 2, dashArray: "4 5" }).addTo(now);
-        }
-        places.set(user, place);
-        const style = { renderer, className: "promesse-moving", color: "#fff", weight: 2, fillColor: colour, fillOpacity: 1 };
-        L.circleMarker(place, { ...style, radius: 8 }).bindTooltip(() => textBox([user])).addTo(now);
+    const style = { renderer, className: "promesse-moving", color: "#fff", weight: 2, fillOpacity: 1 };
+    const radius = all.length > 50 ? 5 : 8;
+    const partners = new Map();
+    const links = [];
+    for (const track of all) {
+      track.dot = L.circleMarker([0, 0], { ...style, radius, fillColor: track.colour });
+      track.dot.bindTooltip(() => textBox([track.user]));
+      if (partners.has(track.user)) {
+        const line = L.polyline([], { renderer, className: "promesse-link", weight: 2, dashArray: "4 5" });
+        links.push({ line, from: partners.get(track.user), to: track });
       }
+      partners.set(track.user, track);
+    }
+    /* Show a layer at a place, or hide it if there is none. */
+    const show = (layer, place, move) => (place ? layer[move](place).addTo(map) : layer.remove());
+    const draw = (moment) => {
+      for (const track of all) track.now = isShown(map, track.user) ? placeAt(track, moment) : null;
+      for (const { line, from, to } of links) {
+        show(line, from.now && to.now && [from.now, nearest(from.now, to.now, to.period)], "setLatLngs");
+      }
+      for (const track of all) show(track.dot, track.now, "setLatLng");
     };
     const control = L.control({ position: "bottomleft" });
     control.onAdd = () => {
@@ -245,6 +318,7 @@ const promesse = (() => {
       };
       button.addEventListener("click", () => (playing === null ? play() : stop()));
       range.addEventListener("input", move);
+      map.on("promesse-users", move);
       L.DomEvent.disableClickPropagation(box).disableScrollPropagation(box);
       stop();
       move();
@@ -270,5 +344,5 @@ const promesse = (() => {
     right.getContainer().classList.add("promesse-pair");
   };
 
-  return { records, pois, keepBelow, addControls, slider, moveTogether };
+  return { records, pois, background, heat, addControls, slider, moveTogether };
 })();
