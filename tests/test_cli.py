@@ -421,7 +421,7 @@ def test_a_column_that_is_not_there_is_named(raw):
 
 def test_an_unknown_crs_is_named(tmp_path):
     (tmp_path / "raw.csv").write_text("user,time,x,y\na,2008-05-17T10:00,1,2\n", encoding="utf-8")
-    assert "must be a coordinate reference system" in failed("info", tmp_path / "raw.csv", "--crs", "EPSG:0")
+    assert "must be a coordinate reference system" in failed("info", tmp_path / "raw.csv", "--crs", "EPSG:0", code=2)
 
 
 def test_a_local_grid_has_no_geojson(raw, tmp_path):

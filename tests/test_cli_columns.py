@@ -160,7 +160,7 @@ def test_a_crs_that_neither_file_needs_is_an_error(tmp_path):
     assert "--crs is the CRS of neither INPUT nor PROTECTED, which need none" in said
     done("measure", tmp_path / "a.parquet", tmp_path / "b.gpkg", "--crs", "EPSG:4326")
     assert "must be a coordinate reference system" in failed(
-        "measure", tmp_path / "a.parquet", tmp_path / "b.gpkg", "--crs", "EPSG:0"
+        "measure", tmp_path / "a.parquet", tmp_path / "b.gpkg", "--crs", "EPSG:0", code=2
     )
 
 

@@ -90,8 +90,8 @@ def test_wrong_usage_is_said(folder, arguments, words):
 
 def test_an_invalid_period_is_an_error(folder, tmp_path):
     code, output = run(folder / "raw.parquet", tmp_path / "map.html", "--period", "soon")
-    assert code == 1
-    assert "--period must be" in output
+    assert code == 2
+    assert "'--period': must be" in output
 
 
 def test_colours_and_background_are_options(folder, tmp_path):

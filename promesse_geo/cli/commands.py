@@ -27,7 +27,7 @@ from promesse_geo.audit import (
     file_mechanism,
     replace_findings,
 )
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli import maps as cli_maps
 from promesse_geo.cli import measures as cli_measures
 from promesse_geo.cli import protect as cli_protect
@@ -156,7 +156,7 @@ def _coloured(match: re.Match[str]) -> str:
 @click.option("--min-days", type=click.IntRange(min=1), metavar="NUMBER", help="Drop users with fewer days of data.")
 @click.option(
     "--max-speed",
-    type=float,
+    type=values.SPEED,
     metavar="SPEED",
     help="First drop jumps, which need more than this speed in m/s: 350 drops errors, 50 flights and fast trains too.",
 )

@@ -12,7 +12,7 @@ import click
 
 import promesse_geo as pg
 from promesse_geo.bulk.plan import ENDINGS
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.io.registry import find_readable
 from promesse_geo.io.sources import files_inside
 from promesse_geo.io.writers.output import WRITERS
@@ -21,7 +21,7 @@ from promesse_geo.traces.values import UNITS
 
 _option = partial(options.shared_option, cls=layout.DataSetOption)
 _OPTIONS = (
-    _option("--memory", "Memory to use; 2GB by default.", metavar="SIZE"),
+    _option("--memory", "Memory to use; 2GB by default.", kind=values.MEMORY, metavar="SIZE"),
     _option("--scratch", "Folder for true data beyond memory; beside OUTPUT by default.", metavar="FOLDER"),
     _option("--workers", "Threads; one for each processor by default.", kind=click.IntRange(min=1), metavar="NUMBER"),
     _option("--dask", "Address of a Dask scheduler to use instead of threads, such as tcp://…", metavar="ADDRESS"),

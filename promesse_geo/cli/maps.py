@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.errors import expected_errors
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.plot.inks import COLORS
@@ -24,7 +24,12 @@ _SUMMARIES = {
 @options.input_options
 @click.argument("paths", metavar="[PROTECTED] OUTPUT", nargs=-1, required=True)
 @click.option("--users", metavar="NAME", multiple=True, help="User to draw; repeat it for several. All by default.")
-@click.option("--period", metavar="TIME", help="Day, hour or minute to draw, such as 2008-05-18 or 2008-05-18T09.")
+@click.option(
+    "--period",
+    type=values.PERIOD,
+    metavar="TIME",
+    help="Day, hour or minute to draw, such as 2008-05-18 or 2008-05-18T09.",
+)
 @click.option("--pair", is_flag=True, help="Draw INPUT and PROTECTED side by side.")
 @click.option("--slider", is_flag=True, help="Add a time slider.")
 @click.option("--color", type=click.Choice(COLORS), default="data", show_default=True, help="What colours show.")

@@ -7,7 +7,7 @@ import click
 
 import promesse_geo as pg
 from promesse_geo.audit import file_mechanism
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism
 from promesse_geo.evaluation.results import check_results_output
@@ -87,7 +87,8 @@ def measure(
     with expected_errors():
         if out is not None:
             options.check_not_input(out, {"INPUT": context.obj["source"], "PROTECTED": protected}, name="--out")
-            check_results_output(out, force=force)
+            with usage_errors():  # of the extension
+                check_results_output(out, force=force)
         table = pg.measure(*options.read_both(context, protected), metrics)
         click.echo(measures(table, metrics))
         if out is not None:
@@ -192,7 +193,7 @@ PAPERS = ("trustcom2015", "most2014")
 )
 @click.option(
     "--jobs",
-    type=int,
+    type=values.JOBS,
     metavar="NUMBER",
     default=1,
     show_default=True,

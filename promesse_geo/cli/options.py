@@ -12,20 +12,22 @@ import geopandas as gpd
 import pandas as pd
 
 import promesse_geo as pg
-from promesse_geo.cli import layout
+from promesse_geo.cli import layout, values
 from promesse_geo.cli.errors import usage_errors
 from promesse_geo.io.registry import FORMATS, READING, guess_format, used_options
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_columns import IfFits
+from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import missing_columns
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_duration, check_zone
+from promesse_geo.validation import check_duration
 
-_OF_FILE = ("columns", "separator", "decimal", "encoding", "time_format", "tz", "layer")
+_OF_TEXT = ("columns", "separator", "decimal", "encoding", "time_format")
+_OF_FILE = (*_OF_TEXT, "tz", "layer")
 _OF_TRACKS = ("track", "device")  # values of --user for tracks and phones, which have no columns
 _NO_NAMES: dict[str, Any] = {"time": ..., "segment": ..., "lon": None, "lat": None}
 _USING_DAYS = ("prepare", "publish")  # commands that use --tz whatever INPUT is
@@ -35,9 +37,6 @@ def remember(context: click.Context, parameter: click.Parameter, value: Any) -> 
     """Store a shared option for `read` instead of passing it to the command."""
     if value == "":
         raise click.BadParameter("must not be empty. Omit it, or specify a name.")
-    if parameter.name == "tz" and value is not None:
-        with usage_errors():
-            check_zone(value, name="tz", owner=str(context.command.name))
     context.ensure_object(dict)[parameter.name] = value
 
 
@@ -92,17 +91,27 @@ _INPUT = (
     _reading_option("--time", "Column of the time.", metavar="NAME"),
     _reading_option("--layer", "Layer of INPUT, if it is a GeoPackage with several layers.", metavar="NAME"),
     _reading_option("--segment", "Column whose value changes where nothing was recorded in between.", metavar="NAME"),
-    _reading_option("--columns", "Columns of text without a header, such as user,time,lon,lat.", metavar="NAMES"),
-    _reading_option("--separator", "What separates the values of text, such as ; or tab.", metavar="SIGN"),
+    _reading_option(
+        "--columns", "Columns of text without a header, such as user,time,lon,lat.", kind=values.TEXT, metavar="NAMES"
+    ),
+    _reading_option(
+        "--separator", "What separates the values of text, such as ; or tab.", kind=values.TEXT, metavar="SIGN"
+    ),
     _reading_option("--decimal", "What stands before decimals in text.", kind=click.Choice([".", ","])),
-    _reading_option("--encoding", "Encoding of text, such as cp1252.", metavar="NAME"),
-    _reading_option("--time-format", "How times in text are written, such as '%d.%m.%Y %H:%M:%S'.", metavar="FORMAT"),
+    _reading_option("--encoding", "Encoding of text, such as cp1252.", kind=values.TEXT, metavar="NAME"),
+    _reading_option(
+        "--time-format",
+        "How times in text are written, such as '%d.%m.%Y %H:%M:%S'.",
+        kind=values.TEXT,
+        metavar="FORMAT",
+    ),
     _reading_option(
         "--tz",
         "Time zone of times without one, and of the days, such as Europe/Paris; by default that of the times.",
+        kind=values.ZONE,
         metavar="ZONE",
     ),
-    _reading_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631.", metavar="CODE"),
+    _reading_option("--crs", "CRS of the coordinates of a CSV, such as EPSG:32631.", kind=values.CRS, metavar="CODE"),
 )
 
 
@@ -306,6 +315,8 @@ def _input_options(context: click.Context) -> dict[str, Any]:
     """Return INPUT and the options for it alone."""
     options = context.ensure_object(dict)
     errors = "skip" if options["skip"] else "raise"
+    with usage_errors():  # the decimal and the separator may be the same
+        check_text_options(**{name: options[name] for name in _OF_TEXT})
     return {name: options[name] for name in ("source", "format", *_OF_FILE)} | {"errors": errors}
 
 

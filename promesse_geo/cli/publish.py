@@ -15,7 +15,7 @@ import pandas as pd
 from click.core import ParameterSource
 
 import promesse_geo as pg
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.data_sets import data_set_options, work_options, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
 from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
@@ -197,7 +197,7 @@ _OPTIONS = (
     options.shared_option(
         "--max-speed",
         "Drop records that cannot be reached at this speed in m/s.",
-        kind=float,
+        kind=values.SPEED,
         default=FASTEST,
         metavar="SPEED",
     ),

@@ -503,12 +503,7 @@ def _in_format(column: pd.Series, name: Hashable, time_format: str) -> pd.Series
     for variant in variants:
         left = column[times.isna() & column.notna()]
         if len(left):
-            try:
-                parsed = pd.to_datetime(left.str.strip(), format=variant, utc=has_zone, errors="coerce")
-            except (ValueError, re.error):
-                raise ValueError(
-                    "'time_format' (--time-format) must be a format of times such as '%d.%m.%Y %H:%M:%S'."
-                ) from None
+            parsed = pd.to_datetime(left.str.strip(), format=variant, utc=has_zone, errors="coerce")
             within = parsed.where(parsed.dt.year.between(_FIRST_YEAR, _LAST_YEAR))
             times[left.index] = within.dt.as_unit("ns")
     if column.notna().any() and times.isna().all():

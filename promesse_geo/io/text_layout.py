@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.io.sources import UTF16, decompressed
@@ -70,8 +71,19 @@ def check_text_options(
             codecs.decode(pa.py_buffer("a".encode(encoding)), encoding, "replace")
         except (LookupError, ValueError, AttributeError):  # of codecs that are no encodings of text, or not of files
             raise ValueError(invalid("encoding", owner, "an encoding such as 'cp1252'", encoding)) from None
+    if time_format is not None and not _is_format(time_format):
+        raise ValueError(invalid("time_format", owner, "a format such as '%d.%m.%Y %H:%M:%S'", time_format))
     names = None if columns is None else _names_of_columns(columns, owner=owner)
     return TextOptions(separator, decimal, encoding, time_format, names)
+
+
+def _is_format(time_format: str) -> bool:
+    """Whether a text is a format of times with at least one directive."""
+    try:
+        pd.to_datetime([""], format=time_format, errors="coerce")
+    except (ValueError, re.error):
+        return False
+    return "%" in time_format
 
 
 def _names_of_columns(columns: Any, *, owner: str) -> tuple[str, ...]:
