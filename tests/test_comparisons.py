@@ -294,6 +294,17 @@ def test_values_below_zero_beside_the_paper_are_drawn():
     assert axes.get_xlim()[0] < -5 < 2 < axes.get_xlim()[1]
 
 
+def test_values_of_different_size_beside_the_paper_are_apart():
+    axes = beside_paper(table_of(2e-9, 24.0, 113.0, 70_000.0, paper=30.0).assign(unit="m"), label="spatial error")
+    axes.figure.draw_without_rendering()
+    (ours,) = (line for line in axes.lines if line.get_label() != "paper" and line.get_marker() == "o")
+    x = axes.transData.transform(np.column_stack((ours.get_xdata(), ours.get_ydata())).astype(float))[:, 0]
+    assert (np.diff(x) > 0.1 * axes.bbox.width).all()
+    assert axes.get_xlim()[0] < 0
+    assert beside_paper(table_of(2.0, 60.0, 0.1)).get_xscale() == "linear"  # percent
+    assert beside_paper(table_of(24.0, 50.0, paper=30.0).assign(unit="m")).get_xscale() == "linear"
+
+
 @pytest.mark.parametrize("wrong", [pd.DataFrame({"a": [1]}), None])
 def test_invalid_tables_are_refused(wrong):
     with pytest.raises(TypeError, match="'table' parameter of beside_paper"):

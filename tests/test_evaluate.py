@@ -20,7 +20,7 @@ from promesse_geo import (
     SpatialError,
 )
 from promesse_geo.evaluation import PAPER
-from promesse_geo.evaluation.results import fingerprint
+from promesse_geo.evaluation.results import fingerprint, short_name
 from promesse_geo.plot.tables import measures
 
 COLUMNS = ["dataset", "mechanism", "metric", "unit", "seed", "value", "seconds"]
@@ -572,11 +572,27 @@ def test_measures_print_the_whole_metric_and_readable_values():
     table.loc[1, "value"] = 2.4e-09
     lines = repr(table).splitlines()
     assert len(lines) == 4
-    assert repr(pg.PoiRetrieval()) in lines[0]
+    assert lines[0].endswith("%  POI retrieval, F-score")
     assert lines[1].strip().startswith("< 0.01 m")
     html = table._repr_html_()
-    assert repr(pg.PoiRetrieval()) in html
+    assert "<td>POI retrieval, F-score</td>" in html
     assert "&lt; 0.01" in html
     assert "e-09" not in html
     assert isinstance(table.value.sum(), float)
     assert "metric" in repr(table[["metric"]])
+
+
+def test_short_names_of_metrics_have_only_unusual_parameters():
+    metrics = [
+        (pg.PoiRetrieval(), "POI retrieval, F-score"),
+        (pg.PoiRetrieval(diameter=100), "POI retrieval, F-score (diameter=100.0)"),
+        (RangeQueryDistortion(30, seed=1), "range query distortion (queries=30)"),
+    ]
+    for metric, name in metrics:
+        assert short_name(repr(metric)) == name
+    adaptive = short_name(repr(pg.AdaptivePoiRetrieval(kind="none")))
+    assert adaptive.endswith("(kind='none')")
+    for metric in PAPER:
+        assert short_name(repr(metric)) == metric.label
+    for other in ("Older(a=1)", "SpatialError", "PoiRetrieval(size=3)", "x +", ""):
+        assert short_name(other) == other

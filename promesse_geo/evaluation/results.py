@@ -1,5 +1,6 @@
 """Provenance of results, and results as files."""
 
+import ast
 import csv
 import hashlib
 import io
@@ -8,6 +9,7 @@ import math
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +23,7 @@ from pandas.api.types import is_any_real_numeric_dtype, is_bool_dtype, is_numeri
 from promesse_geo import threads
 from promesse_geo.io.atomic import atomic_path, check_target
 from promesse_geo.messages import decimal, invalid, listed
+from promesse_geo.metrics import metric_classes
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_ending, check_flag, check_path
 
@@ -38,7 +41,7 @@ _MEASURES = ["metric", "value", "unit"]
 
 
 class Measures(pd.DataFrame):
-    """A table of metrics, values and units that prints all of each metric, and values with two digits."""
+    """A table of metrics, values and units that prints short names of metrics, and values with two digits."""
 
     @property
     def _constructor(self) -> type["Measures"]:
@@ -52,7 +55,7 @@ class Measures(pd.DataFrame):
         """Return one line per metric: value, unit, metric and guess, or the reason why the value is undefined."""
         if not self._is_complete():
             return super().__repr__()
-        rows = values_in_words(self)
+        rows = values_in_words(self.assign(metric=[short_name(metric) for metric in self["metric"]]))
         width = max(len(value) for value, _ in rows)
         return "\n".join(f"{value:>{width}}  {metric}" for value, metric in rows)
 
@@ -60,9 +63,31 @@ class Measures(pd.DataFrame):
         with pd.option_context("display.max_colwidth", None):
             readable = pd.DataFrame(self)
             if self._is_complete():
+                readable["metric"] = [short_name(metric) for metric in self["metric"]]
                 for name in readable.columns.intersection(["value", "guess"]):
                     readable[name] = [decimal(value) for value in self[name]]
             return str(readable._repr_html_())  # type: ignore[operator]
+
+
+def short_name(metric: str) -> str:
+    """Return the label of a metric given by its repr, with the parameters that differ from the default; else the repr.
+
+    >>> short_name("PoiRetrieval(diameter=100.0, duration='15min', threshold=100.0)")
+    'POI retrieval, F-score (diameter=100.0)'
+    """
+    try:
+        call: Any = ast.parse(metric, mode="eval").body
+        kind: Any = metric_classes()[call.func.id]
+        given = {each.arg: each.value for each in call.keywords}
+        required = [each.name for each in fields(kind) if each.default is MISSING and each.name in given]
+        usual = kind(**{name: ast.literal_eval(given[name]) for name in required})
+        texts = {name: ast.unparse(value) for name, value in given.items()}
+        differing = [
+            f"{name}={text}" for name, text in texts.items() if name in required or text != repr(getattr(usual, name))
+        ]
+    except (SyntaxError, AttributeError, KeyError, TypeError, ValueError):  # of another author, or no repr
+        return metric
+    return f"{usual.label} ({', '.join(differing)})" if differing else str(usual.label)
 
 
 def values_in_words(table: pd.DataFrame) -> list[tuple[str, str]]:

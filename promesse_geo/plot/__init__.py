@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from promesse_geo.plot.comparisons import trade_off
-    from promesse_geo.plot.figures import intervals, overview, space_time, spatial_error, speeds
+    from promesse_geo.plot.distributions import intervals, spatial_error, speeds
+    from promesse_geo.plot.figures import overview, space_time
     from promesse_geo.plot.maps import draw_map, draw_map_pair
     from promesse_geo.plot.sweeps import tuning
 
 _MODULES = {"draw_map": "maps", "draw_map_pair": "maps", "trade_off": "comparisons", "tuning": "sweeps"}
-_MODULES |= dict.fromkeys(("intervals", "overview", "space_time", "spatial_error", "speeds"), "figures")
+_MODULES |= dict.fromkeys(("intervals", "spatial_error", "speeds"), "distributions")
+_MODULES |= dict.fromkeys(("overview", "space_time"), "figures")
 # imported on first use: matplotlib and folium take a second
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
-from matplotlib.ticker import LogFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
 
 from promesse_geo.messages import invalid
 from promesse_geo.plot import colours
@@ -98,6 +98,16 @@ def make_logarithmic(axes: Axes, *, between: bool = False) -> None:
     formatter = PlainFormatter(minor_thresholds=(2, 0.5))
     axes.xaxis.set_major_formatter(formatter)
     axes.xaxis.set_minor_formatter(formatter if between else NullFormatter())
+
+
+def start_at_zero(axes: Axes, right: float) -> None:
+    """Make the x axis logarithmic above 1 and linear below, from 0 to a limit of at least 1.
+
+    So what is exactly 0 has a place beside values of any size, and rounding errors are drawn at 0.
+    """
+    axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
+    axes.set_xlim(-0.15, max(right, 1.0))  # a line or a marker at 0 is visible
 
 
 def finish(axes: Axes) -> None:

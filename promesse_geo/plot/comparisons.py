@@ -18,11 +18,12 @@ from promesse_geo.mechanisms import mechanism_classes, mechanism_in_words, membe
 from promesse_geo.messages import invalid, listed, warn
 from promesse_geo.metrics import metric_classes
 from promesse_geo.plot import colours
-from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette, widen
+from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette, start_at_zero, widen
 from promesse_geo.plot.tables import shortened
 from promesse_geo.validation import check_text
 
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
+_ROUNDING, _WIDE = 1e-6, 20  # values that are 0 but for rounding; ratio of values that no linear axis shows
 _SIDES = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)])  # where a label may be
 _GAPS = (4, 13)  # typographic points between a marker and its label
 _SIZE = 8  # of labels, in typographic points
@@ -63,11 +64,23 @@ def beside_paper(table: pd.DataFrame, *, label: str = "", ax: Axes | None = None
     axes.set_yticks(rows, table.row.map(shortened), parse_math=False)
     unit = f"({table.unit.iloc[0]})" if len(table) else ""
     axes.set_xlabel(f"{label} {unit}".strip(), parse_math=False)
-    if not (table[["ours", "paper"]].min() < 0).any():
-        axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a marker at 0 is not cut
+    _scale_values(axes, table)
     finish(axes)
     axes.grid(False, axis="y")
     return axes
+
+
+def _scale_values(axes: Axes, table: pd.DataFrame) -> None:
+    """Begin the x axis at 0; make it logarithmic if the values, of another unit than percent, are of different size."""
+    values = table[["ours", "paper"]].to_numpy().ravel()
+    values = values[np.isfinite(values)]
+    sizes = values[values > _ROUNDING]
+    if (values < 0).any():
+        return
+    if len(sizes) and (table.unit != "%").all() and sizes.max() > _WIDE * sizes.min():
+        start_at_zero(axes, 1.3 * axes.get_xlim()[1])
+    else:
+        axes.set_xlim(left=-0.02 * axes.get_xlim()[1])  # a marker at 0 is not cut
 
 
 def trade_off(
