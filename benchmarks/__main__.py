@@ -3,9 +3,9 @@
     python -m benchmarks --up-to 1e6
     python -m benchmarks --peers /tmp/peers --out benchmarks/results/summary.md
 
-Each row has our result, what it is compared with, and the ratio. `--up-to` bounds the records of the growth in memory
-and from files to files. With `--peers`, other libraries are installed into environments of their own in a folder; those
-that cannot be installed are named with the reason.
+Each row has our result, what it is compared with, and the ratio; a picture beside the table draws them. `--up-to`
+bounds the records of the growth in memory and from files to files. With `--peers`, other libraries are installed into
+environments of their own in a folder; those that cannot be installed are named with the reason.
 """
 
 import argparse
@@ -13,8 +13,11 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
 
 sys.path.insert(0, str(Path(__file__).parent))  # the other files are scripts, which import each other
 
@@ -26,7 +29,6 @@ from measure import in_turn, machine, table
 import promesse_geo as pg
 from data import commuters
 
-Row = tuple[str, str, str, str, str]
 _HEAD = ("what", "ours", "beside", "theirs", "ratio")
 _LAPLACE = pg.GeoIndistinguishability.from_level(4, radius=200)
 _PEERS = {"trackintel": ["trackintel", "pyarrow"], "infostop": ["infostop"], "scikit-mobility": ["scikit-mobility"]}
@@ -43,17 +45,52 @@ print(time.perf_counter() - start)
 """
 
 
+class Row(NamedTuple):
+    """One comparison: seconds of ours and of the other, for a number of records; a note if there are none."""
+
+    what: str
+    records: int
+    ours: float
+    beside: str
+    theirs: float
+    resources: tuple[str, str] = ("", "")
+    note: str = ""
+    unit: str = "s"
+
+    def words(self) -> tuple[str, ...]:
+        """Return the cells of a table."""
+        if self.note:
+            return f"{self.what}, {self.records:,} records", self._number(self.ours), self.beside, self.note, ""
+        return (
+            f"{self.what}, {self.records:,} records",
+            self._number(self.ours) + self.resources[0],
+            self.beside,
+            self._number(self.theirs) + self.resources[1],
+            f"{self.ours / self.theirs:.2f}",
+        )
+
+    def _number(self, seconds: float) -> str:
+        if self.unit == "ns":
+            return f"{seconds / self.records * 1e9:.1f} ns a record"
+        return f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.1f} s"
+
+
 def kernels(records: int) -> Iterator[Row]:
     """Compare kernels with their lower bounds."""
     data = dense(records, traces=max(records // 10_000, 1))
     for epsilon in (200, 5):
         mechanism = pg.Promesse(epsilon)
         outputs = mechanism.protect(data).records
-        seconds = in_turn({"ours": lambda m=mechanism: m.protect(data), "bound": lambda n=outputs: bounds.chain(n)})
-        name = f"Promesse({epsilon}), {records:,} records in, {outputs:,} out"
-        yield _compared(name, seconds["ours"], "a root and two divisions for each output", seconds["bound"])
+        seconds = in_turn(
+            {
+                "ours": lambda m=mechanism: m.protect(data),
+                "bound": lambda n=outputs: (bounds.read(data.points), bounds.chain(n)),
+            }
+        )
+        beside = f"one pass over the records, a root and two divisions for each of {outputs:,} outputs"
+        yield Row(f"Promesse({epsilon})", records, seconds["ours"], beside, seconds["bound"])
     seconds = in_turn({"ours": lambda: _LAPLACE.protect(data), "bound": lambda: bounds.laplace(records)})
-    yield _compared(f"planar Laplace noise, {records:,} records", seconds["ours"], "its arithmetic", seconds["bound"])
+    yield Row("planar Laplace noise", records, seconds["ours"], "its arithmetic", seconds["bound"])
 
 
 def growth(up_to: int) -> Iterator[Row]:
@@ -61,16 +98,9 @@ def growth(up_to: int) -> Iterator[Row]:
     first = 0.0
     for records in _sizes(up_to):
         data = dense(records, traces=max(records // 10_000, 1))
-        took = in_turn({"ours": lambda d=data: pg.Promesse(200).protect(d)}, rounds=3)["ours"] / records
-        first = first or took
-        ratio = f"{took / first:.2f}"
-        yield (
-            f"Promesse(200) in memory, {records:,} records",
-            f"{took * 1e9:.1f} ns",
-            "10⁵",
-            f"{first * 1e9:.1f} ns",
-            ratio,
-        )
+        took = in_turn({"ours": lambda d=data: pg.Promesse(200).protect(d)}, rounds=3)["ours"]
+        first = first or took / records
+        yield Row("Promesse(200) in memory", records, took, "10⁵ records", first * records, unit="ns")
 
 
 def folders(up_to: int) -> Iterator[Row]:
@@ -86,32 +116,27 @@ def folders(up_to: int) -> Iterator[Row]:
                 if epsilon == 5:
                     floor = measure_task("floor", folder / "in", folder / "out", epsilon=0)
                     other = "pyarrow, which reads the input and writes the result"
-                yield (
-                    f"files to files, ε = {epsilon}, {records:,} records in, {ours['records']:,.0f} out",
-                    _in_words(ours),
-                    other,
-                    _in_words(floor),
-                    f"{ours['seconds'] / floor['seconds']:.2f}",
-                )
+                resources = (_in_words(ours), _in_words(floor))
+                yield Row(f"folder, ε = {epsilon}", records, ours["seconds"], other, floor["seconds"], resources)
 
 
 def peers(folder: Path, records: int) -> Iterator[Row]:
     """Compare stays with other libraries, each in an environment of its own."""
     traces = commuters(max(records // 20_000, 1), 20_000, interval=10)
     seconds = in_turn({"ours": lambda: pg.pois(traces)}, rounds=3)["ours"]
-    name = f"stays, {traces.records:,} records"
+    row = Row("stays", traces.records, seconds, "", 1.0)
     pg.write(traces, folder / "stays.parquet", force=True)
     for peer, packages in _PEERS.items():
         python, reason = _install(folder / peer, packages)
         if reason or peer != "trackintel":
-            yield name, f"{seconds:.3f} s", peer, reason or "installs; see attack.py --peers", ""
+            yield row._replace(beside=peer, note=reason or "installs; see attack.py --peers")
             continue
         command = [str(python), "-c", _STAYS, str(folder / "stays.parquet")]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode:
-            yield name, f"{seconds:.3f} s", peer, _last_line(done.stderr), ""
+            yield row._replace(beside=peer, note=_last_line(done.stderr))
         else:
-            yield _compared(name, seconds, peer, float(done.stdout.splitlines()[-1]))
+            yield row._replace(beside=peer, theirs=float(done.stdout.splitlines()[-1]))
 
 
 def _install(folder: Path, packages: list[str]) -> tuple[Path, str]:
@@ -133,12 +158,33 @@ def _sizes(up_to: int) -> list[int]:
     return [size for size in (10**5, 10**6, 10**7, 10**8) if size <= up_to]
 
 
-def _compared(name: str, ours: float, other: str, theirs: float) -> Row:
-    return name, f"{ours:.3f} s", other, f"{theirs:.3f} s", f"{ours / theirs:.2f}"
-
-
 def _in_words(result: dict[str, float]) -> str:
-    return f"{result['seconds']:.1f} s, {result['cpu']:.1f} s of processor time, {result['peak']:.2f} GB"
+    return f" ({result['cpu']:.1f} s of processor time, {result['peak']:.2f} GB)"
+
+
+def draw(rows: Iterable[Row], path: Path) -> None:
+    """Draw how the time of a record grows, and how our times compare with bounds and other libraries."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=(3, 4), layout="constrained")
+    compared = [row for row in rows if not row.note]
+    for name in dict.fromkeys(row.what for row in compared if row.what.startswith(("folder", "Promesse(200) in"))):
+        line = [row for row in compared if row.what == name]
+        times = [row.ours / row.records * 1e9 for row in line]
+        left.plot([row.records for row in line], times, marker="o", label=name)
+    left.set(xscale="log", yscale="log", xlabel="records", ylabel="ns a record")
+    left.legend(frameon=False)
+    largest = {row.what: row for row in compared if row.unit == "s"}  # sizes grow
+    labels = [f"{row.what},\n{row.records:,} records" for row in largest.values()]
+    ratios = [row.ours / row.theirs for row in largest.values()]
+    others = [row.beside.partition(",")[0] for row in largest.values()]
+    bars = right.barh(labels, ratios, color="C0")
+    words = [f"{ratio:.2f} × {other}" for ratio, other in zip(ratios, others, strict=True)]
+    right.bar_label(bars, words, padding=4)
+    right.axvline(1, color="0.4", linewidth=1)
+    right.set(xlabel="our time relative to the bound, pyarrow or the other library", xlim=(0, 2.2 * max(ratios)))
+    right.invert_yaxis()
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
 
 
 def main() -> None:
@@ -155,9 +201,11 @@ def main() -> None:
         options.peers.mkdir(parents=True, exist_ok=True)
         rows += peers(options.peers, min(up_to, 4_000_000))
     about = f"{machine()}. Medians in memory. `python -m benchmarks` writes this table."
-    text = f"# Summary\n\n{about}\n\n" + table(f"Up to {up_to:,} records", rows, head=_HEAD)
+    title = f"Up to {up_to:,} records"
+    text = f"# Summary\n\n{about}\n\n" + table(title, [row.words() for row in rows], head=_HEAD)
     print(text)
     options.out.write_text(text, encoding="utf-8")
+    draw(rows, options.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":
