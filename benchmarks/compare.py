@@ -58,7 +58,7 @@ def _lines(folder: Path, archive: Path | None) -> dict[str, Callable[[], Any]]:
     dense = commuters(200, 20_000, interval=1)
     frame = dense.to_frame()
     mercator = frame.to_crs(3857)
-    city = pg.make_city()
+    city = pg.make_city(recorder="phone")
     parts = city.promesse.prepare(tz="Europe/Paris", seed=0)
     safe = parts.promesse.smooth(200)
     csv, parquet, gpkg, geojson = (folder / f"city.{end}" for end in ("csv", "parquet", "gpkg", "geojson"))

@@ -146,7 +146,7 @@ def start_up() -> str:
     """Measure imports and the first smoothing in a new process."""
     code = (
         "import time; a = time.perf_counter(); import geopandas; b = time.perf_counter();"
-        "import promesse_geo as pg; c = time.perf_counter(); city = pg.make_city(users=2, days=1);"
+        "import promesse_geo as pg; c = time.perf_counter(); city = pg.make_city(users=2, days=1, recorder='phone');"
         "d = time.perf_counter(); city.promesse.smooth(200); print(b - a, c - b, time.perf_counter() - d)"
     )
     runs = [

@@ -37,7 +37,9 @@ def crowd(traces: int, *, thin: int) -> pg.Traces:
     x, y, times, counts = [], [], [], []
     seed = 0
     while sum(map(len, counts)) < traces:
-        parts = pg.split_gaps(pg.make_city(users=300, days=5, seed=seed, as_traces=True), gap="5min", seed=seed)
+        parts = pg.split_gaps(
+            pg.make_city(users=300, days=5, seed=seed, as_traces=True, recorder="phone"), gap="5min", seed=seed
+        )
         numbers = np.arange(parts.records) - np.repeat(parts.offsets[:-1], parts.counts)
         parts = parts.select(numbers % thin == 0)
         for held, values in zip((x, y, times, counts), (*parts.coordinates(), parts.times, parts.counts), strict=True):

@@ -47,7 +47,7 @@ class PromesseAccessor:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> list(city.promesse(user="user").smooth(200).columns)
     ['user', 'time', 'geometry']
     """
@@ -91,7 +91,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> len(city.promesse.traces())
         2
         """
@@ -104,7 +104,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> int(city.promesse.describe()["traces"])
         2
         """
@@ -127,7 +127,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> parts = city.promesse.prepare(tz="Europe/Paris")
         >>> parts["time"].min().isoformat()[:10]
         '2000-01-03'
@@ -151,7 +151,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> city.promesse.collapse_empty_days(tz="Europe/Paris")["time"].min().isoformat()[:10]
         '2000-01-03'
         """
@@ -164,7 +164,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> len(city.promesse.first_days(2)) == len(city)
         True
         """
@@ -179,7 +179,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> city.promesse.split_gaps("4h", keep_user=True)["user"].iloc[0]
         'user-000-00000'
         """
@@ -194,7 +194,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> len(city.promesse.drop_jumps(50)) == len(city)
         True
         """
@@ -207,7 +207,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> len(city.promesse.drop_zero()) == len(city)
         True
         """
@@ -220,7 +220,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> city.promesse.pseudonymize()["user"].nunique()
         2
         """
@@ -238,7 +238,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> list(city.promesse.protect(pg.Promesse(200)).columns)
         ['user', 'time', 'geometry']
         """
@@ -260,7 +260,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> parts = city.promesse.prepare(tz="Europe/Paris")
         >>> list(parts.promesse.smooth(200).columns)
         ['user', 'time', 'geometry']
@@ -303,7 +303,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> len(city.promesse.geo_indistinguishability(0.01, grid=1)) == len(city)
         True
         """
@@ -325,7 +325,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=3, days=1)
+        >>> city = pg.make_city(users=3, days=1, recorder="phone")
         >>> city.promesse.wait_for_me(2, 200, max_trash=0, seed=1)["user"].nunique()
         3
         """
@@ -338,7 +338,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> list(city.promesse.pois().columns)
         ['user', 'arrival', 'departure', 'records', 'geometry', 'diameter']
         """
@@ -364,7 +364,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=5, days=3)
+        >>> city = pg.make_city(users=3, days=3)
         >>> city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True).passed
         True
         """
@@ -392,7 +392,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> city.promesse.check(safe, epsilon=200).set_index("test").verdict["first points are hidden"]
         'passed'
@@ -408,7 +408,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> list(city.promesse.poi_retrieval(safe)["matched"])
         [0, 0]
@@ -422,7 +422,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> bool(city.promesse.spatial_error(safe).max() < 0.001)
         True
@@ -436,7 +436,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> len(city.promesse.project(safe)) == len(safe)
         True
@@ -452,7 +452,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> len(city.promesse.range_query_distortion(safe, queries=50, seed=0))
         50
@@ -471,7 +471,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> city.promesse.compression(safe) < 100
         True
@@ -537,7 +537,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> type(city.promesse.map(safe)).__name__
         'Map'
@@ -565,7 +565,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> type(city.promesse.map_pair(safe)).__name__
         'Figure'
@@ -581,7 +581,7 @@ class PromesseAccessor:
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> safe = city.promesse.smooth(200)
         >>> len(city.promesse.measure(safe))
         4

@@ -119,7 +119,7 @@ class DaskAccessor:
     Examples
     --------
     >>> import dask.dataframe as dd, pandas as pd, promesse_geo as pg, promesse_geo.dask
-    >>> city = pg.make_city(users=3, days=1)
+    >>> city = pg.make_city(users=3, days=1, recorder="phone")
     >>> table = pd.DataFrame({"user": city.user, "time": city.time, "lon": city.geometry.x, "lat": city.geometry.y})
     >>> safe = dd.from_pandas(table, npartitions=4, sort=False).promesse.smooth(200)
     >>> len(safe) == len(city.promesse.smooth(200))
@@ -214,7 +214,7 @@ class Grouped:
     Examples
     --------
     >>> import dask.dataframe as dd, pandas as pd, promesse_geo as pg, promesse_geo.dask
-    >>> city = pg.make_city(users=3, days=1)
+    >>> city = pg.make_city(users=3, days=1, recorder="phone")
     >>> table = pd.DataFrame({"user": city.user, "time": city.time, "lon": city.geometry.x, "lat": city.geometry.y})
     >>> grouped = dd.from_pandas(table, npartitions=2, sort=False).promesse.grouped()
     >>> len(grouped.pois()) == len(city.promesse.pois())

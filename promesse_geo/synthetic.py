@@ -18,7 +18,7 @@ from promesse_geo.validation import check_choice, check_flag, check_integer
 CENTRE = (4.84, 45.76)  # longitude and latitude
 MIDNIGHT = pd.Timestamp("2024-03-04", tz="Europe/Paris")  # a Monday, on which every trace begins
 SHORTEST_STAY = 900  # seconds from which on a stay counts as a true POI, as in the paper
-_RECORDERS = ("phone", "trips")
+_RECORDERS = ("trips", "phone")
 _TILT = math.radians(12)
 _HOUR = 3_600
 _LINES = 81  # streets in each direction
@@ -61,7 +61,7 @@ def make_city(
     days: int = 7,
     seed: int = 0,
     *,
-    recorder: str = "phone",
+    recorder: str = "trips",
     return_pois: bool = False,
     return_streets: bool = False,
     as_traces: bool = False,
@@ -79,11 +79,11 @@ def make_city(
         independently: the first ones do not depend on the number of users.
     seed : int, default 0
         The same seed gives the same city, users and records.
-    recorder : {"phone", "trips"}
-        What records. "phone": phones that record all day, every 5 to 15 s when moving and every 30 to 120 s when
-        stationary, and are mostly off at night; 97 % of the time of their traces, split at gaps of 4 h, is in stays.
-        "trips": devices that users switch on for most trips, and leave on during some short stays, as volunteers of a
-        study do; they record every 1 to 5 s, and less than half of the time is in stays, as in Geolife.
+    recorder : {"trips", "phone"}
+        What records. "trips": devices that users switch on for most trips, and leave on during some short stays, as
+        volunteers of a study do; they record every 1 to 5 s, and less than half of the time of their traces, split at
+        gaps of 4 h, is in stays, as in Geolife. "phone": phones that record all day, every 5 to 15 s when moving and
+        every 30 to 120 s when stationary, and are mostly off at night; 97 % of the time is in stays.
     return_pois, return_streets : bool, default False
         Whether to return the true stays and the streets as well, in this order.
     as_traces : bool, default False
@@ -92,8 +92,8 @@ def make_city(
     Returns
     -------
     data : geopandas.GeoDataFrame or Traces
-        Records: user ("user-000" and so on), time (UTC) and location (EPSG:4326), per user and day about 1,200 of
-        phones and 1,300 of trips.
+        Records: user ("user-000" and so on), time (UTC) and location (EPSG:4326), per user and day about 1,300 of
+        trips and 1,200 of phones.
     pois : geopandas.GeoDataFrame
         Only with `return_pois`: stays of at least 15 minutes with records in them, by user and arrival, as user,
         kind ("home", "work", "lunch", "errand" or "leisure"), arrival, departure (UTC) and true location.

@@ -15,7 +15,7 @@ from promesse_geo import accessor
 
 @pytest.fixture(scope="module")
 def city() -> gpd.GeoDataFrame:
-    return pg.make_city(users=2, days=2).iloc[::5].reset_index(drop=True)
+    return pg.make_city(users=2, days=2, recorder="phone").iloc[::5].reset_index(drop=True)
 
 
 # Each verb by its function and by the accessor, given a frame and names of columns.

@@ -120,7 +120,7 @@ def test_the_noise_estimated_is_that_of_the_plain_twin(space):
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.01, 0.003])
 def test_the_noise_is_estimated_from_protected_data_alone(epsilon):
-    city = pg.make_city(users=6, days=3, seed=2, as_traces=True)
+    city = pg.make_city(users=6, days=3, seed=2, as_traces=True, recorder="phone")
     noisy = pg.GeoIndistinguishability(epsilon, seed=1).protect(city)
     assert NOISY.noise(noisy) == pytest.approx(2 / epsilon, rel=0.25)
     assert NOISY.noise(noisy.to_frame()) == pytest.approx(NOISY.noise(noisy), rel=1e-6)
@@ -161,7 +161,7 @@ def test_the_diameter_is_wider_by_three_deviations_of_the_noise_left_over_time(s
 @pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [0.025, 0.01, 0.005])
 def test_more_is_found_than_by_the_attack_of_the_paper(epsilon):
-    city = pg.make_city(users=6, days=3, seed=2, as_traces=True)
+    city = pg.make_city(users=6, days=3, seed=2, as_traces=True, recorder="phone")
     noisy = pg.GeoIndistinguishability(epsilon, seed=1).protect(city)
     adaptive, fixed = (metric.measure(city, noisy) for metric in (NOISY, PoiRetrieval()))
     assert adaptive > 1.4 * fixed
@@ -169,7 +169,7 @@ def test_more_is_found_than_by_the_attack_of_the_paper(epsilon):
 
 @pytest.mark.parametrize("kind", ["geo-indistinguishability", "none", "promesse", "wait-for-me"])
 def test_without_noise_it_is_the_attack_of_the_paper(kind):
-    city = pg.make_city(users=4, days=2, seed=3)
+    city = pg.make_city(users=4, days=2, seed=3, recorder="phone")
     metric = AdaptivePoiRetrieval(kind=kind)
     safe = city if kind == "geo-indistinguishability" else city.promesse.geo_indistinguishability(0.02, seed=1)
     pd.testing.assert_frame_equal(metric.detail(city, safe), PoiRetrieval().detail(city, safe))
@@ -205,7 +205,9 @@ def test_ways_without_records_at_rest_are_not_taken_for_noise():
 
 @pytest.mark.parametrize("records", [0, 1, 2, 16, 17, 40])
 def test_too_little_data_has_no_estimate(records):
-    traces = on_grid([planar_laplace(records, epsilon=0.01)]) if records else pg.make_city(1, 1).iloc[:0]
+    traces = (
+        on_grid([planar_laplace(records, epsilon=0.01)]) if records else pg.make_city(1, 1, recorder="phone").iloc[:0]
+    )
     assert NOISY.noise(traces) == 0
     assert NOISY.detail(traces, traces).equals(PoiRetrieval().detail(traces, traces))
 
@@ -229,7 +231,7 @@ def test_a_metric_shows_itself_as_one_can_write_it():
 
 @pytest.mark.compiled
 def test_threads_do_not_matter(monkeypatch):
-    city = pg.make_city(users=6, days=2, seed=2, as_traces=True)
+    city = pg.make_city(users=6, days=2, seed=2, as_traces=True, recorder="phone")
     noisy = pg.GeoIndistinguishability(0.01, seed=1).protect(city)
     tables = []
     for threads in ("1", "2"):

@@ -59,7 +59,7 @@ def test_no_cell_is_cut_by_the_antimeridian_or_missing_at_the_poles():
 
 
 def test_noise_leaves_cells_and_dropped_traces_have_none():
-    city = pg.make_city(users=3, days=1, seed=1)
+    city = pg.make_city(users=3, days=1, seed=1, recorder="phone")
     metric = AreaCoverage()
     values = [
         metric.measure(city, city.promesse.geo_indistinguishability(epsilon, seed=1)) for epsilon in (1.0, 0.05, 0.01)

@@ -40,8 +40,8 @@ from promesse_geo.io.writers import write_pois
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 places = np.linspace(2, 3, 1500)
 traces = pg.Traces.from_arrays(places, places + 43, times=np.arange(1500) * 10**9, users=list("abc"), counts=[500] * 3)
-pois = pg.pois(pg.make_city(users=2, days=1))
-results = pg.evaluate({"city": pg.make_city(users=2, days=1)}, [pg.Promesse(200)], [pg.Compression()])
+pois = pg.pois(pg.make_city(users=2, days=1, recorder="phone"))
+results = pg.evaluate({"city": pg.make_city(users=2, days=1, recorder="phone")}, [pg.Promesse(200)], [pg.Compression()])
 jobs = {f"traces{ending}": lambda path: pg.write(traces, path, force=True) for ending in %s}
 jobs |= {f"pois{ending}": lambda path: write_pois(pois, path, force=True) for ending in %s}
 jobs |= {f"results{ending}": lambda path: pg.save_results(results, path, force=True) for ending in (".csv", ".parquet")}
@@ -146,7 +146,9 @@ def test_errors_of_the_system_name_the_file_and_the_reason(step, tmp_path, monke
 @pytest.mark.parametrize("path", [".", "..", "a.csv/", "a.csv/.", "nowhere/a.csv/"])
 def test_the_path_of_a_folder_is_refused_by_its_name(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    results = pg.evaluate({"city": pg.make_city(users=2, days=1)}, [pg.Promesse(200)], [pg.Compression()])
+    results = pg.evaluate(
+        {"city": pg.make_city(users=2, days=1, recorder="phone")}, [pg.Promesse(200)], [pg.Compression()]
+    )
     for save in (
         lambda: pg.write(make_traces(), path),
         lambda: pg.save_results(results, path),
@@ -198,7 +200,7 @@ def test_new_files_of_true_positions_or_names_are_private(mechanism, renames, mo
 
 @unix_only
 def test_a_single_trace_has_no_name(tmp_path, usual_umask):
-    trace = pg.make_city(users=1, days=1).drop(columns="user")
+    trace = pg.make_city(users=1, days=1, recorder="phone").drop(columns="user")
     pg.write(pg.Promesse(200).protect(trace, user=None), tmp_path / "a.csv", user=None)
     assert mode_of(tmp_path / "a.csv") == 0o644
 
@@ -206,7 +208,7 @@ def test_a_single_trace_has_no_name(tmp_path, usual_umask):
 @unix_only
 @every_ending
 def test_points_of_interest_are_private(ending, tmp_path, usual_umask):
-    write_pois(pg.pois(pg.make_city(users=2, days=1)), tmp_path / f"a{ending}", force=False)
+    write_pois(pg.pois(pg.make_city(users=2, days=1, recorder="phone")), tmp_path / f"a{ending}", force=False)
     assert mode_of(tmp_path / f"a{ending}") == 0o600
 
 
@@ -271,7 +273,7 @@ def half(table, path):
     os.kill(os.getpid(), signal.SIGKILL)
 
 write, writers.WRITERS[%r] = writers.WRITERS[%r], half
-pg.write(pg.make_city(users=2, days=1), %r, force=True)
+pg.write(pg.make_city(users=2, days=1, recorder="phone"), %r, force=True)
 """
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
 @pytest.fixture(scope="module")
 def parts():
-    return pg.prepare(pg.make_city(users=4, days=2), tz="Europe/Paris", seed=1)
+    return pg.prepare(pg.make_city(users=4, days=2, recorder="phone"), tz="Europe/Paris", seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_smoothed_parts_pass_every_test(parts, safe):
 @pytest.mark.parametrize("epsilon", [50, 200, 1000])
 @pytest.mark.parametrize("variant", ["polyline", "pseudocode"])
 def test_promesse_passes_the_tests_of_first_and_last_points_and_digits(epsilon, variant):
-    parts = pg.prepare(pg.make_city(users=20, days=3), tz="Europe/Paris", seed=1)
+    parts = pg.prepare(pg.make_city(users=20, days=3, recorder="phone"), tz="Europe/Paris", seed=1)
     table = parts.promesse.check(parts.promesse.smooth(epsilon, variant=variant), epsilon=epsilon)
     for test in ("first points are hidden", "last points are hidden", "digits reveal no noise"):
         assert verdicts(table)[test] == "passed"
@@ -116,7 +116,7 @@ def make_hours(hours: np.ndarray) -> gpd.GeoDataFrame:
 
 def test_data_that_were_not_prepared_are_reported(safe):
     test = "data are prepared"
-    city, days = pg.make_city(users=3, days=3), "true dates"
+    city, days = pg.make_city(users=3, days=3, recorder="phone"), "true dates"
     gaps = f"the original has {pg.describe(city)['gaps']} gaps of 4 h"
 
     def reason_of(frame):
@@ -262,7 +262,7 @@ def test_timestamps_on_which_all_users_are_recorded_are_no_leak():
 
 
 def test_names_of_people_are_reviewed():
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     assert verdicts(city.promesse.check(city.promesse.smooth(200)))["user keys are pseudonyms"] == "review"
 
 
@@ -279,7 +279,7 @@ def named(frame, name):
 )
 @pytest.mark.parametrize("cut", [slice(16), slice(-16, None), slice(12), slice(None)])
 def test_hashes_of_users_are_no_pseudonyms(kind, cut):
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     table = city.promesse.check(named(city, lambda key: hashlib.new(kind, key.encode()).hexdigest()[cut]))
     assert verdicts(table)[NAMES] == "failed"
     assert f"2 user keys of 2 are hashes ({kind})" in reason(table, NAMES)
@@ -296,13 +296,15 @@ def test_hashes_of_users_are_no_pseudonyms(kind, cut):
     ],
 )
 def test_short_and_other_hashes_are_none_either(name):
-    parts = pg.split_gaps(pg.make_city(users=3, days=1), keep_user=True).drop_duplicates("user", ignore_index=True)
+    parts = pg.split_gaps(pg.make_city(users=3, days=1, recorder="phone"), keep_user=True).drop_duplicates(
+        "user", ignore_index=True
+    )
     firsts = parts[parts["user"].str.endswith("-00000")]
     assert verdicts(firsts.promesse.check(named(firsts, name)))[NAMES] == "failed"
 
 
 def test_one_hash_among_pseudonyms_fails():
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     first = city["user"].iloc[0]
     table = city.promesse.check(
         named(city, lambda key: hashlib.md5(key.encode()).hexdigest()[:16] if key == first else os.urandom(8).hex())
@@ -335,7 +337,7 @@ def test_hashes_count_from_a_hundred_times_what_chance_gives(hashed, verdict):
 @pytest.mark.parametrize("seed", [0, 1, "42", 2024, 123456])
 @pytest.mark.parametrize("renamed", [pg.pseudonymize, pg.split_gaps])
 def test_names_of_an_easily_guessed_seed_fail(seed, renamed):
-    city = pg.make_city(users=30, days=1)
+    city = pg.make_city(users=30, days=1, recorder="phone")
     parts = pg.split_gaps(city, keep_user=True)
     for before in (city, parts):
         table = before.promesse.check(renamed(city, seed=seed))
@@ -347,7 +349,7 @@ def test_names_of_an_easily_guessed_seed_fail(seed, renamed):
 
 @pytest.mark.parametrize("form", ["{:016x}", "{:016d}", "00005eed{:08x}"])
 def test_consecutive_names_are_reviewed(form):
-    city = pg.make_city(users=12, days=1)
+    city = pg.make_city(users=12, days=1, recorder="phone")
     numbers = {user: number for number, user in enumerate(city["user"].unique())}
     table = city.promesse.check(named(city, lambda key: form.format(3 * numbers[key] + 1)))
     assert verdicts(table)[NAMES] == "review"
@@ -384,7 +386,7 @@ def test_another_crs_changes_no_verdict_and_another_order_of_rows_only_its_own(p
 
 
 def test_rows_in_the_order_of_original_users_are_reviewed():
-    parts = pg.prepare(pg.make_city(users=4, days=2), keep_user=True)
+    parts = pg.prepare(pg.make_city(users=4, days=2, recorder="phone"), keep_user=True)
     safe, rng = pg.Promesse(200).protect(parts), np.random.default_rng(1)
     names = {user: rng.bytes(8).hex() for user in parts["user"].unique()}
     renamed = safe.assign(user=safe["user"].map(names))
@@ -709,7 +711,7 @@ def test_noise_on_a_grid_has_no_needless_digits(parts):
 
 @pytest.mark.parametrize("grid", [1 / 3, 1, 10, 100])
 def test_noise_on_a_grid_of_a_plane_is_no_leak(grid):
-    parts = pg.prepare(pg.make_city(users=10, days=3), tz="Europe/Paris", seed=1).to_crs(32631)
+    parts = pg.prepare(pg.make_city(users=10, days=3, recorder="phone"), tz="Europe/Paris", seed=1).to_crs(32631)
     noisy = pg.GeoIndistinguishability(0.01, grid=grid, seed=1).protect(parts)
     found = parts.promesse.check(noisy)
     assert verdicts(found)["no original locations"] == "passed"
@@ -831,7 +833,7 @@ def test_some_original_records_of_others_are_reviewed(parts, safe):
 )
 @pytest.mark.parametrize("crs", [4326, 32631])
 def test_protected_records_equal_no_original_one(mechanism, crs):
-    parts = pg.prepare(pg.make_city(users=20, days=3), tz="Europe/Paris", seed=1).to_crs(crs)
+    parts = pg.prepare(pg.make_city(users=20, days=3, recorder="phone"), tz="Europe/Paris", seed=1).to_crs(crs)
     assert verdicts(parts.promesse.check(mechanism.protect(parts)))[SHARED] == "passed"
 
 
@@ -925,7 +927,7 @@ def test_noise_of_some_centimetres_and_shifted_times_are_reviewed(parts, aside):
     [*map(pg.Promesse, (20, 100, 500)), *(pg.GeoIndistinguishability(e, seed=1) for e in (0.007, 0.023, 0.1))],
 )
 def test_what_usual_protection_gives_is_not_close(mechanism):
-    parts = pg.prepare(pg.make_city(users=20, days=3), tz="Europe/Paris", seed=1)
+    parts = pg.prepare(pg.make_city(users=20, days=3, recorder="phone"), tz="Europe/Paris", seed=1)
     table = parts.promesse.check(mechanism.protect(parts))
     assert verdicts(table)["no original locations"] == "passed"
     assert verdicts(table)[SHARED] == "passed"

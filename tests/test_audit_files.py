@@ -28,7 +28,7 @@ WRITTEN, COLUMNS = "written by promesse-geo", "no other columns"
 
 @pytest.fixture(scope="module")
 def safe():
-    return pg.Promesse(200).protect(pg.prepare(pg.make_city(users=3, days=1), seed=1))
+    return pg.Promesse(200).protect(pg.prepare(pg.make_city(users=3, days=1, recorder="phone"), seed=1))
 
 
 def check(path, **options):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "igno
 
 @pytest.fixture(scope="module")
 def parts():
-    return pg.prepare(pg.make_city(users=8, days=2), tz="Europe/Paris", seed="no one guesses this")
+    return pg.prepare(pg.make_city(users=8, days=2, recorder="phone"), tz="Europe/Paris", seed="no one guesses this")
 
 
 def renumbered(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
@@ -269,7 +269,7 @@ def test_a_mechanism_is_one_of_ours(parts):
 
 
 def test_jumps_and_zero_fixes_of_the_original_are_counted():
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     odd = city.copy()
     odd.loc[[50, 60], "geometry"] = gpd.points_from_xy([0, 0], [0, 0])
     odd.loc[90, "geometry"] = gpd.points_from_xy([30], [45.7])[0]

@@ -206,7 +206,7 @@ class TestRoles:
         assert points.to_frame()["traj_id"].tolist() == [0, 0, 1, 1]
 
     def test_an_audit_takes_roles_for_no_other_column(self):
-        frame = pg.make_city(users=2, days=2).assign(trip=0)
+        frame = pg.make_city(users=2, days=2, recorder="phone").assign(trip=0)
         frame.loc[len(frame) // 4 :, "trip"] = 1
         frame = frame.promesse(segment="trip").traces().to_frame()
         table = frame.promesse.check(frame).set_index("test")
@@ -369,7 +369,7 @@ class TestMetrics:
         assert found.geometry.geom_equals_exact(alone.geometry, 1e-9).all()
 
     def test_noise_is_not_estimated_across_breaks(self):
-        city = pg.make_city(users=3, days=2, as_traces=True)
+        city = pg.make_city(users=3, days=2, as_traces=True, recorder="phone")
         noisy = pg.GeoIndistinguishability(0.01, seed=1).protect(city)
         attack = pg.AdaptivePoiRetrieval(kind="geo-indistinguishability")
         pairs = np.arange(1, city.records, 2)
@@ -573,7 +573,7 @@ class TestTables:
 
 @pytest.mark.parametrize("ending", ["csv", "geojson"])
 def test_a_column_of_segments_that_no_metadata_names_is_not_passed_over_in_silence(tmp_path, ending):
-    frame = pg.make_city(users=1, days=1).iloc[:100]
+    frame = pg.make_city(users=1, days=1, recorder="phone").iloc[:100]
     traces = frame.assign(segment=np.arange(100) // 50).promesse(segment="segment").traces()
     pg.write(traces, tmp_path / f"raw.{ending}")
     with pytest.warns(UserWarning, match="--segment segment"):
@@ -583,7 +583,7 @@ def test_a_column_of_segments_that_no_metadata_names_is_not_passed_over_in_silen
 
 @pytest.mark.parametrize("name", [pd.NA, np.array([1, 2]), [1], {"a": 1}, object()])
 def test_roles_that_name_no_column_are_ignored(name):
-    frame = pg.make_city(users=1, days=1).iloc[:100].copy()
+    frame = pg.make_city(users=1, days=1, recorder="phone").iloc[:100].copy()
     frame.attrs["promesse"] = {"user": name, "time": name, "segment": name}
     assert len(pg.Traces.from_frame(frame)) == 1
 

@@ -35,7 +35,7 @@ class Later(pg.Mechanism):
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=3, days=2)
+    return pg.make_city(users=3, days=2, recorder="phone")
 
 
 @pytest.fixture(scope="module")

@@ -205,7 +205,7 @@ def test_parquet_without_checksums_is_read(tmp_path):
 
 def test_a_changed_byte_in_results_is_an_error(tmp_path):
     path = tmp_path / "results.parquet"
-    city = {"city": pg.make_city(users=2, days=1)}
+    city = {"city": pg.make_city(users=2, days=1, recorder="phone")}
     pg.save_results(pg.evaluate(city, [pg.Promesse(200)], [pg.Compression()]), path)
     content, (_, end) = path.read_bytes(), pages_of(path)[0]
     path.write_bytes(content[: end - 1] + bytes([content[end - 1] ^ 0b100]) + content[end:])

@@ -111,7 +111,7 @@ def test_a_folder_is_checked_as_it_is_read(prepared, tmp_path):
 
 def test_the_recommended_workflow_ends_with_0(tmp_path):
     raw, parts, safe, published = (tmp_path / f"{name}.parquet" for name in ("raw", "parts", "safe", "published"))
-    pg.write(pg.make_city(users=5, days=3), raw)
+    pg.write(pg.make_city(users=5, days=3, recorder="phone"), raw)
     done("prepare", raw, parts, "--tz", "Europe/Paris")
     done("smooth", parts, safe, "--epsilon", 200, "--keep-users")
     done("check", parts, safe)
@@ -190,7 +190,7 @@ def test_help_explains_the_exit_status_3():
 
 def test_columns_of_the_original_alone_can_be_named(tmp_path):
     """A CSV with names of its own is compared with the GeoParquet made of it."""
-    parts = pg.prepare(pg.make_city(users=3, days=1), tz="Europe/Paris")
+    parts = pg.prepare(pg.make_city(users=3, days=1, recorder="phone"), tz="Europe/Paris")
     own = pd.DataFrame({"user": parts.user, "time": parts.time, "Länge": parts.geometry.x, "Breite": parts.geometry.y})
     own.to_csv(tmp_path / "raw.csv", index=False)
     pg.write(parts.promesse.smooth(200), tmp_path / "safe.parquet", mechanism=pg.Promesse(200))

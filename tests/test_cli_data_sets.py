@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:In .* files overlap in time")
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=4, days=2, seed=2)
+    return pg.make_city(users=4, days=2, seed=2, recorder="phone")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from promesse_geo.cli import main
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("maps")
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     safe = city.promesse.smooth(200)
     pg.write(city, folder / "raw.parquet")
     pg.write(safe, folder / "safe.parquet")
@@ -95,7 +95,7 @@ def test_an_invalid_period_is_an_error(folder, tmp_path):
 
 
 def test_colours_and_background_are_options(folder, tmp_path):
-    _, streets = pg.make_city(users=1, days=1, return_streets=True)
+    _, streets = pg.make_city(users=1, days=1, return_streets=True, recorder="phone")
     streets.to_file(tmp_path / "streets.gpkg")
     streets.to_parquet(tmp_path / "streets.parquet")
     for number, file in enumerate(("streets.gpkg", "streets.parquet")):

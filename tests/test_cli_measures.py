@@ -19,7 +19,7 @@ def run(*words):
 @pytest.fixture
 def files(tmp_path):
     """The paths of a city and of what became of it, each in a folder of its own."""
-    city = pg.make_city(users=3, days=1, seed=1)
+    city = pg.make_city(users=3, days=1, seed=1, recorder="phone")
     for folder, data in (("before", city), ("after", city.promesse.smooth(100))):
         (tmp_path / folder).mkdir()
         pg.write(data, tmp_path / folder / "c.parquet")

@@ -17,7 +17,10 @@ def run(*words):
 def parts(tmp_path_factory):
     """The path of a prepared city."""
     path = tmp_path_factory.mktemp("tune") / "parts.parquet"
-    pg.write(pg.make_city(users=3, days=2, seed=1).promesse.prepare(tz="Europe/Paris", keep_user=True), path)
+    pg.write(
+        pg.make_city(users=3, days=2, seed=1, recorder="phone").promesse.prepare(tz="Europe/Paris", keep_user=True),
+        path,
+    )
     return path
 
 

@@ -80,7 +80,7 @@ def test_points_are_the_means_over_seeds_on_labelled_axes():
 
 
 def test_evaluate_returns_results_that_can_be_drawn():
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     mechanisms = [pg.Promesse(100), pg.Promesse(200), Boxed(epsilon=5, box=(5, 9)), Boxed(epsilon=5, box=(5, 10))]
     axes = trade_off(pg.evaluate({"city": city}, mechanisms))
     assert axes.get_xlabel() == "range query distortion (%), lower is more useful"

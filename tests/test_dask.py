@@ -21,7 +21,7 @@ TOKEN = "ab" * 32
 @pytest.fixture(scope="module")
 def city():
     """Records of some users in no order, with many equal times."""
-    frame = pg.make_city(users=6, days=2, seed=3)
+    frame = pg.make_city(users=6, days=2, seed=3, recorder="phone")
     frame = frame.assign(time=frame["time"].dt.floor("2min"))
     return frame.iloc[np.random.default_rng(1).permutation(len(frame))].reset_index(drop=True)
 

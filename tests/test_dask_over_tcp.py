@@ -57,7 +57,7 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="module")
 def city():
     """Records of some users in no order, with many equal times."""
-    frame = pg.make_city(users=4, days=1, seed=3)
+    frame = pg.make_city(users=4, days=1, seed=3, recorder="phone")
     frame = frame.assign(time=frame["time"].dt.floor("2min"))
     return frame.iloc[np.random.default_rng(1).permutation(len(frame))].reset_index(drop=True)
 

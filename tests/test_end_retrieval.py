@@ -150,7 +150,7 @@ BODY = "IAU_2015:30100"  # the Moon
 
 @pytest.mark.parametrize(("place", "crs"), [((4.8, 45.7), LOCAL), ((4.8, 45.7), BODY), ((45.7, 139.7), 4326)])
 def test_places_without_a_place_in_the_crs_of_the_data_are_refused(place, crs):
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     truth = gpd.GeoDataFrame({"user": ["user-000"]}, geometry=[shapely.Point(place)], crs=crs)
     with pytest.raises(ValueError, match="1 place of 1 in the 'truth' parameter"):
         EndRetrieval(truth=truth).measure(city, city)
@@ -197,7 +197,7 @@ def assert_one_of(metres, guesses, truths):
 
 @pytest.mark.compiled
 def test_threads_and_the_order_of_users_do_not_matter(monkeypatch):
-    parts = pg.make_city(users=8, days=7, seed=3, as_traces=True)
+    parts = pg.make_city(users=8, days=7, seed=3, as_traces=True, recorder="phone")
     parts = pg.split_gaps(parts, gap="4h", keep_user=True)
     safe = pg.Promesse(200).protect(parts)
     frame = safe.to_frame()

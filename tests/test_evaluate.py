@@ -66,7 +66,7 @@ class Halved(Compression):
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=4, days=1, seed=3)
+    return pg.make_city(users=4, days=1, seed=3, recorder="phone")
 
 
 @pytest.fixture(autouse=True)
@@ -547,7 +547,7 @@ def test_a_metric_of_another_author_has_a_reason_too(city):
 
 @pytest.mark.filterwarnings("ignore:.*too short for epsilon")
 def test_guessing_stands_beside_values_where_a_metric_states_it(tmp_path):
-    parts = pg.make_city(users=3, days=4, seed=1).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    parts = pg.make_city(users=3, days=4, seed=1, recorder="phone").promesse.prepare(tz="Europe/Paris", keep_user=True)
     metrics = [Compression(), pg.EndRetrieval(least=1), pg.Linkage()]
     safe = parts.promesse.smooth(200)
     details = [metric.detail(parts, safe) for metric in metrics[1:]]
@@ -567,7 +567,7 @@ def test_guessing_stands_beside_values_where_a_metric_states_it(tmp_path):
 
 
 def test_measures_print_the_whole_metric_and_readable_values():
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     table = city.promesse.measure(city.promesse.smooth(200))
     table.loc[1, "value"] = 2.4e-09
     lines = repr(table).splitlines()

@@ -138,7 +138,9 @@ def test_places_without_a_crs_or_with_an_area_are_refused():
 def test_places_without_a_place_in_the_crs_of_the_data_are_refused():
     for crs in ("IAU_2015:30100", 'LOCAL_CS["building site",UNIT["metre",1]]'):
         with pytest.raises(ValueError, match="1 place of 1 in the 'places' parameter"):
-            overview(pg.make_city(users=1, days=1), places=gpd.GeoSeries.from_xy([4.8], [45.7], crs=crs))
+            overview(
+                pg.make_city(users=1, days=1, recorder="phone"), places=gpd.GeoSeries.from_xy([4.8], [45.7], crs=crs)
+            )
 
 
 def test_long_names_of_places_are_cut():

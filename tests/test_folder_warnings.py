@@ -21,7 +21,7 @@ from promesse_geo.validation import subclasses_by_name
 @pytest.fixture(scope="module")
 def odd():
     """A city with fixes at (0, 0), jumps, gaps, users of one record, and users who never move."""
-    city = pg.make_city(users=8, days=2, seed=4)
+    city = pg.make_city(users=8, days=2, seed=4, recorder="phone")
     x, y = city.geometry.x.to_numpy().copy(), city.geometry.y.to_numpy().copy()
     x[100::2_500], y[100::2_500] = 0, 0
     y[300::500] += 3

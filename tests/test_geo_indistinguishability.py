@@ -104,13 +104,13 @@ def on_an_edge(place, grid) -> bool:
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=5, days=1, as_traces=True)
+    return pg.make_city(users=5, days=1, as_traces=True, recorder="phone")
 
 
 @pytest.mark.parametrize("crs", [4326, GRID])
 @pytest.mark.parametrize("grid", [None, 50])
 def test_many_seeds_at_once_give_the_noise_of_each(crs, grid):
-    city = pg.make_city(users=3, days=1).iloc[::50]
+    city = pg.make_city(users=3, days=1, recorder="phone").iloc[::50]
     traces = pg.Traces.from_arrays(
         city.geometry.x,
         city.geometry.y,
@@ -194,7 +194,7 @@ def test_without_a_seed_two_runs_differ(city):
 
 
 def test_times_units_zones_and_counts_stay():
-    frame = pg.make_city(users=2, days=1)
+    frame = pg.make_city(users=2, days=1, recorder="phone")
     frame["time"] = frame["time"].dt.tz_convert("Europe/Paris").dt.as_unit("s")
     safe = frame.promesse.geo_indistinguishability(0.01)
     assert safe["time"].dtype == frame["time"].dtype
@@ -223,7 +223,7 @@ def test_at_a_pole_it_moves_all_the_same():
 def test_the_seed_shows_nowhere(tmp_path, capfd):
     secret = 31_415_926_535
     mechanism = pg.GeoIndistinguishability(0.01, seed=secret)
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         safe = mechanism.protect(city)
@@ -260,7 +260,7 @@ def test_an_example_by_hand():
 
 
 def test_nothing_in_gives_nothing_out():
-    empty = pg.make_city(users=1, days=1, as_traces=True)
+    empty = pg.make_city(users=1, days=1, as_traces=True, recorder="phone")
     empty = empty.select(np.zeros(empty.records, bool))
     assert pg.GeoIndistinguishability(0.01).protect(empty).records == 0
 

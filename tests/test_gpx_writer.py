@@ -104,7 +104,9 @@ def test_user_keys_that_xml_cannot_keep_are_refused(user, tmp_path):
 
 def test_points_of_interest_are_no_tracks(tmp_path):
     with pytest.raises(ValueError, match="must end with one of"):
-        pg.io.writers.write_pois(pg.pois(pg.make_city(users=1, days=1)), tmp_path / "a.gpx", force=False)
+        pg.io.writers.write_pois(
+            pg.pois(pg.make_city(users=1, days=1, recorder="phone")), tmp_path / "a.gpx", force=False
+        )
 
 
 KEYS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), max_size=5)
@@ -163,7 +165,7 @@ def test_other_files_are_not_taken_for_ours(kind, tmp_path):
 
 
 def test_data_of_another_crs_are_transformed(tmp_path):
-    frame = pg.make_city(users=2, days=1)
+    frame = pg.make_city(users=2, days=1, recorder="phone")
     pg.write(frame.to_crs(32631), tmp_path / "a.gpx")
     found = pg.read_gpx(tmp_path / "a.gpx")
     assert np.allclose(found.geometry.x, frame.geometry.x, atol=1e-9)

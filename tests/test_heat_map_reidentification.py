@@ -99,7 +99,7 @@ class _no_warning:
 
 
 def test_the_attacker_may_know_the_mechanism():
-    city = pg.make_city(users=5, days=4, seed=2)
+    city = pg.make_city(users=5, days=4, seed=2, recorder="phone")
     metric = HeatMapReidentification(known=pg.Promesse(200))
     known, second = metric.split(city)
     safe = second.promesse.smooth(200)
@@ -126,7 +126,7 @@ class Shaken(pg.Mechanism):
 
 
 def test_an_attacker_who_knows_a_random_mechanism_has_another_seed_of_the_run():
-    city = pg.make_city(users=4, days=4, seed=2)
+    city = pg.make_city(users=4, days=4, seed=2, recorder="phone")
     metrics = [HeatMapReidentification(known="same")]
     runs = []
     for _ in range(2):

@@ -728,7 +728,7 @@ def test_a_mechanism_that_returns_no_traces_is_told():
         def _protect(self, traces):
             return 5
 
-    city = pg.make_city(users=2, days=1, as_traces=True)
+    city = pg.make_city(users=2, days=1, as_traces=True, recorder="phone")
     for data in (city, city.to_frame()):
         with pytest.raises(TypeError, match=r"Odd\._protect must return Traces\. Got a value of type int"):
             Odd(100).protect(data)
@@ -809,7 +809,7 @@ def test_users_of_arrays_are_a_list(users, wrap):
 
 @pytest.mark.parametrize("seeds", ["secret", ["secret"], [1, "secret"], [b"secret"], 1.5, [None]])
 def test_wrong_seeds_are_not_shown(seeds):
-    city = pg.make_city(users=1, days=1)
+    city = pg.make_city(users=1, days=1, recorder="phone")
     with pytest.raises(TypeError, match="'seeds' parameter of evaluate") as caught:
         pg.evaluate({"city": city}, [pg.Promesse(200)], seeds=seeds)
     assert "secret" not in str(caught.value)

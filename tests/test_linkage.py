@@ -81,6 +81,6 @@ def test_links_are_those_of_the_twin(drawn, within):
 
 @pytest.mark.compiled
 def test_the_city_is_linked():
-    parts = pg.split_gaps(pg.make_city(users=10, days=4, as_traces=True), gap="4h", keep_user=True)
+    parts = pg.split_gaps(pg.make_city(users=10, days=4, as_traces=True, recorder="phone"), gap="4h", keep_user=True)
     assert Linkage().measure(parts, parts) > 90
     assert Linkage().measure(parts, pg.GeoIndistinguishability(0.0001, seed=1).protect(parts)) < 50

@@ -27,7 +27,7 @@ def near(*shapes, crs=4326) -> gpd.GeoDataFrame:
 
 
 def test_streets_of_a_city_are_its_background():
-    city, streets = pg.make_city(users=2, days=1, return_streets=True)
+    city, streets = pg.make_city(users=2, days=1, return_streets=True, recorder="phone")
     drawn = city.promesse.map(background=streets)
     for line, street in zip(lines_in(drawn), streets.geometry, strict=True):
         assert line == pytest.approx(shapely.get_coordinates(street), abs=1e-6)

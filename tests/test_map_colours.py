@@ -14,7 +14,7 @@ from promesse_geo.plot.inks import speeds_of, user_colour
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=9, days=1)
+    return pg.make_city(users=9, days=1, recorder="phone")
 
 
 @pytest.fixture(scope="module")

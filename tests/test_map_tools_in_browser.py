@@ -21,7 +21,7 @@ LEGEND = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=3, days=1)
+    return pg.make_city(users=3, days=1, recorder="phone")
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +194,7 @@ def test_a_heat_map_is_shown_on_request_and_follows_the_users(look, city, safe):
 
 
 def test_the_background_lies_below_the_data_and_can_be_seen(look):
-    city, streets = pg.make_city(users=2, days=1, return_streets=True)
+    city, streets = pg.make_city(users=2, days=1, return_streets=True, recorder="phone")
     browser = look(city.promesse.map(background=streets, attack=None))
     panes = (".leaflet-overlay-pane", ".leaflet-promesse-background-pane")
     data, ground = (int(browser.run(f"getComputedStyle(document.querySelector({pane!r})).zIndex")) for pane in panes)

@@ -33,7 +33,7 @@ def stroll(**named) -> gpd.GeoDataFrame:
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=4, days=2)
+    return pg.make_city(users=4, days=2, recorder="phone")
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ MAPS = "Object.values(window).filter(each => each instanceof L.Map)"
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=3, days=1)
+    return pg.make_city(users=3, days=1, recorder="phone")
 
 
 @pytest.fixture(scope="module")

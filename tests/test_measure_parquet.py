@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=7, days=3, seed=6)
+    return pg.make_city(users=7, days=3, seed=6, recorder="phone")
 
 
 @pytest.fixture(scope="module")

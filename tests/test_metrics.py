@@ -86,7 +86,7 @@ def own(rows, crs=GRID, zone="UTC"):
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=4, days=1, seed=3)
+    return pg.make_city(users=4, days=1, seed=3, recorder="phone")
 
 
 # The contract
@@ -137,7 +137,7 @@ def test_an_index_of_other_data_or_of_another_metric_is_refused(metric, city):
     points = traces.points.copy()
     points[middle, 0] += 1e-9
     moved_by_a_bit = replace(traces, points=points)
-    others = pg.make_city(users=3, days=1, seed=8), city.iloc[:-1], city.to_crs(32631), moved_by_a_bit
+    others = pg.make_city(users=3, days=1, seed=8, recorder="phone"), city.iloc[:-1], city.to_crs(32631), moved_by_a_bit
     for other in others:
         with pytest.raises(ValueError, match=rf"'index' parameter of {type(metric).__name__} was made from other"):
             metric.detail(traces, traces, index=metric.index(other))

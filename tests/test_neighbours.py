@@ -102,7 +102,7 @@ def test_trackintel_takes_and_gives():
 
 
 def test_a_zone_is_kept_without_other_times():
-    city = pg.make_city(users=2, days=2)
+    city = pg.make_city(users=2, days=2, recorder="phone")
     naive, zoned = (pg.prepare(city, tz="Europe/Paris", seed=1, keep_zone=keep) for keep in (False, True))
     assert naive["time"].dt.tz is None
     assert str(zoned["time"].dt.tz) == "UTC"
@@ -116,7 +116,7 @@ def test_a_zone_is_kept_without_other_times():
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_the_command_line_keeps_a_zone(tmp_path, ending):
-    pg.write(pg.make_city(users=2, days=2), tmp_path / "raw.parquet")
+    pg.write(pg.make_city(users=2, days=2, recorder="phone"), tmp_path / "raw.parquet")
     prepare = ["prepare", tmp_path / "raw.parquet", "--tz", "Europe/Paris", "--keep-users"]
     naive, zoned = (tmp_path / f"{name}.{ending}" for name in ("naive", "zoned"))
     done(*prepare, naive)
@@ -186,7 +186,7 @@ def test_what_cannot_be_read_has_a_remedy(kind):
 
 @pytest.mark.parametrize("renamed", [{}, {"user": "Teilnehmer", "lon": "Längengrad", "lat": "Breitengrad"}])
 def test_tables_are_checked_as_frames_are(renamed):
-    parts = pg.prepare(pg.make_city(users=3, days=2, seed=1), keep_user=True, seed=1)
+    parts = pg.prepare(pg.make_city(users=3, days=2, seed=1, recorder="phone"), keep_user=True, seed=1)
     safe = pg.Promesse(200).protect(parts).assign(phone="x")
     frames = [frame.rename(columns=renamed) for frame in (parts, safe)]
     tables = [

@@ -11,13 +11,14 @@ pytest.importorskip("ipykernel", reason="ipykernel is not installed")
 
 from jupyter_core.utils import run_sync  # noqa: E402
 
-from notebooks import LARGEST_FILE, NOTEBOOKS, KernelManager, faults, pages, pictures, run  # noqa: E402
+from notebooks import LARGEST_FILE, NOTEBOOKS, KernelManager, answers, faults, pages, pictures, run  # noqa: E402
 
 ORDER = (
     *("01_overview", "02_datasets", "03_poi_privacy", "04_spatial_error", "05_range_queries"),
     *("06_execution_time_and_compression", "07_wait_for_me", "08_stronger_attacks", "09_your_own_data"),
-    "10_your_own_mechanism",
+    *("10_your_own_mechanism", "11_homes_and_ends", "12_a_study_of_your_own"),
 )
+WITH_EXERCISES = ("01_overview", "03_poi_privacy", "08_stronger_attacks")
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 
 
@@ -37,10 +38,16 @@ def kernel():
         run_sync(manager.shutdown_kernel)(now=True)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return an empty folder, in which the kernel runs."""
+    return tmp_path_factory.mktemp("alone")
+
+
 @each_notebook
 @pytest.mark.skipif(not COMPILED, reason="run once, with compiled loops")
-def test_it_runs_from_top_to_bottom_on_the_city(path, kernel):
-    notebook = run(path, kernel)
+def test_it_and_its_answers_run_from_top_to_bottom_without_other_files(path, kernel, folder):
+    notebook = run(path, kernel, folder=folder, with_answers=True)
     assert faults(path, notebook) == []
     assert len(pages(notebook)) == len(pictures(path))
 
@@ -54,6 +61,7 @@ def test_it_is_committed_with_its_outputs(path):
         assert 0 < picture.stat().st_size < LARGEST_FILE
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert re.match(rf"# {int(path.stem[:2])}\. ", text)
+    assert sum(len(answers(cell)) for cell in notebook.cells) >= 3 * (path.stem in WITH_EXERCISES)
 
 
 def test_faults_are_found():
@@ -67,3 +75,10 @@ def test_faults_are_found():
     problems = faults(NOTEBOOKS[0], nbformat.v4.new_notebook(cells=cells))
     starts = ("does not begin", "defines", "long", "a cell has not", "writes to stderr", "shows a path")
     assert [fault.startswith(start) for fault, start in zip(problems, starts, strict=True)] == [True] * 6
+
+
+def test_answers_are_the_folded_code():
+    code = "```python\n{}\n```\n\n"
+    text = f"Why?\n\n{code.format('shown()')}<details>\n\n{code.format('folded()')}</details>"
+    assert answers(nbformat.v4.new_markdown_cell(text)) == ["folded()\n"]
+    assert answers(nbformat.v4.new_code_cell(text)) == []

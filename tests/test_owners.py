@@ -46,7 +46,7 @@ def test_parts_that_overlap_in_time_are_reported():
 @pytest.mark.filterwarnings("ignore:.*five digits")
 @pytest.mark.parametrize("users", [1, 4])
 def test_halves_of_users_with_five_digits_are_recognized(users):
-    city = pg.make_city(users=users, days=4, seed=3)
+    city = pg.make_city(users=users, days=4, seed=3, recorder="phone")
     names = {name: f"cab-{number + 1:05d}" for number, name in enumerate(city["user"].unique())}
     city["user"] = city["user"].map(names)
     metric = pg.HeatMapReidentification()
@@ -63,7 +63,7 @@ def test_a_name_of_the_original_comes_before_a_part_of_it():
 
 
 def test_users_without_a_second_half_are_left_out_by_evaluate():
-    city = pg.make_city(users=4, days=4, seed=3).iloc[::20]
+    city = pg.make_city(users=4, days=4, seed=3, recorder="phone").iloc[::20]
     first, middle = city["user"].min(), city["time"].min() + (city["time"].max() - city["time"].min()) / 2
     data = city[(city["user"] != first) | (city["time"] < middle)]
     result = pg.evaluate({"city": data}, [pg.GeoIndistinguishability(1.0, seed=1)], [pg.HeatMapReidentification()])

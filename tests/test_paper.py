@@ -39,7 +39,7 @@ def warned_of_promesse():
 @contextmanager
 def small_city(*, users=6, days=1):
     """`reproduce` makes a small city."""
-    small = pg.make_city(users=users, days=days, seed=0, as_traces=True)
+    small = pg.make_city(users=users, days=days, seed=0, as_traces=True, recorder="phone")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
         yield
@@ -120,7 +120,7 @@ def test_ours_is_the_mean_over_seeds_and_spread_their_deviation():
 
 
 def test_table_1_and_5_stand_beside_the_paper_for_its_data_sets():
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     first = paper.table_1({"MDC": city}).set_index("row")
     assert first.paper["records"] == 1_124_454
     assert first.ours["records"] == len(city)
@@ -130,21 +130,24 @@ def test_table_1_and_5_stand_beside_the_paper_for_its_data_sets():
 
 
 @pytest.mark.parametrize("table", [paper.table_1, paper.most2014.table_3])
-@pytest.mark.parametrize("datasets", [[pg.make_city(users=1, days=1)], {}, {1: pg.make_city(users=1, days=1)}])
+@pytest.mark.parametrize(
+    "datasets",
+    [[pg.make_city(users=1, days=1, recorder="phone")], {}, {1: pg.make_city(users=1, days=1, recorder="phone")}],
+)
 def test_data_sets_are_a_mapping_of_names(table, datasets):
     with pytest.raises((TypeError, ValueError), match=f"'datasets' parameter of {table.__name__}"):
         table(datasets)
 
 
 def test_a_bar_in_a_name_ends_no_cell_of_markdown():
-    table = paper.side_by_side([paper.table_1({"a|b": pg.make_city(users=1, days=1)})])
+    table = paper.side_by_side([paper.table_1({"a|b": pg.make_city(users=1, days=1, recorder="phone")})])
     head, _, *rows = to_markdown(table).splitlines()
     assert head == r"|  | a\|b: ours |"
     assert {row.count("|") for row in rows} == {3}
 
 
 def test_a_table_as_text_has_the_papers_figure_where_there_is_one():
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     table = pd.concat((paper.table_1({"Geolife": city}), paper.table_1({"city": city}).iloc[1:]))
     shown = paper.side_by_side([table])
     assert list(shown.columns) == ["Geolife: paper", "ours", "ratio", "city: ours"]
@@ -240,7 +243,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch, no_figures):
     monkeypatch.setitem(paper.experiment._READERS, "MDC", lambda source, as_traces: city(source))
 
     def city(seed):
-        return pg.make_city(users=3, days=2, seed=seed, as_traces=True)
+        return pg.make_city(users=3, days=2, seed=seed, as_traces=True, recorder="phone")
 
     with warned_of_promesse():
         found = pg.reproduce(cabspotting=1, mdc=2, min_days=1, seeds=1)
@@ -278,7 +281,7 @@ def test_the_command_names_a_file_that_is_not_there(tmp_path):
 @pytest.fixture(scope="module")
 def second():
     with pytest.MonkeyPatch.context() as patch:
-        small = pg.make_city(users=6, days=4, as_traces=True)
+        small = pg.make_city(users=6, days=4, as_traces=True, recorder="phone")
         patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
         return small, pg.reproduce(paper="most2014", seeds=2)
 
@@ -478,7 +481,7 @@ class _Level(pg.Mechanism):
 
 
 def test_a_trade_off_takes_any_mechanism_and_says_what_it_cannot_take(tmp_path):
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     metrics = [pg.PoiRetrieval(), pg.SpatialError()]
     results = pg.evaluate({"a$": city}, [_Level("low"), _Level("$x$")], metrics)
     axes = trade_off(results, utility="SpatialError")
@@ -502,7 +505,7 @@ def invoke(*words):
 
 @pytest.fixture
 def city_file(tmp_path):
-    pg.write(pg.make_city(users=3, days=2), tmp_path / "city.parquet")
+    pg.write(pg.make_city(users=3, days=2, recorder="phone"), tmp_path / "city.parquet")
     return tmp_path / "city.parquet"
 
 
@@ -583,13 +586,21 @@ def test_tables_stand_side_by_side_in_the_papers_order_and_later_figures_replace
 # Example data
 
 
+def test_our_results_come_with_the_package(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    ours, stored = paper.Reproduction.load(), paper.Reproduction.load(RESULTS / "cabspotting")
+    assert list(ours.tables) == list(stored.tables)
+    assert ours.results.equals(stored.results)
+
+
 def test_example_data_are_a_prepared_city_without_the_archive(monkeypatch):
     monkeypatch.delenv("PROMESSE_CABSPOTTING", raising=False)
     example = paper.example_data(users=3, days=2)
     raw = pg.make_city(users=3, days=2, as_traces=True)
     parts = pg.prepare(raw, tz="Europe/Paris", keep_user=True)
     assert (example.name, example.zone, example.min_days) == ("synthetic city", "Europe/Paris", None)
-    for found, expected in ((example.raw, raw), (example.parts, parts)):
+    days = pg.first_days(pg.collapse_empty_days(raw, tz="Europe/Paris"))
+    for found, expected in ((example.raw, raw), (example.days, days), (example.parts, parts)):
         assert found.users.equals(expected.users)
         assert (found.times == expected.times).all()
 
@@ -621,7 +632,7 @@ class _MeanDelay(pg.Metric):
 
 
 def test_a_new_mechanism_and_a_new_metric_have_rows_and_tables_of_their_own(tmp_path, no_figures):
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     results = pg.evaluate({"city": city}, [_Level("low")], [*PAPER, _MeanDelay()])
     tables = paper.beyond(results)
     assert list(tables) == ["Mean delay"]
@@ -726,7 +737,7 @@ def test_a_folder_without_a_reproduction_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"results\.csv"):
         paper.Reproduction.load(tmp_path)
     with pytest.raises(TypeError, match="'folder' parameter"):
-        paper.Reproduction.load(None)
+        paper.Reproduction.load(5)
     pg.save_results(results_of(("A()", "A", "a")), tmp_path / "results.csv")
     with pytest.raises(FileNotFoundError, match=r"table_1\.csv"):
         paper.Reproduction.load(tmp_path)

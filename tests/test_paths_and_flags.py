@@ -23,7 +23,7 @@ def test_readers_refuse_what_is_no_path(read, wrong):
 
 @pytest.mark.parametrize("wrong", NO_PATHS)
 def test_writers_refuse_what_is_no_path(wrong):
-    city = pg.make_city(users=1, days=1)
+    city = pg.make_city(users=1, days=1, recorder="phone")
     table = pg.measure(city, city, [pg.Compression()])
     for write in (
         lambda: pg.write(city, wrong),
@@ -39,13 +39,13 @@ def test_writers_refuse_what_is_no_path(wrong):
 
 def test_a_path_without_a_possible_name_is_refused():
     with pytest.raises(ValueError, match="'path' parameter of write"):
-        pg.write(pg.make_city(users=1, days=1), "a\0b.csv")
+        pg.write(pg.make_city(users=1, days=1, recorder="phone"), "a\0b.csv")
     assert str(check_path("a", name="path", owner="write")) == "a"
 
 
 @pytest.mark.parametrize("wrong", [pd.NA, None, 1, "yes", pd.DataFrame({"secret": [1]})])
 def test_flags_are_true_or_false(tmp_path, wrong):
-    city = pg.make_city(users=1, days=1)
+    city = pg.make_city(users=1, days=1, recorder="phone")
     table = pg.measure(city, city, [pg.Compression()])
     for call in (
         lambda: pg.write(city, tmp_path / "a.csv", force=wrong),
@@ -62,4 +62,4 @@ def test_flags_are_true_or_false(tmp_path, wrong):
 
 def test_a_path_that_no_system_can_hold_is_refused(tmp_path):
     with pytest.raises(ValueError, match="lone surrogates"):
-        pg.write(pg.make_city(users=1, days=1), f"{tmp_path}/\ud800.csv")
+        pg.write(pg.make_city(users=1, days=1, recorder="phone"), f"{tmp_path}/\ud800.csv")

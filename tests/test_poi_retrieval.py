@@ -92,7 +92,7 @@ def test_a_frame_without_a_geometry_is_named():
 
 @pytest.mark.compiled
 def test_frames_match_as_their_data_does():
-    city = pg.make_city(users=4, days=2, seed=1)
+    city = pg.make_city(users=4, days=2, seed=1, recorder="phone")
     noisy = city.promesse.geo_indistinguishability(0.05, seed=1)
     whole = city.promesse.poi_retrieval(noisy)
     matched = pg.match_pois(city.promesse.pois(), noisy.promesse.pois().to_crs(32631))
@@ -101,7 +101,7 @@ def test_frames_match_as_their_data_does():
 
 
 def test_a_dropped_trace_counts_with_its_places():
-    city = pg.make_city(users=3, days=2, seed=1)
+    city = pg.make_city(users=3, days=2, seed=1, recorder="phone")
     safe = city[city.user != city.user.iloc[0]]
     detail = city.promesse.poi_retrieval(safe)
     assert detail.recall.iloc[0] == detail.fscore.iloc[0] == 0
@@ -175,7 +175,7 @@ def test_wrong_parameters_are_refused(parameters, error, words):
 def test_a_duration_comes_in_many_ways_and_shows_as_one_can_write_it(duration):
     metric = PoiRetrieval(duration=duration)
     assert eval(repr(metric), vars(pg)) == metric
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     assert metric.detail(city, city).equals(PoiRetrieval().detail(city, city))
 
 
@@ -216,7 +216,7 @@ def test_the_plain_twin_agrees_to_the_last_tie_in_the_plane(original, protected,
 
 @pytest.mark.compiled
 def test_traces_and_threads_do_not_matter(monkeypatch):
-    city = Traces.from_frame(pg.make_city(users=6, days=2, seed=2))
+    city = Traces.from_frame(pg.make_city(users=6, days=2, seed=2, recorder="phone"))
     noisy = pg.GeoIndistinguishability(0.05, seed=1).protect(city)
     tables = []
     for threads in ("1", "2"):
@@ -226,7 +226,7 @@ def test_traces_and_threads_do_not_matter(monkeypatch):
 
 
 def test_bad_points_of_interest_have_a_cure_of_their_own():
-    stays = pg.pois(pg.make_city(users=2, days=2))
+    stays = pg.pois(pg.make_city(users=2, days=2, recorder="phone"))
     empty = stays.set_geometry(stays.geometry.where(stays.index > 0))
     with pytest.raises(ValueError, match=r"drop them from protected_pois\.$"):
         pg.match_pois(stays, empty)

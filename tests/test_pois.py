@@ -272,7 +272,7 @@ def test_an_example_by_hand():
 
 @pytest.fixture(scope="module")
 def city() -> gpd.GeoDataFrame:
-    return pg.make_city(users=3, days=3).iloc[::4].reset_index(drop=True)
+    return pg.make_city(users=3, days=3, recorder="phone").iloc[::4].reset_index(drop=True)
 
 
 def test_the_table_keeps_names_zone_unit_and_crs(city):
@@ -303,7 +303,7 @@ def test_the_accessor_and_traces_give_the_same(city):
 
 
 def test_the_true_stays_of_the_made_up_city_are_found():
-    city, truth = pg.make_city(users=3, days=3, return_pois=True)
+    city, truth = pg.make_city(users=3, days=3, return_pois=True, recorder="phone")
     found = pg.pois(city).to_crs(city.estimate_utm_crs())
     truth = truth.to_crs(found.crs)
     near = [
@@ -476,7 +476,7 @@ def test_importing_the_package_does_not_import_scikit_learn(tmp_path, run_fresh)
 
 @pytest.mark.parametrize("name", ["user", "geometry"])
 def test_places_do_not_overwrite_a_column_named_stays(name):
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     city = city.rename_geometry("stays") if name == "geometry" else city.rename(columns={"user": "stays"})
     user = "stays" if name == "user" else ...
     with pytest.raises(ValueError, match=r"columns .*'stays' of their own\. Rename 'stays'"):

@@ -18,7 +18,7 @@ MARS = "+proj=longlat +a=3396190 +b=3376200"
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=3, days=1, seed=1)
+    return pg.make_city(users=3, days=1, seed=1, recorder="phone")
 
 
 def run(*words):

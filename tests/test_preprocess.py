@@ -237,7 +237,7 @@ class TestSplitGaps:
         assert pg.split_gaps(frame_of(records), seed=0)["user"].tolist() == [name]
 
     def test_rows_are_in_the_order_of_the_new_names(self):
-        parts = pg.split_gaps(pg.make_city(users=3, days=2), gap="1h")
+        parts = pg.split_gaps(pg.make_city(users=3, days=2, recorder="phone"), gap="1h")
         names = parts["user"].drop_duplicates().tolist()
         assert names == sorted(names)
         assert parts["user"].nunique() > 3
@@ -375,7 +375,7 @@ SELECTING = [name for name in VERBS if name != "smooth"]
 
 @pytest.fixture(scope="module")
 def city() -> gpd.GeoDataFrame:
-    return pg.make_city(users=3, days=2).iloc[::5].reset_index(drop=True)
+    return pg.make_city(users=3, days=2, recorder="phone").iloc[::5].reset_index(drop=True)
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -437,12 +437,12 @@ def test_the_frame_that_came_is_not_changed(name, city):
 
 
 def test_digits_without_a_unit_are_seconds():
-    city = pg.make_city(users=2, days=2, as_traces=True)
+    city = pg.make_city(users=2, days=2, as_traces=True, recorder="phone")
     assert len(pg.split_gaps(city, gap="14400", seed=1)) == len(pg.split_gaps(city, gap="4h", seed=1))
 
 
 def test_a_zone_for_times_that_have_none_is_named():
-    city = pg.make_city(users=1, days=1)
+    city = pg.make_city(users=1, days=1, recorder="phone")
     city["time"] = city["time"].dt.tz_localize(None)
     with pytest.warns(UserWarning, match="taken as UTC"):
         pg.collapse_empty_days(city, tz="Europe/Paris")
@@ -451,4 +451,4 @@ def test_a_zone_for_times_that_have_none_is_named():
 @pytest.mark.parametrize("gap", ["14,400", "1 000", "5+", ""])
 def test_a_gap_without_a_unit_that_is_no_number_is_refused(gap):
     with pytest.raises(ValueError, match="'gap' parameter of split_gaps"):
-        pg.split_gaps(pg.make_city(users=1, days=1, as_traces=True), gap=gap)
+        pg.split_gaps(pg.make_city(users=1, days=1, as_traces=True, recorder="phone"), gap=gap)

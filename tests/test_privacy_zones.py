@@ -199,7 +199,7 @@ def test_breaks_stay_and_no_line_is_seen_across_them():
 
 
 def test_without_zones_near_nothing_changes():
-    city = pg.make_city(users=2, days=1, as_traces=True)
+    city = pg.make_city(users=2, days=1, as_traces=True, recorder="phone")
     far = frame_of([shapely.Point(0, 0)], crs=4326)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -312,7 +312,7 @@ def test_a_step_around_the_globe_crosses_what_is_on_its_way():
 
 
 def test_zones_in_another_crs_mean_the_same_places():
-    city = pg.make_city(users=3, days=2, as_traces=True)
+    city = pg.make_city(users=3, days=2, as_traces=True, recorder="phone")
     homes = city.to_frame().groupby("user").head(1).reset_index(drop=True)
     circles = gpd.GeoDataFrame({"user": homes["user"]}, geometry=homes.geometry.to_crs(2154).buffer(300))
     for frame in (homes[["user", "geometry"]], circles):
@@ -463,14 +463,14 @@ def test_threads_and_partitions_do_not_matter(crowd, shares, seed):
 
 
 def test_the_order_of_users_does_not_matter():
-    city = pg.make_city(users=4, days=2)
+    city = pg.make_city(users=4, days=2, recorder="phone")
     mechanism = PrivacyZones(seed="s")
     results = [mechanism.protect(frame) for frame in (city, city.sort_values("user", ascending=False, kind="stable"))]
     pd.testing.assert_frame_equal(pd.DataFrame(results[0]), pd.DataFrame(results[1]))
 
 
 def test_blocks_of_records_do_not_matter(monkeypatch):
-    city = pg.make_city(users=2, days=1, as_traces=True)
+    city = pg.make_city(users=2, days=1, as_traces=True, recorder="phone")
     mechanism = PrivacyZones(seed=2)
     first = mechanism.protect(city)
     monkeypatch.setattr(module.kernel, "BLOCK", 7)
@@ -540,10 +540,10 @@ def test_zones_that_cannot_be_placed_are_refused():
     swapped = frame_of([shapely.Point(35.7, 139.7)], crs=4326)  # latitude and longitude
     for zones in (swapped, frame_of([shapely.Point(4.8, 45.7)], crs="IAU_2015:30100")):
         with pytest.raises(ValueError, match="without a place in the CRS"):
-            PrivacyZones(zones=zones).protect(pg.make_city(users=1, days=1))
+            PrivacyZones(zones=zones).protect(pg.make_city(users=1, days=1, recorder="phone"))
     huge = frame_of([shapely.box(-100, -80, 100, 80)], crs=4326)
     with pytest.raises(ValueError, match="more than 60 degrees"):
-        PrivacyZones(zones=huge).protect(pg.make_city(users=1, days=1))
+        PrivacyZones(zones=huge).protect(pg.make_city(users=1, days=1, recorder="phone"))
 
 
 def test_users_of_zones_that_the_data_lack_are_counted():

@@ -451,7 +451,7 @@ def as_frame(crowd: list[Walk]) -> gpd.GeoDataFrame:
 
 @pytest.fixture(scope="module")
 def city() -> gpd.GeoDataFrame:
-    return pg.make_city(users=3, days=2)
+    return pg.make_city(users=3, days=2, recorder="phone")
 
 
 def test_a_frame_comes_back_as_a_frame_with_user_time_and_geometry(city):
@@ -652,6 +652,6 @@ def test_its_parameters_may_be_published():
 
 
 def test_more_points_than_there_can_be_are_just_many():
-    city = pg.make_city(users=1, days=1, as_traces=True)
+    city = pg.make_city(users=1, days=1, as_traces=True, recorder="phone")
     with pytest.warns(UserWarning, match="could not be protected"):
         assert len(Promesse(200, min_points=10**30).protect(city)) == 0

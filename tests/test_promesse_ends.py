@@ -276,7 +276,7 @@ def test_it_is_random_with_ends_only():
 
 
 def test_evaluate_runs_it_once_a_seed_if_ends_are_cut():
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     mechanisms = [Promesse(200), Promesse(200, ends=600)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

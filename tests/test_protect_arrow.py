@@ -15,7 +15,7 @@ PROMESSE = pg.Promesse(200)
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=6, days=2, seed=1)
+    return pg.make_city(users=6, days=2, seed=1, recorder="phone")
 
 
 def as_table(frame, *, points="xy", users="text"):
@@ -211,7 +211,7 @@ def test_a_position_that_is_no_name_is_refused(city, position):
 
 
 def test_what_numbers_mean_and_elevations_are_reported():
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     seconds = pa.array(city["time"].astype("int64").to_numpy() // 10**9)
     points = pa.array(shapely.to_wkb(shapely.force_3d(city.geometry.array)))
     table = pa.table({"user": city["user"], "time": seconds, "geometry": points})

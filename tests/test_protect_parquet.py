@@ -38,7 +38,7 @@ PROMESSE = pg.Promesse(200)
 @pytest.fixture(scope="module")
 def city():
     """Records of some users in no order, with many equal times."""
-    frame = pg.make_city(users=9, days=3, seed=4)
+    frame = pg.make_city(users=9, days=3, seed=4, recorder="phone")
     frame = frame.assign(time=frame["time"].dt.floor("2min"))
     return frame.iloc[np.random.default_rng(5).permutation(len(frame))].reset_index(drop=True)
 
@@ -758,7 +758,7 @@ def test_a_folder_that_cannot_be_replaced_comes_back(city, small, monkeypatch, t
 
 def test_folders_say_that_they_keep_records_marked_as_bad(tmp_path):
     (tmp_path / "in").mkdir()
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     parts = city.assign(visible=True).assign(lon=city.geometry.x, lat=city.geometry.y).drop(columns="geometry")
     pd.DataFrame(parts).to_parquet(tmp_path / "in" / "a.parquet")
     with pytest.warns(UserWarning, match="'visible' may mark bad records"):

@@ -114,7 +114,7 @@ def test_the_page_has_each_count_and_measure_in_a_row_of_its_own(raw):
 
 
 def test_places_at_the_ends_of_all_parts_of_a_user_are_measured_beside_guessing():
-    city = pg.make_city(users=6, days=7, seed=3)
+    city = pg.make_city(users=6, days=7, seed=3, recorder="phone")
     parts = city.promesse.prepare(tz="Europe/Paris", days=7, keep_user=True)
     with warnings.catch_warnings(action="ignore"):
         safe, result = (
@@ -131,7 +131,7 @@ def test_places_at_the_ends_of_all_parts_of_a_user_are_measured_beside_guessing(
 
 
 def test_the_homes_that_attackers_look_for_are_those_before_zones_are_removed(monkeypatch):
-    city, seen = pg.make_city(users=6, days=7, seed=3, as_traces=True), {}
+    city, seen = pg.make_city(users=6, days=7, seed=3, as_traces=True, recorder="phone"), {}
 
     def spy(original, protected, metrics):
         seen.update(dict.fromkeys(map(type, metrics), original.records))
@@ -180,7 +180,7 @@ def test_the_audit_runs_the_same_tests_whatever_the_data():
 
 
 def test_speeds_on_the_common_calendar_are_said_to_be_unknown():
-    moved = pg.collapse_empty_days(pg.make_city(users=3, days=2), tz="Europe/Paris")
+    moved = pg.collapse_empty_days(pg.make_city(users=3, days=2, recorder="phone"), tz="Europe/Paris")
     audit = moved.promesse.publish(None, pg.Promesse(200), dry_run=True).audit.set_index("test")
     assert (audit.verdict[["no impossible jumps in the original", "no fast steps in the raw data"]] == "left out").all()
 
@@ -191,7 +191,9 @@ def test_speeds_on_the_common_calendar_are_said_to_be_unknown():
 def test_tests_that_a_mechanism_leaves_out_are_named_everywhere(mechanism, count):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = pg.make_city(users=6, days=2).promesse.publish(None, mechanism, tz="Europe/Paris", dry_run=True)
+        result = pg.make_city(users=6, days=2, recorder="phone").promesse.publish(
+            None, mechanism, tz="Europe/Paris", dry_run=True
+        )
     left_out = result.audit[result.audit["verdict"] == "left out"]
     line = f"{count} tests left out: {', '.join(left_out['test'])} ({left_out['reason'].iloc[0]})"
     assert len(left_out) == count
@@ -454,7 +456,7 @@ def test_a_report_shows_no_markup_of_the_data(raw, tmp_path):
 
 
 def test_what_is_dropped_while_reading_is_in_the_report(tmp_path):
-    city = pg.make_city(users=3, days=2)
+    city = pg.make_city(users=3, days=2, recorder="phone")
     rows = pd.DataFrame({"user": city["user"], "time": city["time"].astype(str)})
     rows["lon"], rows["lat"] = city.geometry.x, city.geometry.y
     rows.loc[[3, 5, 8], "time"] = ""
@@ -483,7 +485,7 @@ def test_what_is_dropped_while_reading_is_in_the_report(tmp_path):
     ],
 )
 def test_the_first_line_says_where_days_begin(zone, tz, expected):
-    city = pg.make_city(users=2, days=2)
+    city = pg.make_city(users=2, days=2, recorder="phone")
     city["time"] = city["time"].dt.tz_convert(zone)
     result = pg.publish(city, None, pg.Promesse(200), tz=tz, dry_run=True)
     assert expected in result.summary[0]
@@ -492,7 +494,7 @@ def test_the_first_line_says_where_days_begin(zone, tz, expected):
 @pytest.mark.filterwarnings("ignore:publish dropped")
 def test_a_single_person_is_to_be_reviewed():
     """New names hide nobody among nobody else."""
-    alone, several = (pg.make_city(users=users, days=2) for users in (1, 2))
+    alone, several = (pg.make_city(users=users, days=2, recorder="phone") for users in (1, 2))
     for city, expected in ((alone, {"review"}), (several, set())):
         audit = pg.publish(city, None, pg.Promesse(200), tz="Europe/Paris", dry_run=True).audit
         assert set(audit.loc[audit["test"] == "there are several people", "verdict"]) == expected

@@ -29,7 +29,7 @@ PARIS = {"tz": "Europe/Paris"}
 @pytest.fixture(scope="module")
 def city():
     """Records of some users in no order, with fixes at (0, 0)."""
-    frame = pg.make_city(users=9, days=3, seed=4)
+    frame = pg.make_city(users=9, days=3, seed=4, recorder="phone")
     frame.loc[frame.index[::1_500], "geometry"] = gpd.points_from_xy([0.0], [0.0], crs=4326)[0]
     return frame.iloc[np.random.default_rng(5).permutation(len(frame))].reset_index(drop=True)
 

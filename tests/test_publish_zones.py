@@ -22,12 +22,12 @@ SECRET = secrets.token_hex(32)
 
 @pytest.fixture(scope="module")
 def raw():
-    return pg.make_city(users=5, days=4, seed=2)
+    return pg.make_city(users=5, days=4, seed=2, recorder="phone")
 
 
 @pytest.fixture(scope="module")
 def homes():
-    _, pois = pg.make_city(users=5, days=4, seed=2, return_pois=True)
+    _, pois = pg.make_city(users=5, days=4, seed=2, return_pois=True, recorder="phone")
     return pois[pois["kind"] == "home"].drop_duplicates("user")[["user", "geometry"]].reset_index(drop=True)
 
 
@@ -84,7 +84,7 @@ def test_zones_of_users_follow_them_to_their_new_names(raw, homes):
 
 
 def test_every_part_knows_its_owner():
-    city = pg.make_city(users=4, days=3, as_traces=True)
+    city = pg.make_city(users=4, days=3, as_traces=True, recorder="phone")
     parts = pg.prepare(city, tz="Europe/Paris", seed=1)
     named = pg.prepare(city, tz="Europe/Paris", keep_user=True)
     owners = owners_of_parts(city, parts)

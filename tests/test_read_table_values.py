@@ -89,7 +89,7 @@ def test_the_samples_hold_the_same_records(file):
 @pytest.mark.parametrize("ending", ["parquet", "gpkg", "csv", "geojson"])
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Paris", None])
 def test_what_we_write_is_read_back(ending, zone, tmp_path):
-    frame = pg.make_city(users=4, days=1, seed=3)
+    frame = pg.make_city(users=4, days=1, seed=3, recorder="phone")
     frame["time"] = (frame["time"].dt.tz_convert("UTC") + pd.Timedelta("123ms")).dt.tz_convert(zone)
     made = pg.Traces.from_frame(frame)
     pg.write(made, tmp_path / f"city.{ending}")

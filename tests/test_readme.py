@@ -23,13 +23,14 @@ def percentage_before(words: str) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_the_share_of_homes_with_a_published_point_nearby():
-    city, stays = pg.make_city(return_pois=True)
+@pytest.mark.parametrize(("recorder", "words"), [("trips", "of the homes"), ("phone", "if phones record all day")])
+def test_the_share_of_homes_with_a_published_point_nearby(recorder, words):
+    city, stays = pg.make_city(recorder=recorder, return_pois=True)
     safe = city.promesse.prepare(tz="Europe/Paris", keep_user=True).promesse.smooth(200).to_crs(2154)
     homes = stays[stays["kind"] == "home"].to_crs(2154).groupby("user").geometry.first()
     users = safe["user"].str.rpartition("-")[0]
     distances = safe.distance(gpd.GeoSeries(users.map(homes), crs=2154)).groupby(users).min()
-    assert f"{100 * (distances < 50).mean():.0f}" == percentage_before("of the homes")
+    assert f"{100 * (distances < 50).mean():.0f}" == percentage_before(words)
 
 
 def test_the_results_on_the_city_are_those_of_the_notebook():

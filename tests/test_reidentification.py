@@ -159,7 +159,7 @@ def test_the_halves_are_cut_at_the_midpoint_and_the_second_at_gaps(kind):
 
 
 def test_nothing_has_two_empty_halves():
-    nothing = pg.make_city(users=1, days=1).iloc[:0]
+    nothing = pg.make_city(users=1, days=1, recorder="phone").iloc[:0]
     metric = Reidentification()
     known, second = metric.split(nothing)
     detail = metric.detail(known, second)
@@ -171,7 +171,7 @@ def test_nothing_has_two_empty_halves():
 @pytest.mark.compiled
 def test_people_of_the_city_are_recognised_until_noise_or_smoothing_hides_where_they_stay():
     metric = Reidentification()
-    known, second = metric.split(pg.make_city(users=6, days=4, seed=1))
+    known, second = metric.split(pg.make_city(users=6, days=4, seed=1, recorder="phone"))
     index = metric.index(known)
     plain, noisy, smooth = (
         metric.detail(known, safe, index=index)
@@ -234,7 +234,7 @@ def test_the_plain_twin_agrees(halves):
 
 @pytest.mark.compiled
 def test_evaluate_splits_the_data_itself():
-    city = pg.make_city(users=4, days=4, seed=1)
+    city = pg.make_city(users=4, days=4, seed=1, recorder="phone")
     table = pg.evaluate(
         {"city": city},
         mechanisms=[pg.GeoIndistinguishability(0.5, seed=1)],

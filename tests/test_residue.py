@@ -67,7 +67,7 @@ def test_closeness_is_in_steps_of_the_path_and_belongs_to_it():
 def test_short_traces_have_their_ends():
     assert found([(5, 5)]) == [("start", 5, 5)]
     assert found([(0, 0), (100, 0)]) == [("start", -100, 0), ("end", 200, 0)]
-    assert len(Residue().find(pg.make_city(users=1, days=1).iloc[:0])) == 0
+    assert len(Residue().find(pg.make_city(users=1, days=1, recorder="phone").iloc[:0])) == 0
 
 
 def test_false_positives_can_be_seen():
@@ -81,7 +81,7 @@ def test_false_positives_can_be_seen():
 @pytest.mark.compiled
 @pytest.mark.parametrize(("epsilon", "least"), [(100, 25), (200, 15), (500, 4)])
 def test_smoothed_data_gives_more_away_than_the_attack_of_the_paper_finds(epsilon, least):
-    city = pg.split_gaps(pg.make_city(users=10, days=3, seed=4, as_traces=True), keep_user=True)
+    city = pg.split_gaps(pg.make_city(users=10, days=3, seed=4, as_traces=True, recorder="phone"), keep_user=True)
     with pytest.warns(UserWarning, match="path too short"):
         safe = pg.Promesse(epsilon).protect(city)
     details = [metric.detail(city, safe) for metric in (Residue(), PoiRetrieval())]
@@ -94,7 +94,7 @@ def test_smoothed_data_gives_more_away_than_the_attack_of_the_paper_finds(epsilo
 @pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [100, 200])
 def test_it_finds_far_more_than_as_many_guesses_along_the_path(epsilon):
-    city = pg.make_city(users=8, days=3, seed=5)
+    city = pg.make_city(users=8, days=3, seed=5, recorder="phone")
     safe, metric = city.promesse.smooth(epsilon), Residue()
     frame = metric.find(safe)
     guesses = pd.concat(
@@ -105,7 +105,7 @@ def test_it_finds_far_more_than_as_many_guesses_along_the_path(epsilon):
 
 
 def test_the_frame_of_residues_is_what_is_scored():
-    city = pg.make_city(users=3, days=2, seed=4)
+    city = pg.make_city(users=3, days=2, seed=4, recorder="phone")
     safe = city.promesse.smooth(100)
     metric = Residue()
     frame, detail = metric.find(safe), metric.detail(city, safe)
@@ -136,7 +136,7 @@ def test_residues_are_those_of_the_plain_twin(crowd):
 
 @pytest.mark.compiled
 def test_threads_and_order_do_not_matter(monkeypatch):
-    city = pg.make_city(users=6, days=2, seed=2, as_traces=True)
+    city = pg.make_city(users=6, days=2, seed=2, as_traces=True, recorder="phone")
     safe = pg.Promesse(20).protect(city)
     tables = []
     for threads in ("1", "2"):

@@ -33,7 +33,7 @@ class Nothing(pg.Mechanism):
 
 @pytest.fixture(scope="module")
 def raw():
-    return pg.make_city(users=8, days=8, seed=3, as_traces=True)
+    return pg.make_city(users=8, days=8, seed=3, as_traces=True, recorder="phone")
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_without_a_mechanism_the_attacker_who_applies_it_is_not_computed(parts, 
 
 def test_a_mechanism_that_cannot_protect_what_is_known_has_no_value(tmp_path):
     """Wait for Me needs two traces; of the second user there are records in the second half alone."""
-    city = pg.make_city(users=2, days=2)
+    city = pg.make_city(users=2, days=2, recorder="phone")
     late = city[(city["user"] == "user-000") | (city["time"] > city["time"].min() + pd.Timedelta("1D"))]
     mechanism = pg.WaitForMe(k=2, max_trash=1.0, seed=1)
     with warnings.catch_warnings():
@@ -319,7 +319,7 @@ def test_mechanisms_are_named_in_words(parts):
 
 
 def test_many_people_are_folded(tmp_path):
-    many = pg.make_city(users=35, days=1, as_traces=True)
+    many = pg.make_city(users=35, days=1, as_traces=True, recorder="phone")
     pg.report(many, many, tmp_path / "many.html", seed=1)
     text = (tmp_path / "many.html").read_text(encoding="utf-8")
     assert text.count("<details>") == 1
@@ -404,7 +404,7 @@ def test_the_command_takes_the_mechanism_from_the_file_or_from_its_options(parts
 
 @pytest.mark.filterwarnings("ignore")
 def test_people_without_a_second_half_are_left_out_of_footprints(tmp_path):
-    city = pg.make_city(users=4, days=4, seed=3).iloc[::10]
+    city = pg.make_city(users=4, days=4, seed=3, recorder="phone").iloc[::10]
     first, middle = city["user"].min(), city["time"].min() + (city["time"].max() - city["time"].min()) / 2
     some = city[(city["user"] != first) | (city["time"] < middle)]
     parts = pg.split_gaps(some, keep_user=True)

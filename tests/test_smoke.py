@@ -21,7 +21,7 @@ with_every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lamb
 
 @pytest.fixture(scope="module")
 def parts():
-    return pg.make_city(users=6, days=2).promesse.prepare(tz="Europe/Paris", seed=0)
+    return pg.make_city(users=6, days=2, recorder="phone").promesse.prepare(tz="Europe/Paris", seed=0)
 
 
 @with_every_mechanism
@@ -83,14 +83,14 @@ def test_a_gpx_time_without_a_zone_is_utc_after_one_with_an_offset(tmp_path):
 
 
 def test_users_that_differ_by_a_null_byte_stay_apart():
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     keys = city.user.unique()
     frame = city.assign(user=city.user.astype(object).map({keys[0]: "a", keys[1]: "a\0"}))
     assert set(frame.promesse.smooth(200).user) == {"a", "a\0"}
 
 
 def test_an_empty_parquet_is_read_and_smoothed(tmp_path):
-    pg.write(pg.make_city(users=1, days=1).head(0), tmp_path / "none.parquet")
+    pg.write(pg.make_city(users=1, days=1, recorder="phone").head(0), tmp_path / "none.parquet")
     output = tmp_path / "safe.parquet"
     result = CliRunner().invoke(main, ["smooth", str(tmp_path / "none.parquet"), str(output), "--epsilon", "200"])
     assert result.exit_code == 0

@@ -42,7 +42,7 @@ def lines_of_the_page():
 
 
 def test_the_lines_of_the_docs_protect_as_a_notebook(spark, tmp_path):
-    city = pg.make_city(users=3, days=1, seed=4)
+    city = pg.make_city(users=3, days=1, seed=4, recorder="phone")
     city = city.assign(time=city["time"].dt.floor("2min"))  # many records of a user share a time
     city = city.iloc[np.random.default_rng(5).permutation(len(city))].reset_index(drop=True)
     (tmp_path / "positions").mkdir()

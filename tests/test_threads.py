@@ -22,7 +22,7 @@ import promesse_geo as pg
 from promesse_geo import threads
 threads._LEAST = 1
 threads.number = lambda: 2
-city = pg.make_city(users=3, days=1, as_traces=True)
+city = pg.make_city(users=3, days=1, as_traces=True, recorder="phone")
 before = pg.Promesse(200).protect(city).points.tobytes()
 child = os.fork()
 if not child:
@@ -40,7 +40,7 @@ def test_a_process_may_fork_after_the_work(tmp_path, start_fresh):
 def test_many_threads_may_protect_at_once(monkeypatch):
     monkeypatch.setattr(threads, "_LEAST", 1)
     monkeypatch.setattr(threads, "number", lambda: 2)
-    city = pg.make_city(users=3, days=1, as_traces=True)
+    city = pg.make_city(users=3, days=1, as_traces=True, recorder="phone")
     before = threading.active_count()
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: pg.Promesse(200).protect(city).points.tobytes(), range(8)))
@@ -84,7 +84,7 @@ QUERIES = """
 import signal
 import promesse_geo as pg
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts in the background may ignore it
-city = pg.make_city(users=20, days=2, as_traces=True)
+city = pg.make_city(users=20, days=2, as_traces=True, recorder="phone")
 pg.RangeQueryDistortion(10, seed=0).index(city)
 print("ready", flush=True)
 for _ in range(1000):

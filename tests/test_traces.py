@@ -410,7 +410,7 @@ def test_writable_arrays_are_copied_and_stay_writable():
 
 @pytest.mark.parametrize("kind", [bytearray, bytes, lambda content: np.frombuffer(content, "u1").copy()])
 def test_a_pickle_does_not_change_with_its_buffers(kind):
-    city, given = pg.make_city(users=2, days=1, as_traces=True), []
+    city, given = pg.make_city(users=2, days=1, as_traces=True, recorder="phone"), []
     text = pickle.dumps(city, protocol=5, buffer_callback=given.append)
     buffers = [kind(each.raw()) for each in given]
     again = pickle.loads(text, buffers=buffers)
@@ -438,11 +438,11 @@ def test_copies_are_read_only(duplicate):
     ],
 )
 def test_what_is_computed_is_read_only(work):
-    assert are_read_only(work(pg.make_city(users=2, days=1, as_traces=True)))
+    assert are_read_only(work(pg.make_city(users=2, days=1, as_traces=True, recorder="phone")))
 
 
 def test_a_frame_made_of_traces_can_be_changed():
-    traces = pg.make_city(users=1, days=1, as_traces=True)
+    traces = pg.make_city(users=1, days=1, as_traces=True, recorder="phone")
     times, frame = traces.times.copy(), traces.to_frame()
     frame.loc[0, "time"] = frame["time"].iloc[5]
     assert traces.times.tolist() == times.tolist()
@@ -471,7 +471,7 @@ def test_arrays_that_are_not_as_said_are_refused(wrong, kind, words):
 
 
 def test_protected_data_name_their_mechanism_in_frames_and_files(tmp_path):
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     assert "mechanism" not in city.attrs.get("promesse", {})
     mechanism = pg.GeoIndistinguishability(0.01, seed="secret")
     safe = mechanism.protect(city)
@@ -492,7 +492,7 @@ def test_protected_data_name_their_mechanism_in_frames_and_files(tmp_path):
 
 
 def test_data_are_protected_only_if_all_parts_are_in_the_same_way(tmp_path):
-    city = pg.make_city(users=3, days=1)
+    city = pg.make_city(users=3, days=1, recorder="phone")
     safe = city.promesse.smooth(200)
     mixed = pd.concat([city, safe])
     assert mixed.promesse.traces().protection is None
@@ -505,7 +505,7 @@ def test_data_are_protected_only_if_all_parts_are_in_the_same_way(tmp_path):
 
 @pytest.mark.parametrize("noted", [None, 1, {}, {"mechanism": "Promesse"}, {"mechanism": {"mechanism": "Promesse"}}])
 def test_other_attributes_name_no_mechanism(noted):
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     city.attrs["promesse"] = noted
     assert city.promesse.traces().protection is None
 
@@ -518,14 +518,14 @@ def test_a_mechanism_notes_parameters_that_are_no_json_by_their_kind():
         def _protect(self, traces):
             return traces
 
-    city = pg.make_city(users=2, days=1)
+    city = pg.make_city(users=2, days=1, recorder="phone")
     noted = city.promesse.protect(Noted(city)).attrs["promesse"]["mechanism"]["parameters"]["zones"]
     assert "GeoDataFrame" in noted
     assert "user-000" not in noted
 
 
 def test_wait_for_me_notes_itself_with_and_without_report():
-    city = pg.make_city(users=6, days=1)
+    city = pg.make_city(users=6, days=1, recorder="phone")
     mechanism = pg.WaitForMe(2, 200, max_trash=0, seed=1)
     assert mechanism.protect(city).attrs["promesse"]["mechanism"] == mechanism.description()
     assert mechanism.protect_with_report(city)[0].attrs["promesse"]["mechanism"]["mechanism"] == "WaitForMe"
@@ -533,7 +533,7 @@ def test_wait_for_me_notes_itself_with_and_without_report():
 
 @pytest.mark.parametrize("kind", ["date32[pyarrow]", "date64[pyarrow]"])
 def test_dates_of_arrow_are_no_times(kind):
-    frame = pg.make_city(users=1, days=1).head(3)
+    frame = pg.make_city(users=1, days=1, recorder="phone").head(3)
     frame["time"] = frame.time.dt.date.astype(kind)
     with pytest.raises(TypeError, match=r"'time' must hold datetimes.*'date'"):
         from_frame(frame)
@@ -551,14 +551,14 @@ def test_a_frame_of_another_package_is_named_with_its_module():
 
 @pytest.mark.parametrize("name", ["promesse", "head", "plot", "crs", "columns", "to_parquet"])
 def test_an_attribute_of_frames_names_the_remedy(name):
-    traces = pg.make_city(users=2, days=1, as_traces=True)
+    traces = pg.make_city(users=2, days=1, as_traces=True, recorder="phone")
     with pytest.raises(AttributeError, match=rf"to_frame\(\)\.{name}"):
         getattr(traces, name)
     assert not hasattr(traces, name)
 
 
 def test_an_unknown_attribute_names_no_remedy():
-    traces = pg.make_city(users=2, days=1, as_traces=True)
+    traces = pg.make_city(users=2, days=1, as_traces=True, recorder="phone")
     with pytest.raises(AttributeError) as caught:
         _ = traces.nonsense
     assert "to_frame" not in str(caught.value)

@@ -55,7 +55,7 @@ class Delay(pg.Metric):
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=2, days=1, as_traces=True)
+    return pg.make_city(users=2, days=1, as_traces=True, recorder="phone")
 
 
 def tuned(city, **named):
@@ -161,7 +161,7 @@ def test_the_original_is_indexed_once_for_all_runs(city):
 
 
 def test_values_are_those_of_evaluate_and_a_seed_repeats_them():
-    parts = pg.make_city(users=4, days=3).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    parts = pg.make_city(users=4, days=3, recorder="phone").promesse.prepare(tz="Europe/Paris", keep_user=True)
     choices = {
         "bounds": (0.002, 0.05),
         "goals": [(pg.PoiRetrieval(), "<=", 20)],
@@ -179,7 +179,7 @@ def test_values_are_those_of_evaluate_and_a_seed_repeats_them():
 
 
 def test_each_user_gets_the_value_that_it_would_get_alone():
-    parts = pg.make_city(users=3, days=3).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    parts = pg.make_city(users=3, days=3, recorder="phone").promesse.prepare(tz="Europe/Paris", keep_user=True)
     choices = {"bounds": (50, 800), "goals": [(pg.PoiRetrieval(), "<=", 5)], "objective": pg.Compression(), "values": 6}
     choices |= {"maximize": True, "seed": 1}
     found = pg.tune(parts, pg.Promesse(200), per_user=True, **choices)

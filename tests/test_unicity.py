@@ -79,7 +79,7 @@ def test_fits_are_those_of_the_twin(people, published):
 
 
 def test_draws_are_uniform_and_the_same_for_all_mechanisms():
-    city = pg.make_city(users=4, days=2, seed=1)
+    city = pg.make_city(users=4, days=2, seed=1, recorder="phone")
     details = [Unicity(draws=400, seed=2).detail(city, safe) for safe in (city, city.promesse.smooth(200))]
     assert details[0].index.equals(details[1].index)
     assert details[0].index.value_counts().between(60, 140).all()

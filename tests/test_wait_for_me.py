@@ -296,7 +296,7 @@ def test_a_trace_that_is_ever_one_step_from_being_near_in_time_is_not_skipped():
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=9, days=1, as_traces=True)
+    return pg.make_city(users=9, days=1, as_traces=True, recorder="phone")
 
 
 def as_bytes(traces):
@@ -514,7 +514,9 @@ def test_a_call_warns_once():
 @pytest.mark.parametrize(("longitude", "latitude"), [(-122.4, 37.7), (0, 90), (12, -90), (180, 10), (0, 0)])
 def test_the_plane_keeps_distances_from_its_middle_and_comes_back(longitude, latitude):
     rng = np.random.default_rng(1)
-    middle = pg.Sphere(pg.make_city(users=1, days=1).crs).points(np.array([longitude]), np.array([latitude]))[0]
+    middle = pg.Sphere(pg.make_city(users=1, days=1, recorder="phone").crs).points(
+        np.array([longitude]), np.array([latitude])
+    )[0]
     points = middle + rng.normal(0, 0.05, (200, 3))
     points = np.concatenate(
         (points, 2 * middle * (points @ middle)[:, None] - points, [middle])

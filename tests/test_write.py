@@ -567,7 +567,7 @@ def test_the_input_is_not_changed(tmp_path):
 
 
 def test_columns_that_are_not_written_are_named(tmp_path):
-    frame = pg.make_city(users=1, days=1).assign(phone="x")
+    frame = pg.make_city(users=1, days=1, recorder="phone").assign(phone="x")
     with pytest.warns(UserWarning, match="The column 'phone' was dropped"):
         pg.write(frame, tmp_path / "city.csv")
 
@@ -784,7 +784,7 @@ def test_threads_leave_the_settings_of_gdal_unchanged(tmp_path):
 def test_what_sqlite_left_of_an_old_file_does_not_get_into_the_new_one(ending, force, tmp_path):
     (tmp_path / f"safe.gpkg{ending}").write_bytes(b"pages of the original")
     with pytest.raises(FileExistsError, match="SQLite would bring into a new file"):
-        pg.write(pg.make_city(users=1, days=1), tmp_path / "safe.gpkg", force=force)
+        pg.write(pg.make_city(users=1, days=1, recorder="phone"), tmp_path / "safe.gpkg", force=force)
     assert not (tmp_path / "safe.gpkg").exists()
 
 

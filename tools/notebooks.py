@@ -1,9 +1,11 @@
 """Run and check the notebooks; `python tools/notebooks.py [number ...]` writes them with their outputs.
 
-Writing needs a browser: a picture of each map is saved for pages that cannot show maps.
+Writing needs a browser: a picture of each map is saved for pages that cannot show maps. Pictures and the answers of
+exercises are folded, in `<details>`.
 """
 
 import html
+import itertools
 import re
 import sys
 import tempfile
@@ -19,22 +21,36 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 WITH_DEFINITIONS = "10_your_own_mechanism"
 LONGEST_CELL = 15
 LARGEST_FILE = 500_000
+_FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)
+_CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _MAP = re.compile(r'<iframe srcdoc="(.*?)"', re.DOTALL)
+_CHOOSES = re.compile(r"\bif\b.*\.name\b|os\.environ")
 _HERE = (str(Path.home()), tempfile.gettempdir(), str(FOLDER.parent), "/home/", "/Users/")
 _LOCAL_PATHS = re.compile("|".join([*map(re.escape, _HERE), r"[A-Z]:\\\\"]))
 
 
-def run(path: Path, kernel: KernelManager | None = None) -> nbformat.NotebookNode:
-    """Run a notebook from top to bottom in its folder and return it with its outputs.
+def answers(cell: nbformat.NotebookNode) -> list[str]:
+    """Return the code of the answers that are folded in a cell of text."""
+    folded = _FOLDED.findall(cell.source) if cell.cell_type == "markdown" else []
+    return [code for text in folded for code in _CODE.findall(text)]
+
+
+def run(
+    path: Path, kernel: KernelManager | None = None, *, folder: Path | None = None, with_answers: bool = False
+) -> nbformat.NotebookNode:
+    """Run a notebook from top to bottom in its folder, or in another one, and return it with its outputs.
 
     A kernel that is given is started if it does not run, loses all its names before the notebook, and is kept.
+    Answers, if they are run, become cells of code.
     """
     notebook = nbformat.read(path, as_version=4)
+    if with_answers:
+        solved = [[cell, *map(nbformat.v4.new_code_cell, answers(cell))] for cell in notebook.cells]
+        notebook.cells = list(itertools.chain.from_iterable(solved))
     if kernel is not None:
         notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
-    client = NotebookClient(
-        notebook, km=kernel, timeout=240, record_timing=False, resources={"metadata": {"path": str(path.parent)}}
-    )
+    place = {"metadata": {"path": str(folder or path.parent)}}
+    client = NotebookClient(notebook, km=kernel, timeout=240, record_timing=False, resources=place)
     done = client.execute()
     if kernel is not None:
         client.kc.stop_channels()
@@ -60,6 +76,7 @@ def faults(path: Path, notebook: nbformat.NotebookNode) -> list[str]:
     if path.stem != WITH_DEFINITIONS:
         problems += [f"defines: {cell.source}" for cell in cells if re.search(r"^\s*(def|class) ", cell.source, re.M)]
         problems += [f"long: {cell.source}" for cell in cells if len(cell.source.splitlines()) > LONGEST_CELL]
+    problems += [f"depends on the data: {each.source}" for each in cells if _CHOOSES.search(each.source)]
     problems += ["a cell has not been run" for cell in cells if cell.execution_count is None]
     for output in (output for cell in cells for output in cell.outputs):
         shown = "" if output.output_type == "error" else output.get("text") or output.data.get("text/plain", "")
@@ -80,10 +97,11 @@ def pages(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def pictures(path: Path) -> list[Path]:
-    """Return the picture files that a notebook shows below its maps."""
+    """Return the picture files of its maps that a notebook shows, folded."""
     cells = nbformat.read(path, as_version=4).cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    return [path.parent / picture for picture in re.findall(r'src="(pictures/[^"]+)"', text)]
+    folded = "\n".join(_FOLDED.findall(text))
+    return [path.parent / picture for picture in re.findall(r"!\[[^]]*]\((pictures/[^)]+)\)", folded)]
 
 
 def _write_pictures(path: Path, notebook: nbformat.NotebookNode) -> None:

@@ -115,7 +115,7 @@ def make_mdc(folder: Path, people: Sequence[list[Record]]) -> None:
 
 def make_samples(folder: Path) -> None:
     """Write the samples of all data sets below a folder."""
-    traces = pg.make_city(users=3, days=1, as_traces=True)
+    traces = pg.make_city(users=3, days=1, as_traces=True, recorder="phone")
     people = [records_of(user, traces) for user in traces.users]
     make_cabspotting(folder / "cabspotting", people)
     make_geolife(folder / "geolife", people)

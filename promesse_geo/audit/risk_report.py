@@ -142,7 +142,7 @@ def report(
     Examples
     --------
     >>> import promesse_geo as pg, tempfile, pathlib
-    >>> parts = pg.make_city(users=4, days=4).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    >>> parts = pg.make_city(users=3, days=4).promesse.prepare(tz="Europe/Paris", keep_user=True)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = pathlib.Path(folder) / "report.html"
     ...     found = pg.report(parts, parts.promesse.smooth(200), page, mechanism=pg.Promesse(200), seed=1)

@@ -81,7 +81,7 @@ def protect_arrow(
     Examples
     --------
     >>> import promesse_geo as pg, pyarrow as pa
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> points = city.geometry
     >>> table = pa.table({"user": city["user"], "time": city["time"], "lon": points.x, "lat": points.y})
     >>> pg.protect_arrow(table, pg.Promesse(200)).column_names

@@ -146,7 +146,7 @@ def save_results(table: pd.DataFrame, path: str | os.PathLike[str], *, force: bo
     Examples
     --------
     >>> import promesse_geo as pg, tempfile, pathlib
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> results = pg.evaluate({"city": city}, [pg.Promesse(200)], [pg.Compression()])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pg.save_results(results, pathlib.Path(folder) / "results.parquet")

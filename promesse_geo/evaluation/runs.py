@@ -79,7 +79,7 @@ def measure(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> pg.measure(city, city.promesse.smooth(200), [pg.PoiRetrieval()]).unit.tolist()
     ['%']
     """
@@ -167,7 +167,7 @@ def evaluate(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> table = pg.evaluate({"city": city}, [pg.Promesse(200), pg.GeoIndistinguishability(0.01)],
     ...                     [pg.SpatialError(), pg.Compression()], seeds=2)
     >>> table.shape

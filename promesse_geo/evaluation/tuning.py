@@ -84,7 +84,7 @@ class Tuning:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=3, days=2).promesse.prepare(tz="Europe/Paris")
+    >>> city = pg.make_city(users=2, days=2).promesse.prepare(tz="Europe/Paris")
     >>> found = pg.tune(city, pg.Promesse(200), bounds=(100, 400), goals=[(pg.PoiRetrieval(), "<=", 5)],
     ...                 objective=pg.Compression(), values=4)
     >>> list(found.table.columns)

@@ -56,7 +56,7 @@ class Mechanism(ABC):
     ...
     ...     def _protect(self, traces: pg.Traces) -> pg.Traces:
     ...         return replace(traces, times=traces.times + self.hours * 3_600 * 10**9)
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> city.promesse.protect(Later(3)).time.min() - city.time.min()
     Timedelta('0 days 03:00:00')
     """
@@ -105,7 +105,7 @@ class Mechanism(ABC):
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> list(pg.Promesse(200).protect(city).columns)
         ['user', 'time', 'geometry']
         """

@@ -97,7 +97,7 @@ class Promesse(Mechanism):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1, as_traces=True)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone", as_traces=True)
     >>> len(pg.Promesse(200).protect(city))
     2
     """

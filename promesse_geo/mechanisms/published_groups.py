@@ -51,7 +51,7 @@ class WaitForMeReport:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=3, days=1)
+    >>> city = pg.make_city(users=3, days=1, recorder="phone")
     >>> _, report = pg.WaitForMe(k=2, max_trash=0, seed=1).protect_with_report(city)
     >>> report.traces, report.trash, int(report.groups.is_pivot.sum()) == report.clusters
     (3, 0, True)

@@ -97,7 +97,7 @@ class WaitForMe(Mechanism):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=3, days=1, as_traces=True)
+    >>> city = pg.make_city(users=3, days=1, recorder="phone", as_traces=True)
     >>> safe, report = pg.WaitForMe(k=2, delta=200, max_trash=0, seed=1).protect_with_report(city)
     >>> len(safe), report.trash
     (3, 0)

@@ -35,6 +35,8 @@ from promesse_geo.validation import check_choice, check_flag, check_integer, che
 
 CITY = "synthetic city"
 CITY_ZONE = "Europe/Paris"
+_STORED = (Path(__file__).parent / "results", Path(__file__).parents[2] / "data" / "results" / "cabspotting")
+"""Our results on Cabspotting: as they are installed, and in a clone."""
 _READERS: dict[str, Callable[..., Any]] = {"Cabspotting": read_cabspotting, "Geolife": read_geolife, "MDC": read_mdc}
 
 
@@ -80,13 +82,14 @@ class Reproduction:
         return write_report(self.tables, self.results, place, force=check_flag(force, name="force", owner=owner))
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> "Reproduction":
-        """Read what `save` wrote to a folder.
+    def load(cls, folder: str | os.PathLike[str] | None = None) -> "Reproduction":
+        """Read what `save` wrote to a folder, or our results on Cabspotting.
 
         Parameters
         ----------
-        folder : path of a folder
-            Folder with the paper's tables, such as table_1.csv to table_6.csv, and results.parquet or results.csv.
+        folder : path of a folder, optional
+            Folder with the paper's tables, such as table_1.csv to table_6.csv, and results.parquet or results.csv. The
+            default is our results on all of Cabspotting, which are installed with the package.
 
         Returns
         -------
@@ -96,7 +99,16 @@ class Reproduction:
         ------
         TypeError, ValueError, OSError
             If the folder or a file does not exist or holds something else.
+
+        Examples
+        --------
+        >>> import promesse_geo as pg
+        >>> table = pg.paper.Reproduction.load().tables["Table I"].set_index("row")
+        >>> int(table.ours["records"])
+        8985370
         """
+        if folder is None:
+            folder = next(filter(Path.is_dir, _STORED), _STORED[0])
         place = check_path(folder, name="folder", owner="Reproduction.load")
         if not place.is_dir():
             raise FileNotFoundError(f"The folder {str(place)!r} does not exist.")
@@ -128,6 +140,11 @@ class ExampleData(NamedTuple):
     parts: Traces
     zone: str
     min_days: int | None
+
+    @property
+    def days(self) -> Traces:
+        """The data on the common calendar as in the paper, one trace per user, not split at gaps."""
+        return first_days(collapse_empty_days(self.raw, tz=self.zone), min_days=self.min_days)
 
 
 def example_data(*, users: int = 50, days: int = 7) -> ExampleData:

@@ -122,7 +122,7 @@ def trade_off(
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.plot import trade_off
-    >>> city = pg.make_city(users=3, days=1)
+    >>> city = pg.make_city(users=3, days=1, recorder="phone")
     >>> results = pg.evaluate({"city": city}, [pg.Promesse(100), pg.Promesse(200)])
     >>> trade_off(results).get_xlabel()
     'range query distortion (%), lower is more useful'

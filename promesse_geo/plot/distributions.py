@@ -57,7 +57,7 @@ def spatial_error(
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.plot import spatial_error
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> spatial_error(city, {"Promesse": city.promesse.smooth(200)}).get_xlabel()
     'distance to the original path (m)'
     """
@@ -100,7 +100,7 @@ def speeds(original: Data, protected: Protected, *, ax: Axes | None = None, user
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.plot import speeds
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> speeds(city, city.promesse.smooth(200)).get_xlabel()
     'speed between consecutive records (m/s)'
     """
@@ -138,7 +138,7 @@ def intervals(
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.plot import intervals
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> intervals(city, city.promesse.smooth(200)).get_xscale()
     'log'
     """

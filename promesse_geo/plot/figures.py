@@ -71,7 +71,7 @@ def overview(
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.plot import overview
-    >>> len(overview(pg.make_city(users=1, days=1), epsilon=200).axes)
+    >>> len(overview(pg.make_city(users=1, days=1, recorder="phone"), epsilon=200).axes)
     3
     """
     traces = as_traces(data, user=user, time=time)
@@ -262,7 +262,7 @@ def space_time(
     --------
     >>> import promesse_geo as pg
     >>> from promesse_geo.plot import space_time
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> space_time(city, city.promesse.smooth(200)).get_ylabel()
     'distance from the first record (km)'
     """

@@ -122,7 +122,7 @@ def draw_map(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> type(pg.draw_map(city, city.promesse.smooth(200))).__name__
     'Map'
     """
@@ -178,7 +178,7 @@ def draw_map_pair(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> type(pg.draw_map_pair(city, city.promesse.smooth(200))).__name__
     'Figure'
     """

@@ -37,7 +37,7 @@ def tuning(result: Tuning, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=3, days=2).promesse.prepare(tz="Europe/Paris")
+    >>> city = pg.make_city(users=2, days=2).promesse.prepare(tz="Europe/Paris")
     >>> result = pg.tune(city, pg.Promesse(200), bounds=(50, 500), goals=[(pg.PoiRetrieval(), "<=", 5)],
     ...                  objective=pg.Compression(), values=4)
     >>> pg.plot.tuning(result).get_xlabel()

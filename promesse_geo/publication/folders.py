@@ -104,7 +104,7 @@ def publish_parquet(
     --------
     >>> import promesse_geo as pg, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> pg.write(pg.make_city(users=5, days=3), folder / "city.parquet")
+    >>> pg.write(pg.make_city(users=3, days=3), folder / "city.parquet")
     >>> result = pg.publish_parquet(folder / "city.parquet", folder / "public", pg.Promesse(200), tz="Europe/Paris")
     >>> result.passed, [file.name for file in (folder / "public").iterdir()]
     (True, ['part-00000.parquet'])

@@ -74,10 +74,10 @@ class Publication:
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=5, days=3)
+    >>> city = pg.make_city(users=3, days=3)
     >>> result = city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)
     >>> int(result.counts["users"]), result.path
-    (5, None)
+    (3, None)
     """
 
     data: Any

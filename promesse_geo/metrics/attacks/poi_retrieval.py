@@ -64,7 +64,7 @@ class PoiRetrieval(Metric):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> metric = pg.PoiRetrieval()
     >>> metric.measure(city, city), metric.measure(city, city.promesse.smooth(200))
     (100.0, 0.0)
@@ -184,7 +184,7 @@ def match_pois(
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> stays = city.promesse.pois()
     >>> bool((pg.match_pois(stays, stays.iloc[:0]).recall == 0).all())
     True

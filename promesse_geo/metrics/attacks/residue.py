@@ -113,7 +113,7 @@ class Residue(PoiRetrieval):
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> safe = pg.make_city(users=2, days=1).promesse.smooth(100)
+        >>> safe = pg.make_city(users=2, days=1, recorder="phone").promesse.smooth(100)
         >>> pg.Residue().find(safe)["kind"].value_counts()["start"].item()
         2
         """

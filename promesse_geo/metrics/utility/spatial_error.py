@@ -47,7 +47,7 @@ class SpatialError(Metric):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> city = pg.make_city(users=2, days=1)
+    >>> city = pg.make_city(users=2, days=1, recorder="phone")
     >>> metric = pg.SpatialError()
     >>> round(metric.measure(city, city.promesse.smooth(200)), 6)
     0.0
@@ -87,7 +87,7 @@ class SpatialError(Metric):
         Examples
         --------
         >>> import promesse_geo as pg
-        >>> city = pg.make_city(users=2, days=1)
+        >>> city = pg.make_city(users=2, days=1, recorder="phone")
         >>> len(pg.SpatialError().project(city, city)) == len(city)
         True
         """
