@@ -48,6 +48,12 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def sized(size: float) -> str:
+    """Return a number of bytes in a unit that suits it: '12 kB', '1.2 GB'."""
+    unit, name = next((each for each in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if size >= each[0]), (1e3, "kB"))
+    return f"{size / unit:,.1f} {name}" if size / unit < 10 else f"{size / unit:,.0f} {name}"
+
+
 def decimal(value: float) -> str:
     """Return a number with two digits after the point; one that would be 0.00 but is not as < 0.01 or > -0.01."""
     if 0 < abs(value) < 0.005:

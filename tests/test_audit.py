@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import zlib
 from unittest import mock
 
@@ -688,6 +689,7 @@ def test_locations_that_are_original_by_chance_are_no_leak():
     found = compared(line(true), line(np.sort(leaked)), "no original locations")
     assert found["verdict"] == "review"
     assert "expected by chance" in found["reason"]
+    assert re.search(r"\(within \d+ m?m.*\).*goes through its records.*protect again", found["reason"])
 
 
 def test_timestamps_that_are_original_by_chance_are_no_leak():

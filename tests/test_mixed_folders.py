@@ -10,6 +10,7 @@ from test_cli import done
 
 import promesse_geo as pg
 from promesse_geo.io.registry import guess_format
+from promesse_geo.messages import sized
 
 TIME = pd.Timestamp("2024-03-04T08:00Z")
 SECOND = int(TIME.timestamp())
@@ -154,3 +155,21 @@ def test_a_link_to_nothing_is_skipped_with_a_warning(tmp_path):
         with pytest.warns(UserWarning, match="skipped 1 file.*a link to nothing"):
             read = pg.read_file(tmp_path, errors=errors)
         assert read["user"].nunique() == 2
+
+
+def test_users_that_differ_by_their_type_in_two_files_are_refused_with_what_helps(tmp_path):
+    times = pd.to_datetime([ISO, ISO])
+    written(tmp_path, f"user,time,lon,lat\n1,{ISO},4.8,45.7\nann,{ISO},4.8,45.7\n", "a.csv")
+    table = pd.DataFrame({"user": [1, 2], "time": times, "lon": [4.8, 4.9], "lat": [45.7, 45.8]})
+    table.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"in one type in all files.*user='file'") as caught:
+        pg.read_file(tmp_path)
+    assert "None" not in str(caught.value)
+    assert "astype" not in str(caught.value)
+    assert len(pg.read_file(tmp_path, user="file", as_traces=True)) == 2
+
+
+def test_sizes_have_a_unit_that_suits_them():
+    assert [sized(size) for size in (0, 999, 12_345, 1.24e6, 55e6, 1.2e9, 3e12)] == [
+        *("0.0 kB", "1.0 kB", "12 kB", "1.2 MB", "55 MB", "1.2 GB", "3.0 TB")
+    ]

@@ -330,6 +330,15 @@ class Comparison:
         digits = np.append(self.protected.space.unit / 10.0 ** np.arange(coarsest, finest + 1), 0)
         return self.decimals - coarsest, np.maximum(1.5 * digits, SAME_PLACE)
 
+    @property
+    def tolerance(self) -> str:
+        """Return in words how near locations, of which most have as many decimals, are to original ones to be these."""
+        levels, reaches = self.rounding
+        metres = reaches[levels]
+        usual = float(np.median(metres)) if len(metres) else SAME_PLACE
+        rounded = ", or what rounding can move them" if (metres > usual).any() else ""
+        return f"{usual * 1000:.3g} mm{rounded}" if usual < 1 else f"{usual:.3g} m{rounded}"
+
     @cached_property
     def _rounded_times(self) -> tuple[np.ndarray, np.ndarray]:
         """The protected times and the unit of each, both in nanoseconds."""

@@ -15,6 +15,10 @@ TIMES, RECORDS = "no original timestamps", "no record equals an original one"
 
 _FEW = 5  # times close to original ones: one chance in a hundred, where half of all are and one in ten by chance
 _LOCATIONS = "no original locations"
+_AT_RECORDS = (
+    "A path that is kept goes through its records, so a few points may lie on some by chance. If there are more, or "
+    "the path is not kept, protect again with another parameter, such as a slightly larger epsilon"
+)
 
 
 def check_times(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
@@ -74,10 +78,11 @@ def _check_own_locations(comparison: Comparison) -> tuple[str, str]:
     disclosed = _count_disclosed(offsets, matches == 2, same=same, near=near)
     if disclosed:
         return FAILED, f"{counted(disclosed, 'trace')} would be published as recorded, entirely or for the most part"
-    counts = f"{same:,} of {total:,} published locations are original ones of their user"
+    tolerance = comparison.tolerance
+    counts = f"{same:,} of {total:,} published locations are original ones of their user (within {tolerance})"
     expected = by_chance(same, near)
     if _beyond_chance(same, expected):
-        return REVIEW, f"{counts}; {expected:,.1f} are expected by chance"
+        return REVIEW, f"{counts}; {expected:,.1f} are expected by chance. {_AT_RECORDS}"
     if _is_all_near(near, total, comparison.fine[chosen]):
         return REVIEW, f"{near:,} of {total:,} published locations are next to original ones of their user"
     moved, median = _count_barely_moved(comparison)
@@ -99,12 +104,13 @@ def _check_anywhere(comparison: Comparison) -> tuple[str, str]:
         return FAILED, f"{traces} of anybody, entirely or for the most part, whatever the times and the user keys"
     beside = near - same
     expected = float(beside) if 2 * beside > len(matches) else by_chance(same, near)  # unreliable if most are near
-    counts = f"{same:,} of {len(matches):,} sampled locations are original ones"
+    tolerance = comparison.tolerance
+    counts = f"{same:,} of {len(matches):,} sampled locations are original ones of anybody (within {tolerance})"
     if _beyond_chance(same, expected) and (same > _FEW or not comparison.by_user):
-        return REVIEW, f"{counts} of anybody; {expected:,.1f} are expected by chance"
+        return REVIEW, f"{counts}; {expected:,.1f} are expected by chance. {_AT_RECORDS}"
     if not comparison.by_user and _is_all_near(near, len(matches), comparison.fine[chosen]):
         return REVIEW, f"{near:,} of {len(matches):,} sampled locations are next to original ones of anybody"
-    return PASSED, f"{counts} of anybody, no more than by chance" if same else "no sampled location is an original one"
+    return PASSED, f"{counts}, no more than by chance" if same else "no sampled location is an original one"
 
 
 def _check_moved(comparison: Comparison) -> tuple[str, str]:
@@ -146,7 +152,8 @@ def check_records(comparison: Comparison) -> Finding:
         reason = f"{counts}; {counted(disclosed, 'trace')} for the most part, under whatever name"
         return Finding(RECORDS, FAILED, reason)
     if _beyond_chance(same, expected):
-        return Finding(RECORDS, REVIEW, f"{counts}; {expected:,.1f} are expected by chance")
+        chance = f"{expected:,.1f} are expected by chance. {_AT_RECORDS}"
+        return Finding(RECORDS, REVIEW, f"{counts} (within {comparison.tolerance}); {chance}")
     records, offsets = sample(protected.counts)
     around = comparison.nearby_records(records)
     close, beside = (int((around >= least).sum()) for least in (2, 1))

@@ -29,7 +29,7 @@ from promesse_geo.io.table_columns import (
     times_of_numbers,
     unit_of_numbers,
 )
-from promesse_geo.messages import DroppedWarning, collected_warnings, counted, invalid, warn
+from promesse_geo.messages import DroppedWarning, collected_warnings, counted, invalid, sized, warn
 from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
 from promesse_geo.validation import is_number
@@ -313,7 +313,7 @@ def check_disk(folder: Path, records: int) -> None:
     needed, free = _SPILL * records, shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(
-            f"The work on {counted(records, 'record')} needs about {needed / 1e9:,.1f} GB of disk in {str(folder)!r}, "
-            f"besides the result. There are {free / 1e9:,.1f} GB: free some, or name another folder with 'scratch' "
+            f"The work on {counted(records, 'record')} needs about {sized(needed)} of disk in {str(folder)!r}, "
+            f"besides the result. There are {sized(free)}: free some, or name another folder with 'scratch' "
             "(--scratch)."
         )

@@ -16,7 +16,7 @@ from promesse_geo.bulk.plan import bytes_needed
 from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
-from promesse_geo.messages import CountedWarning, added_up, counted, warn
+from promesse_geo.messages import CountedWarning, added_up, counted, sized, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.records import DroppedColumns, warn_dropped_columns
 
@@ -100,7 +100,7 @@ class Report:
         return (
             f"{counted(self.records, 'record')} of {users} -> "
             f"{counted(self.protected_records, 'record')} of {counted(self.protected_traces, 'trace')} in "
-            f"{counted(self.parts, 'file')} ({self.bytes / 1e6:,.1f} MB), {self.seconds:,.1f} s"
+            f"{counted(self.parts, 'file')} ({sized(self.bytes)}), {self.seconds:,.1f} s"
         )
 
 
@@ -271,7 +271,7 @@ class Run:
         longest = largest_trace(self.job, bucket, spills)
         raise MemoryError(
             f"The largest trace has {counted(longest, 'record')}. It and those that are protected with it need about "
-            f"{needed / 1e9:,.1f} GB, and 'memory' (--memory) is {self.memory / 1e9:,.1f} GB. Specify more."
+            f"{sized(needed)}, and 'memory' (--memory) is {sized(self.memory)}. Specify more."
         )
 
     def _write_names(self, gathered: Sequence[Gathered]) -> list[int]:

@@ -16,7 +16,8 @@ from promesse_geo.plot.page import ENDINGS
 _SUMMARIES = {
     "original": "a map with true locations, do not publish it",
     "protected": "a map with protected data only",
-    "unknown": "a map of data that may not be protected, do not publish it; if they are, pass --kind protected",
+    "unknown": "a map of a file that does not say whether its data are protected, as CSV and GPX cannot: pass --kind "
+    "protected if they are, else do not publish the map",
 }
 
 

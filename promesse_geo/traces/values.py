@@ -108,10 +108,13 @@ def _ascending(users: pd.Index, name: Hashable) -> np.ndarray:
         raise ValueError("A user is an integer with too many digits for Python to write. Rename it.") from None
     if any(not isinstance(key, (int, np.integer)) for key in keys):
         if len(set(texts)) < len(texts):
-            raise ValueError(
-                'Two users differ only by their type, as 1 and "1" do. '
-                f"Convert them to one type, for example with frame[{name!r}].astype(str)."
-            )
+            remedy = f"Convert them to one type, for example with frame[{name!r}] = frame[{name!r}].astype(str)."
+            if name is None:  # of several files
+                remedy = (
+                    "Write them in one type in all files, as text if one is text, or read the files one by one. If "
+                    "each file is a user, pass user='file' (--user file)."
+                )
+            raise ValueError(f'Two users differ only by their type, as 1 and "1" do. {remedy}')
         keys = texts
     try:
         "".join(texts).encode()
