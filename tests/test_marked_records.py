@@ -79,3 +79,14 @@ def test_a_table_of_which_all_is_marked_is_empty():
     data = pa.Table.from_pandas(table(visible=False))
     with pytest.warns(UserWarning, match="dropped 6 records"):
         assert len(pg.read_table(data)) == 0
+
+
+def test_both_columns_mark_records(tmp_path):
+    rows = [f"a,2024-03-04T08:0{minute}:00Z,4.8,45.7" for minute in range(4)]
+    marks = ["true,true", "false,true", "true,false", "true,"]
+    text = "user,time,lon,lat,visible,valid\n" + "\n".join(
+        f"{row},{mark}" for row, mark in zip(rows, marks, strict=True)
+    )
+    (tmp_path / "a.csv").write_text(text + "\n")
+    with pytest.warns(UserWarning, match=r"2 records \(marked as bad in the columns 'visible' and 'valid'.*from 0"):
+        assert len(pg.read_table(tmp_path / "a.csv")) == 2

@@ -756,10 +756,27 @@ def test_a_folder_that_cannot_be_replaced_comes_back(city, small, monkeypatch, t
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
 
 
-def test_folders_say_that_they_keep_records_marked_as_bad(tmp_path):
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("columns", [("visible",), ("valid",), ("visible", "valid")])
+def test_folders_leave_out_records_marked_as_bad_as_tables_do(tmp_path, columns):
+    city = pg.make_city(users=3, days=1, recorder="phone")
+    table = pd.DataFrame(city.assign(lon=city.geometry.x, lat=city.geometry.y).drop(columns="geometry"))
+    is_bad = np.zeros(len(table), bool)
+    for number, column in enumerate(columns):
+        bad = np.arange(len(table)) % 10 == number
+        table[column], is_bad = ~bad, is_bad | bad
+    table.loc[is_bad, "lat"] = np.nan  # bad records need no position
     (tmp_path / "in").mkdir()
-    city = pg.make_city(users=2, days=1, recorder="phone")
-    parts = city.assign(visible=True).assign(lon=city.geometry.x, lat=city.geometry.y).drop(columns="geometry")
-    pd.DataFrame(parts).to_parquet(tmp_path / "in" / "a.parquet")
-    with pytest.warns(UserWarning, match="'visible' may mark bad records"):
-        pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200))
+    table[: len(table) // 2].to_parquet(tmp_path / "in" / "a.parquet")
+    others = table[len(table) // 2 :].drop(columns=columns[0])
+    others[others["lat"].notna()].to_parquet(tmp_path / "in" / "b.parquet")
+    with pytest.warns(UserWarning, match=r"marked as bad in the column.*row \d+ of .*counted from 0"):
+        report = pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, keep_users=True)
+    with pytest.warns(UserWarning, match=r"marked as bad in the column.*row \d+ of .*counted from 0"):
+        expected = pg.read_table(tmp_path / "in")
+    assert report.dropped_records == 0
+    assert len(expected) == int((~is_bad).sum())
+    assert_equal(load(tmp_path / "out"), PROMESSE.protect(expected))
+    with pytest.warns(UserWarning, match="marked as bad"):
+        result = pg.publish_parquet(tmp_path / "in", None, pg.Promesse(200), dry_run=True)
+    assert result.counts["dropped_reading"] == int(is_bad[: len(table) // 2].sum())

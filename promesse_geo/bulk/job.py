@@ -14,13 +14,17 @@ from promesse_geo.traces.values import Unit
 
 
 class Piece(NamedTuple):
-    """Row groups first … last − 1 of a file, the row that the first begins with, and the file's size and time."""
+    """Row groups first … last − 1 of a file, the row that the first begins with, and the file's size and time.
+
+    `marks` are the columns of the file that mark bad records, which are left out.
+    """
 
     path: str
     first: int
     last: int
     row: int
     state: tuple[int, int] = (-1, -1)
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from pyproj import CRS
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
 from promesse_geo.io.batch import warn_assumed
-from promesse_geo.io.marks import can_mark, find_mark
+from promesse_geo.io.marks import bad_rows, find_marks
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
 from promesse_geo.io.registry import find_readable
 from promesse_geo.io.sources import UNREAD, as_paths, find_files
@@ -118,10 +118,8 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
     paths, unread = _find_parquet(source, owner=owner, drops=drops)
     tasks, waiting, rows, total = [], list[Piece](), 0, 0
     layouts, kinds, states = list[Layout](), list[tuple[Any, ...]](), []
-    marks = list[str | None]()
     for path in paths:
-        metadata, layout, kind, mark = _look_at(path, options)
-        marks.append(mark)
+        metadata, layout, kind, marks = _look_at(path, options)
         stat = path.stat()
         states.append([str(path.absolute()), stat.st_size, stat.st_mtime_ns])
         layouts.append(layout)
@@ -129,7 +127,7 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
         row = 0
         for group in range(metadata.num_row_groups):
             state = (stat.st_size, stat.st_mtime_ns)
-            waiting.append(Piece(str(path.absolute()), group, group + 1, row, state))
+            waiting.append(Piece(str(path.absolute()), group, group + 1, row, state, marks))
             size = metadata.row_group(group).num_rows
             row, rows, total = row + size, rows + size, total + size
             if rows >= chunk:
@@ -138,11 +136,6 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
     tasks += [_joined(waiting)] if waiting else []
     _check_equal(paths, layouts, kinds)
     numbers, zone = _look_at_times(paths, layouts[0], owner=owner)
-    if mark := next(filter(None, marks), None):
-        warn(
-            f"The column {mark!r} may mark bad records. Folders of Parquet keep all records: leave out the bad ones "
-            "before, or write the result to one file, for which they are left out."
-        )
     return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states, unread)
 
 
@@ -165,8 +158,8 @@ def _find_parquet(source: Any, *, owner: str, drops: bool) -> tuple[list[Path], 
     return paths, sum(count.get(UNREAD, 0) for count in counts)
 
 
-def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...], str | None]:
-    """Return metadata and layout of a file, the kinds of its users and times, and the column that marks bad records."""
+def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...], tuple[str, ...]]:
+    """Return metadata and layout of a file, the kinds of its users and times, and columns that mark bad records."""
     with open_parquet(path) as source:
         file = pq.ParquetFile(source)
         schema, metadata, native = file.schema_arrow, file.metadata, native_geometries(file)
@@ -180,9 +173,15 @@ def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout,
     values = user.value_type if user is not None and pa.types.is_dictionary(user) else user
     is_integer = values is not None and pa.types.is_integer(values)
     is_number = pa.types.is_integer(time) or pa.types.is_floating(time)
-    mark = find_mark(schema.names, layout.names)
-    mark = mark if mark is not None and can_mark(schema.field(mark).type) else None
-    return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time)), mark
+    marks = tuple(name for name in find_marks(schema.names, layout.names) if _marks_some(path, name))
+    return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time)), marks
+
+
+def _marks_some(path: Path, name: str) -> bool:
+    """Whether a column marks some of the records of a file as bad, and holds no values of another kind."""
+    with open_parquet(path) as source:
+        column = pq.ParquetFile(source).read(columns=[name]).column(0)
+    return bad_rows(column) is not None
 
 
 def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:

@@ -25,6 +25,8 @@ class Scattered:
         The number of invalid records by reason, and the place of the first.
     elevation : bool
         Whether any point has Z.
+    marked : dict of str to (int, str)
+        The number of records that columns mark as bad by reason, and the place of the first. They are not in `dropped`.
     first, last : int or None
         Nanoseconds: the first and the last time; None without valid records.
     """
@@ -34,14 +36,18 @@ class Scattered:
     dropped: int
     invalid: dict[str, tuple[int, str]]
     elevation: bool
+    marked: dict[str, tuple[int, str]]
     first: int | None = None
     last: int | None = None
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> "Scattered":
         """Return what JSON describes."""
-        invalid = {reason: (count, first) for reason, (count, first) in found["invalid"].items()}
-        return cls(**{**found, "spills": [Spill.of(each) for each in found["spills"]], "invalid": invalid})
+        invalid, marked = (
+            {reason: (count, first) for reason, (count, first) in found[name].items()} for name in ("invalid", "marked")
+        )
+        spills = [Spill.of(each) for each in found["spills"]]
+        return cls(**{**found, "spills": spills, "invalid": invalid, "marked": marked})
 
 
 @dataclass(frozen=True)

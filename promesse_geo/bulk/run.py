@@ -16,7 +16,7 @@ from promesse_geo.bulk.plan import bytes_needed
 from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
-from promesse_geo.messages import CountedWarning, added_up, counted, sized, warn
+from promesse_geo.messages import CountedWarning, DroppedWarning, added_up, counted, sized, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.records import DroppedColumns, warn_dropped_columns
 
@@ -169,7 +169,8 @@ class Run:
         calls = {bucket: (bucket, spills) for bucket in range(self.job.buckets)}
         gathered = self.all("protecting", step, calls, counts, restore)
         remove_spills(self.job, "chunk")
-        if self.records and self.records == sum(each.dropped for each in scattered):
+        left_out = sum(each.dropped + sum(count for count, _ in each.marked.values()) for each in scattered)
+        if self.records and self.records == left_out:
             raise ValueError("Nothing is left to write: no record has a valid location, time and user.")
         return scattered, list(chain.from_iterable(gathered))
 
@@ -245,11 +246,9 @@ class Run:
 
     def _report_invalid(self, scattered: Sequence[Scattered]) -> None:
         """Raise or warn of invalid records, and warn of elevations."""
-        invalid: dict[str, tuple[int, str]] = {}
-        for each in scattered:
-            for reason, (count, first) in each.invalid.items():
-                before, place = invalid.get(reason, (0, first))
-                invalid[reason] = (before + count, place)
+        invalid, marked = (
+            _sum_by_reason([getattr(each, name) for each in scattered]) for name in ("invalid", "marked")
+        )
         if invalid:
             number = sum(each.dropped for each in scattered)
             total = counted(sum(each.records for each in scattered), "record")
@@ -260,6 +259,13 @@ class Run:
                     "them with errors='skip' (--skip)."
                 )
             warn(f"{number:,} of {total} were dropped (rows are counted from 0): {details}.")
+        if marked:
+            details = "; ".join(
+                f"{counted(count, 'record')} {reason} (first in {place}, counted from 0)"
+                for reason, (count, place) in marked.items()
+            )
+            counts = {f"records ({reason})": count for reason, (count, _) in marked.items()}
+            warn(DroppedWarning(f"Left out: {details}.", counts))
         warn_dropped_columns(DroppedColumns((), any(each.elevation for each in scattered)))
 
     def _check_memory(self, spills: Sequence[Spill], counts: Sequence[int]) -> None:
@@ -321,3 +327,13 @@ class Run:
             pseudonyms=sum(each.pseudonyms for each in gathered),
             counts=counts,
         )
+
+
+def _sum_by_reason(parts: Sequence[Mapping[str, tuple[int, str]]]) -> dict[str, tuple[int, str]]:
+    """Return sums of counts by reason, with the first place of each."""
+    sums: dict[str, tuple[int, str]] = {}
+    for part in parts:
+        for reason, (count, first) in part.items():
+            before, place = sums.get(reason, (0, first))
+            sums[reason] = (before + count, place)
+    return sums

@@ -20,6 +20,7 @@ from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.portions import divide, joined_up_to
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill
+from promesse_geo.io.marks import bad_rows, reason_of
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
 from promesse_geo.io.writers.blocks import Block, PointTable
@@ -37,6 +38,7 @@ from promesse_geo.traces.records import Records, as_offsets
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
 
+_BAD = "promesse-geo: marked as bad"  # a column that no file has
 _ROWS = 1_000_000  # records of a row group
 _Counts = TypeVar("_Counts", bound=Gathered)
 
@@ -44,25 +46,38 @@ _Counts = TypeVar("_Counts", bound=Gathered)
 def scatter(job: Job, number: int) -> Scattered:
     """Read the pieces of a task, and write their records sorted by the bucket of their user."""
     spills: list[Spill] = []
-    invalid: dict[str, tuple[int, str]] = {}
+    invalid, marked = dict[str, tuple[int, str]](), dict[str, tuple[int, str]]()
     counts, elevation, times = np.zeros(2, np.int64), False, list[int]()
     for table, places in _read_chunks(job, number):
         try:
             columns = read_columns(job.layout, table, job.time_numbers)
-            runs, buckets, bad = _sort(job, columns)
+            left_out = _marked_rows(table)
+            runs, buckets, bad = _sort(job, columns, left_out)
         except pa.ArrowException:  # whose words quote the file
             raise ValueError(f"{places[0][1]!r} is damaged, or holds text that is not UTF-8.") from None
         name = f"chunk-{number:06d}-{len(spills):04d}"
         spills.append(Spill.write(job.scratch, name, runs, np.searchsorted(buckets, np.arange(job.buckets + 1))))
-        for reason, mask in bad.items():
-            count, first = invalid.get(reason, (0, ""))
-            invalid[reason] = (count + int(mask.sum()), first or _place(int(mask.argmax()), places))
+        for found, masks in ((invalid, bad), (marked, _by_reason(job, number, left_out))):
+            for reason, mask in masks.items():
+                count, first = found.get(reason, (0, ""))
+                found[reason] = (count + int(mask.sum()), first or _place(int(mask.argmax()), places))
         elevation = elevation or columns.has_z
-        counts += (table.num_rows, table.num_rows - len(runs.times))
+        counts += (table.num_rows, table.num_rows - len(runs.times) - int(left_out.sum()))
         times += [int(runs.times.min()), int(runs.times.max())] if len(runs.times) else []
     records, dropped = counts.tolist()
     period = min(times, default=None), max(times, default=None)
-    return Scattered(spills, records, dropped, invalid, elevation, *period)
+    return Scattered(spills, records, dropped, invalid, elevation, marked, *period)
+
+
+def _marked_rows(table: pa.Table) -> np.ndarray:
+    """Return which records columns mark as bad, bool of shape (records,)."""
+    return np.asarray(table.column(_BAD).to_numpy())
+
+
+def _by_reason(job: Job, number: int, left_out: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the mask of records that columns of the files of a task mark as bad, under the reason."""
+    marks = dict.fromkeys(mark for piece in job.tasks[number] for mark in piece.marks)
+    return {reason_of(list(marks)): left_out} if left_out.any() else {}
 
 
 def _read_chunks(job: Job, number: int) -> Iterator[tuple[pa.Table, list[tuple[int, str, int]]]]:
@@ -100,8 +115,11 @@ def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
         text = [str(job.layout.names.user)] if job.layout.names.user is not None else []
         file = pq.ParquetFile(source, read_dictionary=text, page_checksum_verification=True)
         groups = list(range(piece.first, piece.last))
-        for batch in file.iter_batches(job.chunk, row_groups=groups, columns=names, use_threads=False):
-            yield pa.Table.from_batches([batch])
+        for batch in file.iter_batches(job.chunk, row_groups=groups, columns=[*names, *piece.marks], use_threads=False):
+            table = pa.Table.from_batches([batch])
+            masks = [bad for mark in piece.marks if (bad := bad_rows(table.column(mark))) is not None]
+            bad = np.logical_or.reduce(masks) if masks else np.zeros(len(table), bool)
+            yield table.drop_columns(list(piece.marks)).append_column(_BAD, pa.array(bad))
 
 
 def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> Columns:
@@ -131,15 +149,20 @@ def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> C
     return columns._replace(segments=hashes[codes].view(np.int64))
 
 
-def _sort(job: Job, columns: Columns) -> tuple[Runs, np.ndarray, dict[str, np.ndarray]]:
-    """Return the valid records by bucket and user, the bucket of each user, and masks of other records by reason."""
+def _sort(job: Job, columns: Columns, left_out: np.ndarray) -> tuple[Runs, np.ndarray, dict[str, np.ndarray]]:
+    """Return the valid records by bucket and user, the bucket of each user, and masks of other records by reason.
+
+    Records in `left_out`, bool of shape (records,), are neither.
+    """
     if (columns.times.dt.tz is None) != (job.zone is None) and columns.times.notna().any():
         raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
     records = job.layout.as_records(columns)
     invalid: dict[str, np.ndarray] = {}
     _, _, valid = records.validate(
-        space=job.space, report=lambda masks: invalid.update({why: mask for why, mask in masks.items() if mask.any()})
+        space=job.space, report=lambda masks: invalid.update({why: mask & ~left_out for why, mask in masks.items()})
     )
+    invalid = {why: mask for why, mask in invalid.items() if mask.any()}
+    valid = valid & ~left_out
     buckets = _buckets_of(job, records.users)
     by_bucket = np.argsort(buckets, kind="stable")
     rank = np.empty(len(by_bucket), np.int64)

@@ -19,7 +19,7 @@ import shapely
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
 from promesse_geo.io.lines import NAMES, find_line_user, read_json_lines, read_measured_lines
-from promesse_geo.io.marks import find_mark, find_marked
+from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import (
     BY_NAME,
@@ -233,12 +233,12 @@ def read_layer(
         text = (info["layer_metadata"] or {}).get(METADATA_KEY)
         name = info["geometry_name"] or "geometry"
         names = find_names(list(info["fields"]), options, geometry=name, roles=parse_roles(text))
-        mark = find_mark(list(info["fields"]), names)
-        columns = [name for name in (names.user, names.time, names.segment, mark) if name is not None]
+        marks = find_marks(list(info["fields"]), names)
+        columns = [name for name in (names.user, names.time, names.segment, *marks) if name is not None]
         _, table = pyogrio.read_arrow(source, layer=layer, columns=columns, datetime_as_string=True, **opening)
     points = decode_points(table.column(geometry))
     content = as_columns(_with_dashes(table, names.time), points, names=names, crs=resolve_crs(info["crs"], options))
-    content = content._replace(protection=parse_protection(text)).without(find_marked(table, mark))
+    content = content._replace(protection=parse_protection(text)).without(find_marked(table, marks))
     return content, len(table), info["features"]
 
 

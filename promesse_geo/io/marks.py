@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.io.batch import DroppedRecords
+from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Names, candidates_for
 
 _MARKS = ("visible", "valid")
@@ -15,19 +16,19 @@ _GOOD, BAD = ("true", "t"), ("false", "f")
 
 
 class Marked(NamedTuple):
-    """Records that were left out because a column marks them.
+    """Records that were left out because columns mark them.
 
     Parameters
     ----------
-    column : str
-        The column.
+    columns : sequence of str
+        The columns.
     kept : numpy.ndarray of int64, shape (records,)
         The rows that were kept.
     rows : int
         The number of rows before.
     """
 
-    column: str
+    columns: Sequence[str]
     kept: np.ndarray
     rows: int
 
@@ -35,27 +36,37 @@ class Marked(NamedTuple):
         """Return their number, the reason, and the place of the first."""
         gaps = np.flatnonzero(self.kept != np.arange(len(self.kept)))
         first = int(gaps[0]) if len(gaps) else len(self.kept)
-        reason = f"marked as bad in the column {self.column!r}: rename it to keep them"
-        return DroppedRecords(reason, self.rows - len(self.kept), f"row {first:,} of {file!r}")
+        return DroppedRecords(reason_of(self.columns), self.rows - len(self.kept), f"row {first:,} of {file!r}")
 
 
-def find_mark(columns: Sequence[str], names: Names) -> str | None:
-    """Return the column that marks bad records; None if there is none, or it has another role."""
-    used = {names.user, names.time, names.segment, names.geometry, names.lon, names.lat}
+def reason_of(columns: Sequence[str]) -> str:
+    """Return why records are left out."""
+    one = len(columns) == 1
+    return (
+        f"marked as bad in the column{'' if one else 's'} {listed(columns)}: rename {'it' if one else 'them'} to keep"
+    )
+
+
+def find_marks(columns: Sequence[str], names: Names | None = None) -> list[str]:
+    """Return all columns that mark bad records, without those that have another role."""
+    used = () if names is None else (names.user, names.time, names.segment, names.geometry, names.lon, names.lat)
     others = [name for name in columns if name not in used]
-    return next(iter(candidates_for(others, (_MARKS,))), None)
+    return [name for mark in _MARKS for name in candidates_for(others, ((mark,),))]
 
 
-def find_marks(columns: Sequence[str]) -> list[str]:
-    """Return all columns that mark bad records."""
-    return [name for mark in _MARKS for name in candidates_for(columns, ((mark,),))]
-
-
-def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
-    """Return which rows of a table are marked as bad; None if none are, or the column holds other values."""
-    if mark is None or not table.num_rows:
+def find_marked(table: pa.Table, marks: Sequence[str]) -> Marked | None:
+    """Return which rows of a table columns mark as bad; None if none are, or the columns hold other values."""
+    masks = {mark: bad for mark in marks if (bad := bad_rows(table.column(mark))) is not None}
+    if not masks:
         return None
-    column = table.column(mark)
+    kept = np.flatnonzero(~np.logical_or.reduce(list(masks.values())))
+    return Marked(tuple(masks), kept, table.num_rows)
+
+
+def bad_rows(column: pa.ChunkedArray) -> np.ndarray | None:
+    """Return which values mark a record as bad, bool of shape (rows,); None if none does, or others are there."""
+    if not len(column):
+        return None
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if not can_mark(column.type):
         return None
@@ -63,8 +74,7 @@ def find_marked(table: pa.Table, mark: str | None) -> Marked | None:
     values = set(pc.unique(words).to_pylist()) - {None, ""}
     if not values & set(BAD) or values - {*_GOOD, *BAD}:
         return None
-    is_bad = pc.fill_null(pc.is_in(words, pa.array(BAD)), False).to_numpy()
-    return Marked(mark, np.flatnonzero(~is_bad), table.num_rows)
+    return np.asarray(pc.fill_null(pc.is_in(words, pa.array(BAD)), False).to_numpy())
 
 
 def can_mark(kind: pa.DataType) -> bool:

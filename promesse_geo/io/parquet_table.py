@@ -17,7 +17,7 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from promesse_geo.io import table_columns
-from promesse_geo.io.marks import find_mark, find_marked
+from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.sources import unchanged
 from promesse_geo.io.table_columns import (
     METADATA_KEY,
@@ -53,27 +53,27 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
     """Read GeoParquet, or Parquet with columns of coordinates, or with points in WKB and a CRS given."""
     file = pq.ParquetFile(source, page_checksum_verification=True)  # where pages have checksums
     names, places, crs = locate_columns(file.schema_arrow, options, native=native_geometries(file))
-    mark = find_mark(file.schema_arrow.names, names)
-    needed = (names.user, names.time, names.segment, mark, *places)
+    marks = find_marks(file.schema_arrow.names, names)
+    needed = (names.user, names.time, names.segment, *marks, *places)
     table = file.read(columns=[name for name in needed if name is not None])
     columns = read_located(table, names, places, crs)
     if _is_int96(file, names.time):
         note = f"the times of {names.time!r}, which are of the type int96, as UTC"
         columns = columns._replace(times=columns.times.dt.tz_localize("UTC"), notes=(note,))
     text = (file.schema_arrow.metadata or {}).get(METADATA_KEY.encode())
-    return columns._replace(protection=parse_protection(text)).without(find_marked(table, mark))
+    return columns._replace(protection=parse_protection(text)).without(find_marked(table, marks))
 
 
 def read_arrow_table(data: Any, options: ReadOptions) -> Columns:
     """Read an object with `__arrow_c_stream__`, such as a table of pyarrow or Polars, by the rules of Parquet."""
     with pa.RecordBatchReader.from_stream(data) as stream:
         names, places, crs = locate_columns(stream.schema, options)
-        mark = find_mark(stream.schema.names, names)
-        needed = [name for name in (names.user, names.time, names.segment, mark, *places) if name is not None]
+        marks = find_marks(stream.schema.names, names)
+        needed = [name for name in (names.user, names.time, names.segment, *marks, *places) if name is not None]
         table = stream.read_all().select(list(dict.fromkeys(needed)))
     columns = read_located(table, names, places, crs)
     text = (stream.schema.metadata or {}).get(METADATA_KEY.encode())
-    return columns._replace(protection=parse_protection(text)).without(find_marked(table, mark))
+    return columns._replace(protection=parse_protection(text)).without(find_marked(table, marks))
 
 
 def read_located(table: pa.Table, names: Names, places: list[str], crs: Any) -> Columns:

@@ -372,9 +372,9 @@ def _raise_or_warn(
             f"{prefix}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
             "Fix them, or drop them with errors='skip' (--skip)."
         )
+    dropped += [file.marked.as_dropped(file.name) for file in files if file.marked is not None]
     dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
-    marked = [file.marked.as_dropped(file.name) for file in files if file.marked is not None]
-    batch.warn_dropped([*dropped, *marked], skipped, owner="read_table")
+    batch.warn_dropped(dropped, skipped, owner="read_table")
     records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))
     batch.warn_assumed([note for file in files for note in file.notes], owner="read_table")
     batch.warn_unended([file.name for file in files if not file.is_ended])

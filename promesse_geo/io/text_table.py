@@ -19,7 +19,7 @@ from pyproj import CRS
 
 from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.marks import find_mark, find_marked
+from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, IfFits, ReadOptions
 from promesse_geo.io.text_geometry import SHAPE, ShapePositions, find_shape_column, missing_data_column, read_shapes
@@ -63,13 +63,13 @@ class _Plan(NamedTuple):
     crs: Any
     sides: Mapping[int, str]
     """Columns of the hemispheres (N or S, E or W) of coordinates, by their number in `numbers`."""
-    mark: str | None
-    """The column that marks bad records, if it exists."""
+    marks: Sequence[str]
+    """The columns that mark bad records."""
 
     @property
     def needed(self) -> list[str]:
         """Return the columns to read."""
-        names = self.names.user, self.names.segment, self.mark
+        names = self.names.user, self.names.segment, *self.marks
         return [
             *self.numbers,
             *self.sides.values(),
@@ -163,7 +163,7 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
         segments, users = positions.rows, None if users is None else users.take(positions.rows)
         later = pd.Series(positions.seconds, dtype="m8[s]")
         times = times.take(positions.rows).reset_index(drop=True) + later
-    marked = find_marked(table, plan.mark) if positions.rows is None else None
+    marked = find_marked(table, plan.marks) if positions.rows is None else None
     return Columns(
         positions.x,
         positions.y,
@@ -195,8 +195,8 @@ def _choose_columns(text: TextFile, options: ReadOptions) -> _Plan:
         shapes = [shape, *filter(None, [missing_data_column(text.columns, shape)])]
     time = find_date_and_time(text.head, text.layout, str(names.time)) or (str(names.time),)
     sides = [candidates_for(text.columns, (known,)) if numbers else [] for known in _SIDES]
-    mark = find_mark([name for name in text.columns if name not in time], names)
-    return _Plan(names, time, numbers, shapes, crs, {i: found[0] for i, found in enumerate(sides) if found}, mark)
+    marks = find_marks([name for name in text.columns if name not in time], names)
+    return _Plan(names, time, numbers, shapes, crs, {i: found[0] for i, found in enumerate(sides) if found}, marks)
 
 
 def _signed(table: pa.Table, name: str, side: str | None) -> np.ndarray:
@@ -272,7 +272,7 @@ def _fit(
 ) -> pa.Table:
     """Try the notations of numbers until one fits all lines."""
     numbers, user, crs = plan.numbers, plan.names.user, plan.crs
-    text = {name: pa.string() for name in (user, plan.names.segment, plan.mark, *as_text) if name is not None}
+    text = {name: pa.string() for name in (user, plan.names.segment, *plan.marks, *as_text) if name is not None}
     for missing, point in itertools.product(([""], ["", *MISSING]), points):
         try:
             table = parse(types=dict.fromkeys(numbers, pa.float64()) | text, missing=missing, point=point)

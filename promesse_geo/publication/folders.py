@@ -159,7 +159,8 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
         run.write(gathered)
     invalid = Counter[str]()
     for each in scattered:
-        invalid.update({f"records ({reason})": count for reason, (count, _) in each.invalid.items()})
+        for found in (each.invalid, each.marked):
+            invalid.update({f"records ({reason})": count for reason, (count, _) in found.items()})
     if run.unread:
         invalid[UNREAD] = run.unread
     series = pd.Series(counts, name="count", dtype=np.int64)
