@@ -2,11 +2,16 @@
 
 import base64
 import io
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import folium
 import numpy as np
 import pandas as pd
 import pytest
 from browser import Browser
+from conftest import saved
 from matplotlib.colors import to_rgb
 from PIL import Image
 from test_maps import HOSTILE, stroll, walk
@@ -219,6 +224,54 @@ def test_a_picture_shows_what_the_map_shows(look, city, safe, kind):
     assert (corner < 100).sum() > 300
     buttons = light[:300, :100]
     assert (buttons < 100).sum() == 0
+
+
+@pytest.fixture
+def tile_server(tmp_path):
+    """Serve the pages of a folder, and green tiles."""
+    stream = io.BytesIO()
+    Image.new("RGB", (256, 256), "#00ff00").save(stream, format="png")
+
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self):
+            if not self.path.endswith(".png"):
+                return super().do_GET()
+            self.send_response(200)
+            self.send_header("Content-Type", "image/png")
+            self.end_headers()
+            self.wfile.write(stream.getvalue())
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_picture_has_the_tiles_of_the_map(browser, tile_server, tmp_path):
+    tiles = folium.TileLayer(f"{tile_server}/{{z}}/{{x}}/{{y}}.png", attr="ours")
+    saved(stroll().promesse.map(tiles=tiles), tmp_path)
+    browser.open(f"{tile_server}/map.html")
+    browser.wait_for("document.querySelectorAll('.leaflet-tile-loaded').length > 3")
+    browser.settle()
+    assert near(picture_of(browser), "#00ff00") > 0.5 * 2000 * 1400
+    assert all(address.startswith(tile_server) for address in browser.requests)
+
+
+def test_an_open_list_lies_above_the_legend_of_a_small_map(look, city, safe):
+    browser = look(city.promesse.map(safe), width=380, height=640)
+    browser.run("document.querySelector('.promesse-tools details').open = true")
+    browser.settle()
+    top = browser.run(
+        "(() => { const box = document.querySelector('.promesse-panel').getBoundingClientRect();"
+        "return [0.1, 0.5, 0.9].every(share => document.elementFromPoint(box.x + share * box.width, box.y + 8)"
+        ".closest('.promesse-panel')); })()"
+    )
+    assert top
 
 
 def test_the_picture_of_a_filtered_map_has_no_hidden_user(look, city, safe):
