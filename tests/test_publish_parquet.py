@@ -116,6 +116,20 @@ def test_what_is_recommended_can_be_published(city, folder, monkeypatch, tmp_pat
     assert pg.read_file(tmp_path / "out", as_traces=True).protection == mechanism.description()
 
 
+@pytest.mark.parametrize("mechanism", [pg.Promesse(700), pg.recommended("people", seed="5f" * 32)])
+def test_a_folder_is_warned_of_what_mechanisms_say_of_one_table(city, folder, monkeypatch, mechanism):
+    divide(monkeypatch, 3)
+    said = []
+    for publish, data in ((pg.publish_parquet, folder), (pg.publish, city)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            publish(data, None, mechanism, dry_run=True, **PARIS)
+        texts = [str(each.message) for each in caught]
+        said.append(next(text for text in texts if text.startswith("publish dropped")))
+    assert said[0] == said[1]
+    assert "path too short for epsilon" in said[0]
+
+
 def test_a_failed_test_leaves_nothing(folder, monkeypatch, tmp_path):
     divide(monkeypatch, 3)
 

@@ -3,7 +3,7 @@
 import os
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,6 +13,7 @@ import pandas as pd
 from promesse_geo.audit import Finding, check_published
 from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.portions import divide
+from promesse_geo.bulk.results import as_values
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Gathered, count_kept, read_bucket, write_portions
 from promesse_geo.messages import collected_warnings
@@ -125,7 +126,9 @@ def _publish(job: PublicationJob, raw: Traces, name: str) -> tuple[Traces, Publi
         published = pseudonymize(protected, seed=job.seed)
     counts = work.counts | {"published_traces": len(published), "published_records": published.records}
     kept = count_kept(published, read=read, prepared=(len(parts), parts.records), left=len(protected))
-    return published, Published(**vars(kept), counts=counts, findings=findings, is_dated=is_dated)
+    warned = [[as_values(remark, {}) for remark in remarks] for remarks in work.warned]
+    done = replace(kept, warned=warned)
+    return published, Published(**vars(done), counts=counts, findings=findings, is_dated=is_dated)
 
 
 @dataclass(frozen=True)

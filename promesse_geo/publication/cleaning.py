@@ -7,6 +7,7 @@ import pandas as pd
 
 from promesse_geo.mechanisms import PrivacyZones
 from promesse_geo.mechanisms.zones import PlacedZones
+from promesse_geo.messages import Remark
 from promesse_geo.preprocess.calendar import collapse, keep_first_days
 from promesse_geo.preprocess.gaps import split
 from promesse_geo.preprocess.jumps import Steps, is_zero
@@ -92,11 +93,12 @@ class AppliedZones:
 
     def __init__(self, raw: Traces, mechanisms: list[PrivacyZones]) -> None:
         self._raw, self._placed = raw, list[PlacedZones]()
-        self.rest, self.remarks = raw, list[str]()
+        self.rest, self.remarks, self.warned = raw, list[str](), list[tuple[Remark, ...]]()
         for mechanism in mechanisms:
             self._placed.append(mechanism.place(self.rest))
             self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
             self.remarks += [str(remark)] if str(remark) else []
+            self.warned.append((remark,))
         if mechanisms and self.rest.records == raw.records and len(self.rest.breaks) == len(raw.breaks):
             self.remarks.append("No record lies in a privacy zone: are the places of the zones and their CRS right?")
 

@@ -20,10 +20,10 @@ from promesse_geo.evaluation.runs import Measures, name_of
 from promesse_geo.io.sources import UNREAD
 from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import counted
+from promesse_geo.messages import CountedWarning, added_up, counted
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.buckets import DIVISIBLE, ENDS, PublicationJob, Published, SavedParts, publish_bucket
-from promesse_geo.publication.choices import Choices, check_mechanism
+from promesse_geo.publication.choices import Choices, check_mechanism, split_mechanism
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
 from promesse_geo.publication.result import METRICS, Publication, with_compression
 from promesse_geo.publication.steps import notes_of, warn_dropped
@@ -134,18 +134,24 @@ def publish_parquet(
             choices={"choices": choices, "mechanism": mechanism, "keep_users": False, **writing},
         )
         run, final = stack.enter_context(started)
-        result = _publish(run, mechanism, choices)
+        result, summed = _publish(run, mechanism, choices)
         if result.passed and not dry_run:
             publish_folder(run.job, final, force=force)
             result = result.written_to(final)
-    warn_dropped(
-        _dropped({str(name): int(count) for name, count in result.counts.items()}), [], failed=not result.passed
-    )
+    _warn(result, summed, len(split_mechanism(mechanism)[0]))
     return result
 
 
-def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
-    """Do all steps but the last, and return the result; write the parts if no test failed."""
+def _warn(result: Publication, warnings: Sequence[CountedWarning], zones: int) -> None:
+    """Warn once of what was dropped; the first `zones` of the summed warnings are those of privacy zones."""
+    counts = {str(name): int(count) for name, count in result.counts.items()} | {"zone_records": 0}
+    if any(map(str, warnings[zones:])):  # which says how many traces, and why
+        counts["dropped_traces"] = 0
+    warn_dropped(_dropped(counts), list(map(str, warnings)), failed=not result.passed)
+
+
+def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publication, list[CountedWarning]]:
+    """Do all steps but the last, return the result and warnings; write the parts if no test failed."""
     scattered, gathered = run.protect(publish_bucket, Published.all_of)
     counts = _sum_up(gathered)
     remedy = mechanism.remedy
@@ -167,7 +173,7 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> Publication:
     summary = counts_in_words(counts, choices, mechanism, zone=run.job.zone)
     table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
     result = Publication(None, audit, series, table, None, notes, tuple(summary))
-    return result.after_reading(invalid)
+    return result.after_reading(invalid), added_up(each.remarks for each in gathered)
 
 
 def _sum_up(gathered: Sequence[Published]) -> dict[str, int]:

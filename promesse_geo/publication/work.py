@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import CountedWarning, collected_warnings, remarks_of
+from promesse_geo.messages import CountedWarning, Remark, collected_warnings, remarks_of
 from promesse_geo.preprocess.problems import Unprepared
 from promesse_geo.publication.choices import Choices, split_mechanism
 from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
@@ -26,6 +26,8 @@ class Work:
         Numbers of records, traces, and of what was odd and what was dropped.
     dropped, remarks : list of str
         What was dropped before the mechanism, and what zones and mechanism warned of, in words.
+    warned : list of tuple of Remark
+        The remarks of each warning of zones and mechanism, which can be added.
     """
 
     cleaned: Traces
@@ -34,6 +36,7 @@ class Work:
     counts: dict[str, int]
     dropped: list[str]
     remarks: list[str]
+    warned: list[tuple[Remark, ...]]
 
 
 def protect_raw(raw: Traces, choices: Choices, mechanism: Mechanism, *, seed: str | None = None) -> Work:
@@ -63,7 +66,9 @@ def protect_raw(raw: Traces, choices: Choices, mechanism: Mechanism, *, seed: st
         "dropped_traces": len(parts) - len(protected),
         "published_users": count_published_users(raw, parts, protected) if protected.records else 0,
     }
-    return Work(cleaned, parts, protected, counts, dropped, [*applied.remarks, *map(_remark, caught)])
+    warned = [_without_remedies(warning) for warning in caught]
+    words = [*applied.remarks, *(str(CountedWarning(remarks)) for remarks in warned)]
+    return Work(cleaned, parts, protected, counts, dropped, words, [*applied.warned, *warned])
 
 
 def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
@@ -73,6 +78,6 @@ def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
         raise ValueError(f"Nothing is left to publish: {reason}{'' if reason.endswith('.') else '.'}{before}")
 
 
-def _remark(warning: UserWarning) -> str:
-    """Return the text of a warning without the remedies for data that are not prepared: the audit has those here."""
-    return str(CountedWarning([each for each in remarks_of(warning) if not isinstance(each, Unprepared)]))
+def _without_remedies(warning: UserWarning) -> tuple[Remark, ...]:
+    """Return the remarks of a warning without remedies for data that are not prepared: the audit has those here."""
+    return tuple(each for each in remarks_of(warning) if not isinstance(each, Unprepared))
