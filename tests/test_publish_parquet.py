@@ -116,7 +116,9 @@ def test_what_is_recommended_can_be_published(city, folder, monkeypatch, tmp_pat
     assert pg.read_file(tmp_path / "out", as_traces=True).protection == mechanism.description()
 
 
-@pytest.mark.parametrize("mechanism", [pg.Promesse(700), pg.recommended("people", seed="5f" * 32)])
+@pytest.mark.parametrize(
+    "mechanism", [pg.Promesse(700), pg.Chain([pg.PrivacyZones(700, 600, seed="5f" * 32), pg.Promesse(700)])]
+)
 def test_a_folder_is_warned_of_what_mechanisms_say_of_one_table(city, folder, monkeypatch, mechanism):
     divide(monkeypatch, 3)
     said = []
