@@ -5,7 +5,8 @@ import geopandas as gpd
 import numpy as np
 import pytest
 import shapely
-from test_maps import HALL, HOSTILE, call_in, calls_in, loaded_from_the_network, page, places, stroll, walk, wrapped
+from test_map_places import wrapped
+from test_maps import HALL, HOSTILE, call_in, calls_in, loaded_from_the_network, page, places, stroll, walk
 
 import promesse_geo as pg
 from promesse_geo.plot import background

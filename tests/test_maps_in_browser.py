@@ -13,7 +13,8 @@ from browser import Browser
 from conftest import saved
 from matplotlib.colors import to_rgb
 from PIL import Image
-from test_maps import HALL, HOSTILE, stroll, walk, wrapped
+from test_map_places import wrapped
+from test_maps import HALL, HOSTILE, stroll, walk
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
