@@ -596,4 +596,6 @@ def test_info_counts_nights_between_tracks_among_the_breaks():
     described = pg.describe(traces)
     assert described[["breaks", "long_breaks", "gaps"]].tolist() == [2, 1, 0]
     said = " ".join(description(traces).split())
-    assert " breaks 2 breaks (of the recorder, 1 of them of 4 h or more; prepare splits there)" in said
+    assert (
+        " breaks 2 breaks (of the recorder, 1 of them of 4 h or more; prepare splits there, so that each trace" in said
+    )

@@ -501,3 +501,20 @@ def test_a_single_person_is_to_be_reviewed():
     parts = alone.promesse.prepare(tz="Europe/Paris", keep_user=True)
     checked = pg.check_published(parts, pg.Promesse(200).protect(parts))
     assert checked.set_index("test").verdict["there are several people"] == "review"
+
+
+def test_users_breaks_and_gaps_add_up_to_traces():
+    city = pg.make_city(users=4, days=4, seed=2, recorder="trips")
+    frame = city.assign(segment=np.arange(len(city)) // 900)
+    traces = pg.Traces.from_frame(frame, segment="segment")
+    zones = pg.Chain([pg.PrivacyZones(300, 200, seed="5f" * 32), pg.Promesse(200)])
+    for mechanism in (pg.Promesse(200), zones):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = pg.publish(traces, None, mechanism, tz="Europe/Paris", dry_run=True)
+        counts = result.counts
+        users = counts["users"] - counts["zone_users"] - counts["dropped_users"]
+        assert counts["breaks"] > 5
+        assert counts["gaps"] > 5
+        assert counts["traces"] == users + counts["breaks"] + counts["zone_breaks"] + counts["gaps"]
+        assert "one more than breaks and gaps" in result.to_text()

@@ -25,7 +25,12 @@ _ODD = {
     ),
     "fast_steps": ("steps above 50 m/s", "step", "planes and fast trains, or errors"),
     "zero_fixes": ("fixes at (0, 0)", "record", "prepare drops them"),
-    "breaks": ("breaks", "break", "of the recorder, {long_breaks:,} of them of 4 h or more; prepare splits there"),
+    "breaks": (
+        "breaks",
+        "break",
+        "of the recorder, {long_breaks:,} of them of 4 h or more; prepare splits there, so that each trace becomes one "
+        "part more than its breaks and gaps",
+    ),
     "gaps": ("gaps", "gap", "of 4 h or more, without breaks; prepare splits there"),
     "equal_times": ("equal times", "record", "with the time of the record before"),
     "single_record_users": ("one-record users", "user", ""),
