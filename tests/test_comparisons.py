@@ -113,6 +113,17 @@ def test_labels_cover_neither_each_other_nor_markers_and_stay_inside():
     assert sum(box.count_contains(markers) for box in labels) == 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_of_any_points_do_not_overlap(seed):
+    recovered, distortion = np.random.default_rng(seed).uniform(0, 40, (2, 10))
+    axes = trade_off(results_of(PROMESSE + NOISE, recovered, distortion))
+    labels = boxes(axes)
+    assert len(labels) > 5
+    assert not any(box.overlaps(other) for number, box in enumerate(labels) for other in labels[:number])
+    again = trade_off(results_of(PROMESSE + NOISE, recovered, distortion))
+    assert [text.get_position() for text in again.texts] == [text.get_position() for text in axes.texts]
+
+
 def test_points_close_together_share_a_label():
     axes = trade_off(results_of(PROMESSE[:3], [0, 0.1, 50], [0, 0.1, 50]))
     assert [text.get_text() for text in axes.texts] == ["50, 100", "150"]

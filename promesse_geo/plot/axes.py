@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
 
 from promesse_geo.messages import invalid
@@ -56,6 +56,14 @@ def annotate(
     style |= {"fontsize": size, "color": colour, "parse_math": False, "path_effects": [outline]}
     x, y = point
     return axes.annotate(text, (x, y), xytext=(gap * across, gap * along), textcoords="offset points", **style)
+
+
+def outlined_text(axes: Axes, text: str, point: np.ndarray, *, size: float, colour: str) -> Text:
+    """Write text at a point, shape (2,), and return it, with an outline in the background colour."""
+    outline = withStroke(linewidth=2.5, foreground=axes.get_facecolor())
+    style: dict[str, Any] = {"fontsize": size, "color": colour, "parse_math": False, "path_effects": [outline]}
+    x, y = point
+    return axes.text(x, y, text, **style)
 
 
 def add_legend(axes: Axes, lines: Sequence[Line2D], names: Sequence[object], *, title: str | None = None) -> None:

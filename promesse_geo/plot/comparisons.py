@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from adjustText import adjust_text
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.path import Path
-from matplotlib.transforms import Bbox, BboxBase
+from matplotlib.transforms import Bbox
 
 from promesse_geo.evaluation.results import complete_results, is_table
 from promesse_geo.mechanisms import mechanism_classes, mechanism_in_words, members_of
 from promesse_geo.messages import invalid, listed, warn
 from promesse_geo.metrics import metric_classes
 from promesse_geo.plot import colours
-from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, palette, start_at_zero, widen
+from promesse_geo.plot.axes import add_legend, axes_for, finish, outlined_text, palette, start_at_zero, widen
 from promesse_geo.plot.tables import shortened
 from promesse_geo.validation import check_text
 
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
 _ROUNDING, _WIDE = 1e-6, 20  # values that are 0 but for rounding; ratio of values that no linear axis shows
-_SIDES = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (0, -1), (1, 0), (-1, 0)])  # where a label may be
-_GAPS = (4, 13)  # typographic points between a marker and its label
+_REACH = 4.5  # typographic points from the middle of a marker to its edge
+_ITERATIONS = 300  # a limit of time would place labels in another way on a busy machine
 _SIZE = 8  # of labels, in typographic points
 
 
@@ -227,34 +227,37 @@ def _draw_families(axes: Axes, points: pd.DataFrame) -> list[Line2D]:
 
 
 def _label_points(axes: Axes, points: pd.DataFrame, lines: list[Line2D]) -> None:
-    """Label points with their epsilon, where the labels cover the fewest labels, markers and lines."""
+    """Label points with their epsilon; adjustText moves labels away from each other, markers, lines and the legend."""
     axes.autoscale_view()
     figure: Any = axes.figure.figure  # the figure of a subfigure
     if (layout := figure.get_layout_engine()) is not None:
-        layout.execute(figure)  # sizes of labels and distances of points are in pixels
-    markers = axes.transData.transform(points[["x", "y"]])
-    paths = [line.get_transform().transform_path(line.get_path()) for line in lines]
-    legend = axes.get_legend()
-    written: list[BboxBase] = [] if legend is None else [legend.get_window_extent()]
-    for text, point, colour in _labels(points, lines):
-        places = [(side, gap) for gap in _GAPS for side in _SIDES]
-        boxes = _boxes(axes, text, point, places)
-        costs = [_cost(box, axes.bbox, written, markers, paths) for box in boxes]
-        best = costs.index(min(costs))
-        written.append(boxes[best])
-        side, gap = places[best]
-        annotate(axes, text, point, side=side, gap=gap, size=_SIZE, colour=colour)
+        layout.execute(figure)  # labels are moved in pixels, so the size of the axes must be final
+    labels = [
+        outlined_text(axes, text, point, size=_SIZE, colour=colour) for text, point, colour in _labels(points, lines)
+    ]
+    if labels:
+        legend = axes.get_legend()
+        pixels = np.concatenate([axes.transData.transform(line.get_xydata()) for line in lines])
+        reach = _REACH * axes.figure.dpi / 72
+        covered = [Bbox([pixel - reach, pixel + reach]) for pixel in pixels]
+        covered += [] if legend is None else [legend.get_window_extent()]
+        x, y = _along(axes, lines)
+        link: dict[str, Any] = {"arrowstyle": "-", "color": colours.GROUND, "linewidth": 0.7, "min_arrow_len": 12}
+        link |= {"expand": (1.4, 1.8), "force_static": (0.5, 0.7)}  # space around labels, and strength
+        adjust_text(labels, x=x, y=y, objects=covered, ax=axes, iter_lim=_ITERATIONS, **link)
 
 
-def _boxes(axes: Axes, text: str, point: np.ndarray, places: list[tuple[np.ndarray, int]]) -> list[Bbox]:
-    """Return the box of a label in each place, a side and a gap, in pixels; the label is measured once."""
-    label = annotate(axes, text, point, side=np.array([1, 1]), gap=0, size=_SIZE)  # begins in the point
-    box = label.get_window_extent()
-    label.remove()
-    pixels = axes.figure.dpi / 72  # of a typographic point
-    size = np.array([box.width, box.height])
-    corners = [box.p0 + side * gap * pixels + size * (side - 1) / 2 for side, gap in places]
-    return [Bbox([corner, corner + size]) for corner in corners]
+def _along(axes: Axes, lines: list[Line2D]) -> tuple[np.ndarray, np.ndarray]:
+    """Return markers, and places along the lines between them, at most 12 pixels apart."""
+    found = []
+    for line in lines:
+        pixels = axes.transData.transform(line.get_xydata())
+        found.append(pixels)
+        for start, end in itertools.pairwise(pixels):
+            steps = max(int(np.linalg.norm(end - start) // 12), 1)
+            found.append(start + np.linspace(0, 1, steps + 1)[:, None] * (end - start))
+    x, y = axes.transData.inverted().transform(np.concatenate(found)).T
+    return x, y
 
 
 def _labels(points: pd.DataFrame, lines: list[Line2D]) -> Iterator[tuple[str, np.ndarray, Any]]:
@@ -265,15 +268,6 @@ def _labels(points: pd.DataFrame, lines: list[Line2D]) -> Iterator[tuple[str, np
         near = (labelled[["x", "y"]].diff().abs() <= 0.05 * spans).all(axis=1)
         for _, close in labelled.groupby((~near).cumsum()):
             yield ", ".join(close.epsilon), close[["x", "y"]].iloc[0].to_numpy(), line.get_color()
-
-
-def _cost(box: Bbox, inside: BboxBase, written: list[BboxBase], markers: np.ndarray, paths: list[Path]) -> float:
-    """Return how bad a place of a label is: outside of the axes, on other labels, on markers, on lines."""
-    visible = Bbox.intersection(box, inside)
-    share = 0.0 if visible is None else visible.width * visible.height / (box.width * box.height)
-    overlaps, hidden = box.padded(2).count_overlaps(written), box.padded(4).count_contains(markers)
-    crossed = sum(path.intersects_bbox(box, filled=False) for path in paths)
-    return 20 * (1 - share) + 10 * overlaps + 3 * hidden + crossed
 
 
 def _styles(names: list[str]) -> list[tuple[str, str]]:
