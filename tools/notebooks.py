@@ -64,7 +64,7 @@ def run(
 def small_notebook() -> nbformat.NotebookNode:
     """Return a notebook that protects a small data set and draws a map."""
     cell, kernel = nbformat.v4.new_code_cell, {"name": "python3", "display_name": "Python 3", "language": "python"}
-    read = ["import promesse_geo as pg", "", "original = pg.make_city(users=5, days=1, seed=4)"]
+    read = ["import promesse_geo as pg", "", 'original = pg.make_city(users=5, days=1, seed=4, recorder="phone")']
     cells = [cell("\n".join([*read, "safe = original.promesse.smooth(200)"])), cell("original.promesse.map(safe)")]
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
 

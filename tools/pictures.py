@@ -80,10 +80,10 @@ def write_figures() -> None:
     smoothing = [pg.Promesse(epsilon) for epsilon in (50, 100, 150, 200, 300, 500)]
     safe = {"Promesse, 200 m": smoothing[3].protect(parts), "Geo-I, ln(4)/200": noise[2].protect(parts)}
     figures = {
-        "overview": overview(parts, epsilon=200, trace=12),
+        "overview": overview(parts, epsilon=200, trace=53),
         "trade_off": trade_off(pg.evaluate({"synthetic city": parts}, [*smoothing, *noise])).figure,
         "spatial_error": spatial_error(parts, safe).figure,
-        "space_time": space_time(parts, safe["Promesse, 200 m"]).figure,
+        "space_time": space_time(parts, safe["Promesse, 200 m"], trace=53).figure,
     }
     for name, figure in figures.items():
         stream = io.BytesIO()
