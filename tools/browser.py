@@ -141,6 +141,8 @@ class Browser:
         self.ask("Emulation.setEmulatedMedia", features=theme)
         speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self.ask("Network.emulateNetworkConditions", offline=isinstance(page, Path), **speed)
+        self.ask("Page.navigate", url="about:blank")  # the page before may log errors when it is left
+        self.wait_for("location.href === 'about:blank' && document.readyState === 'complete'")
         self.events.clear()
         url = page.as_uri() if isinstance(page, Path) else page
         if error := self.ask("Page.navigate", url=url).get("errorText"):
