@@ -53,7 +53,8 @@ def protect_parquet(
 
     Users may be spread over all files in any order. The result is that of one table of all files in the order of
     their paths, whatever the memory, the workers and the executor: with new names, the parts in the order of their
-    file names hold the traces in the order of their names.
+    file names hold the traces in the order of their names. Records that a column `visible` or `valid` marks as bad are
+    left out with a warning, as `read_file` does.
 
     Parameters
     ----------

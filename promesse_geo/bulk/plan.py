@@ -17,7 +17,7 @@ from pyproj import CRS
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
 from promesse_geo.io.batch import warn_assumed
-from promesse_geo.io.marks import bad_rows, find_marks
+from promesse_geo.io.marks import find_marked, find_marks, marks_some
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
 from promesse_geo.io.registry import find_readable
 from promesse_geo.io.sources import UNREAD, as_paths, find_files
@@ -45,6 +45,7 @@ _SPILL = 24  # bytes a record on disk
 _SHARE = 0.7  # of the memory that buckets are planned for
 _BYTES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _LOOK = 10_000  # records by which the unit of numbers is recognized
+_BATCH = 100_000  # values of a column of marks that are in memory at a time
 
 
 def check_memory(value: Any, *, owner: str) -> int:
@@ -180,8 +181,8 @@ def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout,
 def _marks_some(path: Path, name: str) -> bool:
     """Whether a column marks some of the records of a file as bad, and holds no values of another kind."""
     with open_parquet(path) as source:
-        column = pq.ParquetFile(source).read(columns=[name]).column(0)
-    return bad_rows(column) is not None
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        return marks_some(batch.column(0) for batch in file.iter_batches(_BATCH, columns=[name], use_threads=False))
 
 
 def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -275,13 +276,15 @@ def bounds_of(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
 
 
 def _coordinates(sources: Sources, piece: Piece) -> Any:
-    """Yield the coordinates of a piece, chunk by chunk."""
+    """Yield the coordinates of a piece, chunk by chunk, without records that are marked as bad."""
     layout = sources.layout
     with open_parquet(piece.path) as source:
         groups = list(range(piece.first, piece.last))
         file = pq.ParquetFile(source, page_checksum_verification=True)
-        for batch in file.iter_batches(_MOST // 4, row_groups=groups, columns=layout.columns):
-            columns = read_columns(layout, pa.Table.from_batches([batch]), sources.time_numbers)
+        for batch in file.iter_batches(_MOST // 4, row_groups=groups, columns=[*layout.columns, *piece.marks]):
+            table = pa.Table.from_batches([batch])
+            marked = find_marked(table, piece.marks)
+            columns = read_columns(layout, table, sources.time_numbers).without(marked)
             yield columns.x, columns.y
 
 

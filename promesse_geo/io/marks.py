@@ -1,7 +1,7 @@
 """Records that their owner marked as bad: the columns `visible` of Movebank and `valid` of Traccar."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -65,16 +65,37 @@ def find_marked(table: pa.Table, marks: Sequence[str]) -> Marked | None:
 
 def bad_rows(column: pa.ChunkedArray) -> np.ndarray | None:
     """Return which values mark a record as bad, bool of shape (rows,); None if none does, or others are there."""
-    if not len(column):
+    if not marks_some([column]):
         return None
-    column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    if not can_mark(column.type):
-        return None
-    words = pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string())))
-    values = set(pc.unique(words).to_pylist()) - {None, ""}
-    if not values & set(BAD) or values - {*_GOOD, *BAD}:
-        return None
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(_decoded(column).cast(pa.string())))
     return np.asarray(pc.fill_null(pc.is_in(words, pa.array(BAD)), False).to_numpy())
+
+
+def marks_some(parts: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
+    """Whether the values of a column mark some records as bad, and none is of another kind.
+
+    Parameters
+    ----------
+    parts : iterable of pyarrow.Array or pyarrow.ChunkedArray
+        The column in parts, of which one at a time is taken, up to the first that decides.
+    """
+    found = False
+    for part in parts:
+        column = _decoded(part)
+        if not can_mark(column.type):
+            return False
+        words = set(pc.utf8_lower(pc.utf8_trim_whitespace(pc.unique(column.cast(pa.string())))).to_pylist())
+        if words - {*_GOOD, *BAD, "", None}:
+            return False
+        found = found or not words.isdisjoint(BAD)
+        if found and pa.types.is_boolean(column.type):
+            return True
+    return found
+
+
+def _decoded(column: pa.Array | pa.ChunkedArray) -> Any:
+    """Return a column without a dictionary of its values."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def can_mark(kind: pa.DataType) -> bool:
