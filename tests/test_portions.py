@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
-from promesse_geo.bulk import files, portions
+from promesse_geo.bulk import files
 from promesse_geo.bulk.portions import divide, joined_up_to
 from promesse_geo.bulk.runs import Runs
 from promesse_geo.traces.owners import PART
@@ -36,14 +36,12 @@ def data(draw):
 
 @given(data(), st.integers(1, 40), st.integers(0, 9))
 def test_portions_are_whole_users_in_their_order(traces, room, factor):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(portions, "_FEW", 0)
-        found = list(divide(traces, room=room, count=lambda some: factor * some.records))
+    found = list(divide(traces, room=room, count=lambda some: factor * some.records))
     assert [user for portion in found for user in portion.users] == list(traces.users)
     assert np.concatenate([portion.times for portion in found]).tolist() == traces.times.tolist()
     owners = [{PART.sub("", str(user)) for user in portion.users} for portion in found]
     assert sum(map(len, owners)) == len(set().union(*owners))
-    if 1.5 * factor * traces.records <= room:
+    if factor == 0:
         assert len(found) == 1
 
 
@@ -53,6 +51,18 @@ def test_a_portion_leaves_about_as_much_as_there_is_room_for():
     sizes = [10 * portion.records for portion in found]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 20_000
+
+
+def test_users_with_long_paths_are_in_portions_of_their_own_among_many_that_stay():
+    x = np.full(40 * 100, 2.0)
+    x[[1, 1_001, 2_001, 3_901]] += 1  # four users go far, within two records
+    users = [f"u{number:02d}" for number in range(40)]
+    times = np.arange(len(x)) * 10**9
+    traces = pg.Traces.from_arrays(x, np.full(len(x), 48.0), times=times, users=users, counts=[100] * 40)
+    promesse = pg.Promesse(10)
+    found = list(divide(traces, room=5_000, count=lambda some: promesse.protect(some).records))
+    far = [set(portion.users) & {"u00", "u10", "u20", "u39"} for portion in found]
+    assert [len(each) for each in far if each] == [1] * 4
 
 
 def test_no_trace_is_one_portion():

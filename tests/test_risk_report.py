@@ -413,7 +413,7 @@ def test_people_without_a_second_half_are_left_out_of_footprints(tmp_path):
     assert row["value"] == row["raw"] == 100
 
 
-@pytest.mark.parametrize(("people", "words"), [(1, "Of 1 person of"), (5, "Of 5 people of"), (100, "Of 100 people of")])
+@pytest.mark.parametrize(("people", "words"), [(1, "Of the people"), (5, "Of the people"), (100, "Of 100 people")])
 def test_few_people_are_no_fractions(people, words):
     sentence = _of_people("Of 100 people of whom something is known, {number} are found.", people)
     assert sentence.startswith(words)

@@ -152,8 +152,7 @@ def _of_people(sentence: str, people: int) -> str:
     """Return a sentence on 100 people; of fewer people, who are no fractions, one on a share of them."""
     if people >= 100:
         return sentence
-    sentence = sentence.replace("Of 100 people", f"Of {counted(people, 'person', 'people')}")
-    sentence = sentence.replace("Of 100 pieces", "Of the pieces").replace("{number} of 100", "{value}")
+    sentence = sentence.replace("Of 100 p", "Of the p").replace("{number} of 100", "{value}")
     return sentence.replace("{number}", "{value}")
 
 

@@ -9,15 +9,16 @@ from promesse_geo.messages import collected_warnings
 from promesse_geo.traces.owners import PART
 from promesse_geo.traces.traces import Traces
 
-_FEW = 10_000  # records that are not divided
 _SAMPLED = 50  # one of so many users is tried first
+_SHORT = 1e-12  # in place of no length
 _MARGIN = 1.5  # others may become more records than those that are tried
 
 
 def divide(traces: Traces, *, room: int, count: Callable[[Traces], int]) -> Iterator[Traces]:
     """Yield traces in portions of whole users, in their order, of each of whom about `room` records are left.
 
-    How many records are left is estimated from some users of middle size.
+    How many records are left of a user is estimated from those that are left of some users of middle size, by records,
+    and of the user with the longest path, by length: whichever is more.
 
     Parameters
     ----------
@@ -34,23 +35,38 @@ def divide(traces: Traces, *, room: int, count: Callable[[Traces], int]) -> Iter
         One or more portions.
     """
     ends = _ends_of_users(traces)
-    begins = np.append(0, ends[:-1])
-    sizes = traces.offsets[ends] - traces.offsets[begins]
-    if traces.records <= _FEW or len(ends) < 2:
+    if len(ends) < 2:
         yield traces
         return
+    begins = np.append(0, ends[:-1])
+    sizes = np.diff(traces.offsets[np.append(begins, ends[-1])])
+    lengths = _lengths(traces, traces.offsets[begins])
     middle = np.argsort(sizes, kind="stable")[len(sizes) // 2 :][: max(len(sizes) // _SAMPLED, 1)]
+    longest = int(np.argmax(lengths))
     with collected_warnings():
-        left = count(_of(traces, [(begins[user], ends[user]) for user in middle]))
-    each = _MARGIN * left / max(int(sizes[middle].sum()), 1)  # records left of one
-    portions = int(np.ceil(each * traces.records / room))
+        by_record = count(_of(traces, [(begins[user], ends[user]) for user in middle])) / sizes[middle].sum()
+        by_length = count(_of(traces, [(begins[longest], ends[longest])])) / max(lengths[longest], _SHORT)
+    left = _MARGIN * np.maximum(by_record * sizes, by_length * lengths)
+    before = np.cumsum(left) - left
+    portions = int(np.ceil(left.sum() / room))
     if portions <= 1:
         yield traces
         return
-    numbers = traces.offsets[begins] * portions // traces.records  # of the portion in which a user begins
+    numbers = (before * portions / left.sum()).astype(np.int64)  # of the portion in which a user begins
     firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
     for first, last in zip(firsts, np.append(firsts[1:], len(ends)), strict=True):
         yield _of(traces, [(begins[first], ends[last - 1])])
+
+
+def _lengths(traces: Traces, begins: np.ndarray) -> np.ndarray:
+    """Return the length of the path of each user, in units of the coordinates: float64, shape (users,).
+
+    `begins`, int64 of shape (users,), are the positions of their first records.
+    """
+    steps = np.zeros(traces.records)
+    steps[1:] = np.linalg.norm(np.diff(traces.points, axis=0), axis=1)
+    steps[traces.offsets[:-1]] = 0
+    return np.add.reduceat(steps, begins)
 
 
 def _ends_of_users(traces: Traces) -> np.ndarray:

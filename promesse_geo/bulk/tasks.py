@@ -286,7 +286,7 @@ def write_portions(
             yield _as_runs(job, protected)
 
     left = runs()
-    batches = joined_up_to(_ROWS, chain([next(left)], left))
+    batches = joined_up_to(min(_ROWS, job.room), chain([next(left)], left))
     if job.renames:
         spills = [_spill_names(job, f"names-{bucket:06d}-{each:04d}", batch) for each, batch in enumerate(batches)]
         results[-1] = replace(results[-1], spills=spills)

@@ -39,11 +39,12 @@ class Chain(Mechanism):
     Examples
     --------
     >>> import promesse_geo as pg
-    >>> chain = pg.Chain([pg.PrivacyZones(600, 500), pg.Promesse(200, ends=600)])
+    >>> zones = pg.PrivacyZones(600, 500, seed="draw this secret with secrets.token_hex")
+    >>> chain = pg.Chain([zones, pg.Promesse(200)])
     >>> [type(member).__name__ for member in chain.mechanisms]
     ['PrivacyZones', 'Promesse']
     >>> import warnings
-    >>> city = pg.make_city(users=2, days=2)
+    >>> city = pg.make_city(users=3, days=3, recorder="phone")
     >>> parts = city.promesse.prepare(tz="Europe/Paris", keep_user=True)
     >>> with warnings.catch_warnings():  # it counts what was removed
     ...     warnings.simplefilter("ignore")
