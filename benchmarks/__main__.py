@@ -3,7 +3,7 @@
     python -m benchmarks --up-to 1e6
     python -m benchmarks --peers /tmp/peers --out benchmarks/results/summary.md
 
-Each row has our result, what it is compared with, and the ratio; a picture beside the table draws them. `--up-to`
+Each row has our result, what it is compared with, and the ratio; `--picture` draws them. `--up-to`
 bounds the records of the growth in memory and from files to files. With `--peers`, other libraries are installed into
 environments of their own in a folder; those that cannot be installed are named with the reason.
 """
@@ -193,6 +193,8 @@ def main() -> None:
     parser.add_argument("--up-to", type=float, default=1e7, help="greatest number of records: 1e5 to 1e8")
     parser.add_argument("--peers", type=Path, help="a folder for environments with other libraries")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "summary.md")
+    pictures = Path(__file__).parent.parent / "docs" / "pictures"
+    parser.add_argument("--picture", type=Path, default=pictures / "benchmarks.png")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     up_to = int(options.up_to)
@@ -205,7 +207,7 @@ def main() -> None:
     text = f"# Summary\n\n{about}\n\n" + table(title, [row.words() for row in rows], head=_HEAD)
     print(text)
     options.out.write_text(text, encoding="utf-8")
-    draw(rows, options.out.with_suffix(".png"))
+    draw(rows, options.picture)
 
 
 if __name__ == "__main__":
