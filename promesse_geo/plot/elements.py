@@ -55,7 +55,7 @@ class Heat(HeatMap):
     """A heat map, hidden at first, whose places the browser takes from a layer of records."""
 
     def __init__(self, name: str, *, offline: bool) -> None:
-        gradient = dict(zip((0.2, 0.5, 0.8, 1.0), colours.HEAT, strict=True))
+        gradient = dict(zip(("0.2", "0.5", "0.8", "1.0"), colours.HEAT, strict=True))
         super().__init__([], name=name, radius=10, blur=8, min_opacity=0.25, gradient=gradient, show=False)
         if offline:
             self.default_js = []
