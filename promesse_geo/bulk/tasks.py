@@ -20,7 +20,7 @@ from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.portions import divide, joined_up_to
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill
-from promesse_geo.io.marks import bad_rows, reason_of
+from promesse_geo.io.marks import find_marked, reason_of
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
 from promesse_geo.io.writers.blocks import Block, PointTable
@@ -117,8 +117,10 @@ def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
         groups = list(range(piece.first, piece.last))
         for batch in file.iter_batches(job.chunk, row_groups=groups, columns=[*names, *piece.marks], use_threads=False):
             table = pa.Table.from_batches([batch])
-            masks = [bad for mark in piece.marks if (bad := bad_rows(table.column(mark))) is not None]
-            bad = np.logical_or.reduce(masks) if masks else np.zeros(len(table), bool)
+            marked = find_marked(table, piece.marks)
+            bad = np.full(len(table), marked is not None)
+            if marked is not None:
+                bad[marked.kept] = False
             yield table.drop_columns(list(piece.marks)).append_column(_BAD, pa.array(bad))
 
 
