@@ -14,13 +14,19 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # waiting threads leave the cores to other workers
 sys.modules.setdefault("rfc3987_syntax", None)  # optional for nbformat, and takes seconds to import
 
+import geopandas as gpd
 import numba
+import numpy as np
 import pytest
 from browser import Browser, find_browser
 from fresh import Ended, Fresh
 from hypothesis import HealthCheck, settings
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+from parquet_folders import TOKEN
+
+import promesse_geo as pg
+from promesse_geo.bulk import files, folders, run
 
 try:
     import fcntl
@@ -151,6 +157,47 @@ def browser(tmp_path_factory):
         pytest.skip("no chromium or google-chrome on the PATH")
     with Browser(program, tmp_path_factory.mktemp("browser")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def city() -> gpd.GeoDataFrame:
+    """Return a day of nine phones."""
+    return pg.make_city(users=9, days=1, recorder="phone")
+
+
+@pytest.fixture(scope="session")
+def safe(city) -> gpd.GeoDataFrame:
+    """Return the day of nine phones, protected."""
+    return city.promesse.smooth(200)
+
+
+@pytest.fixture(scope="session")
+def small_city(city) -> gpd.GeoDataFrame:
+    """Return a day of three phones."""
+    return city[city["user"] < "user-003"]
+
+
+@pytest.fixture(scope="session")
+def small_safe(safe) -> gpd.GeoDataFrame:
+    """Return the day of three phones, protected."""
+    return safe[safe["user"] < "user-003"]
+
+
+@pytest.fixture(scope="session")
+def shuffled_city() -> gpd.GeoDataFrame:
+    """Return records of some users in no order, with many equal times."""
+    frame = pg.make_city(users=9, days=3, seed=4, recorder="phone")
+    frame = frame.assign(time=frame["time"].dt.floor("2min"))
+    return frame.iloc[np.random.default_rng(5).permutation(len(frame))].reset_index(drop=True)
+
+
+@pytest.fixture
+def many_chunks(monkeypatch):
+    """Divide the work into many chunks and buckets, and make keys known."""
+    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 3_000)
+    monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: 5)
+    monkeypatch.setattr(run, "_PART", 2_000)
+    monkeypatch.setattr(folders.secrets, "token_hex", lambda number: TOKEN)
 
 
 def saved(drawn, folder: Path) -> Path:

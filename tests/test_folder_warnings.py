@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 import geopandas as gpd
 import pandas as pd
 import pytest
-from test_protect_parquet import save, small  # noqa: F401
+from parquet_folders import save
 
 import promesse_geo as pg
 from promesse_geo.bulk.results import Gathered
@@ -85,7 +85,7 @@ def apart(traces, mechanism, preparation):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("preparation", PREPARED, ids=["as-is", "days", "cleaned"])
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("many_chunks")
 def test_a_folder_is_warned_of_as_a_table(odd, tmp_path, mechanism, preparation):
     if mechanism is None and preparation is None:
         return
@@ -109,7 +109,7 @@ def test_a_folder_is_warned_of_as_a_table(odd, tmp_path, mechanism, preparation)
     assert ("dropped_users" in report.counts) == (preparation is not None)
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("many_chunks")
 def test_the_calendar_is_that_of_all_users_not_of_some(odd, tmp_path):
     """All users but one were recorded in 2000, when the common calendar begins."""
     old = odd["user"].isin(odd["user"].unique()[1:])
@@ -147,7 +147,7 @@ def test_a_report_says_whose_traces_were_read():
         assert f"of {words} ->" in str(replace(report, users=121, people=people, pseudonyms=pseudonyms))
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("many_chunks")
 def test_parts_are_counted_as_traces_of_people(odd, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -5,8 +5,7 @@ import geopandas as gpd
 import numpy as np
 import pytest
 import shapely
-from test_map_places import wrapped
-from test_maps import HALL, HOSTILE, call_in, calls_in, loaded_from_the_network, page, places, stroll, walk
+from maps import HALL, HOSTILE, call_in, calls_in, loaded_from_the_network, page, places, stroll, walk, wrapped
 
 import promesse_geo as pg
 from promesse_geo.plot import background

@@ -4,22 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
-from test_maps import call_in, calls_in, names, page, stroll, walk
-from test_thinning import data_sets
+from maps import call_in, calls_in, data_sets, names, page, stroll, walk
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
 from promesse_geo.plot.inks import speeds_of, user_colour
-
-
-@pytest.fixture(scope="module")
-def city():
-    return pg.make_city(users=9, days=1, recorder="phone")
-
-
-@pytest.fixture(scope="module")
-def safe(city):
-    return city.promesse.smooth(200)
 
 
 def colours_of_users(call) -> dict[str, set[str]]:

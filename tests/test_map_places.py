@@ -4,7 +4,7 @@ import folium
 import numpy as np
 import pandas as pd
 import pytest
-from test_maps import HALL, call_in, calls_in, page, places, stroll, walk
+from maps import HALL, call_in, calls_in, page, places, stroll, walk, wrapped
 
 
 @pytest.mark.parametrize("crs", [4326, 3857, 3832])
@@ -20,10 +20,6 @@ def test_data_across_the_antimeridian_stays_together(crs):
 def with_stays(x) -> np.ndarray:
     """Longitudes of a trip with an hour before and after it."""
     return np.concatenate((np.full(60, x[0]), x, np.full(60, x[-1])))
-
-
-def wrapped(x) -> np.ndarray:
-    return (np.asarray(x) + 180) % 360 - 180
 
 
 def assert_pois_are_on_records(drawn) -> None:

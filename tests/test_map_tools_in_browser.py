@@ -12,26 +12,14 @@ import pandas as pd
 import pytest
 from browser import Browser
 from conftest import saved
-from matplotlib.colors import to_rgb
+from maps import HOSTILE, MAP, MAPS, pixels, pixels_of, stroll, walk
 from PIL import Image
-from test_maps import HOSTILE, stroll, walk
-from test_maps_in_browser import MAP, MAPS, pixels
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
 
 BOXES = "[...document.querySelectorAll('.promesse-users input')]"
 LEGEND = "[...document.querySelectorAll('.leaflet-control-layers-selector')]"
-
-
-@pytest.fixture(scope="module")
-def city():
-    return pg.make_city(users=3, days=1, recorder="phone")
-
-
-@pytest.fixture(scope="module")
-def safe(city):
-    return city.promesse.smooth(200)
 
 
 def users_on(browser: Browser, maps: str = MAP) -> set[str]:
@@ -52,12 +40,6 @@ def search(browser: Browser, text: str) -> None:
     browser.settle()
 
 
-def near(picture: bytes, colour: str) -> int:
-    """How many pixels of a picture have nearly this colour."""
-    found = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), dtype=int)
-    return int((np.abs(found - 255 * np.array(to_rgb(colour))).max(axis=2) <= 12).sum())
-
-
 def picture_of(browser: Browser) -> bytes:
     """What the button saves; the browser has no folder for downloads."""
     browser.run(
@@ -71,8 +53,8 @@ def picture_of(browser: Browser) -> bytes:
     return base64.b64decode(address.partition(",")[2])
 
 
-def test_users_are_hidden_and_shown_in_all_layers(look, city, safe):
-    browser = look(city.promesse.map(safe))
+def test_users_are_hidden_and_shown_in_all_layers(look, small_city, small_safe):
+    browser = look(small_city.promesse.map(small_safe))
     assert users_on(browser) == {"user-000", "user-001", "user-002"}
     browser.run(f"{BOXES}[1].click()")
     assert users_on(browser) == {"user-000", "user-002"}
@@ -113,8 +95,8 @@ def test_hundreds_of_users_are_searched(look):
     assert len(users_on(browser)) == 400
 
 
-def test_users_of_two_maps_are_chosen_at_once(look, city, safe):
-    browser = look(city.promesse.map_pair(safe))
+def test_users_of_two_maps_are_chosen_at_once(look, small_city, small_safe):
+    browser = look(small_city.promesse.map_pair(small_safe))
     assert browser.run("document.querySelectorAll('.promesse-tools').length") == 1
     browser.run(f"{BOXES}[0].click()")
     for number in (0, 1):
@@ -150,15 +132,15 @@ def test_a_map_of_one_user_or_without_users_has_no_list(look):
         assert browser.run("document.querySelectorAll('.promesse-panel').length") == 0
 
 
-def test_colours_by_user_are_on_the_map_and_in_the_list(look, city, safe):
-    browser = look(city.promesse.map(safe, color="user", attack=None))
+def test_colours_by_user_are_on_the_map_and_in_the_list(look, small_city, small_safe):
+    browser = look(small_city.promesse.map(small_safe, color="user", attack=None))
     used = [colours.SERIES[0], colours.SERIES[1], colours.SERIES[2]]
-    assert all(near(browser.picture(), colour) > 50 for colour in used)
+    assert all(pixels_of(browser.picture(), colour) > 50 for colour in used)
     swatches = browser.run("[...document.querySelectorAll('.promesse-users i')].map(each => each.style.background)")
     assert [colour.startswith("rgb") for colour in swatches] == [True] * 3
     browser.run(f"{BOXES}[1].click()")
     browser.settle()
-    assert near(browser.picture(), used[1]) == 0
+    assert pixels_of(browser.picture(), used[1]) == 0
     lines = browser.run(
         f"(() => {{ const all = []; {MAP}.eachLayer(each => each instanceof L.Polyline && "
         "all.push(each.options.color)); return all; })()"
@@ -181,8 +163,8 @@ def test_each_step_has_the_colour_of_its_speed(look):
     assert browser.run("document.querySelectorAll('.promesse-scale span').length") == 6
 
 
-def test_a_heat_map_is_shown_on_request_and_follows_the_users(look, city, safe):
-    browser = look(city.promesse.map(safe, attack=None))
+def test_a_heat_map_is_shown_on_request_and_follows_the_users(look, small_city, small_safe):
+    browser = look(small_city.promesse.map(small_safe, attack=None))
     heat = "document.querySelectorAll('.leaflet-heatmap-layer').length"
     assert browser.run(heat) == 0
     browser.run(f"{LEGEND}.forEach(each => each.click())")  # the records are hidden, the heat maps shown
@@ -211,13 +193,13 @@ def test_the_background_lies_below_the_data_and_can_be_seen(look):
 
 
 @pytest.mark.parametrize("kind", ["one map", "pair"])
-def test_a_picture_shows_what_the_map_shows(look, city, safe, kind):
-    draw = city.promesse.map_pair if kind == "pair" else city.promesse.map
-    browser = look(draw(safe), dark=True)
+def test_a_picture_shows_what_the_map_shows(look, small_city, small_safe, kind):
+    draw = small_city.promesse.map_pair if kind == "pair" else small_city.promesse.map
+    browser = look(draw(small_safe), dark=True)
     picture = picture_of(browser)
     assert Image.open(io.BytesIO(picture)).size == (2000, 1400)
-    assert near(picture, colours.PROTECTED) > 1000
-    assert near(picture, colours.MISSED) > 100
+    assert pixels_of(picture, colours.PROTECTED) > 1000
+    assert pixels_of(picture, colours.MISSED) > 100
     light = np.asarray(Image.open(io.BytesIO(picture)).convert("L"))
     assert np.median(light) > 200
     corner = light[-320:-40, -520:-20]  # remarks, which say that the map is not to be published
@@ -258,12 +240,12 @@ def test_a_picture_has_the_tiles_of_the_map(browser, tile_server, tmp_path):
     browser.open(f"{tile_server}/map.html")
     browser.wait_for("document.querySelectorAll('.leaflet-tile-loaded').length > 3")
     browser.settle()
-    assert near(picture_of(browser), "#00ff00") > 0.5 * 2000 * 1400
+    assert pixels_of(picture_of(browser), "#00ff00") > 0.5 * 2000 * 1400
     assert all(address.startswith(tile_server) for address in browser.requests)
 
 
-def test_an_open_list_lies_above_the_legend_of_a_small_map(look, city, safe):
-    browser = look(city.promesse.map(safe), width=380, height=640)
+def test_an_open_list_lies_above_the_legend_of_a_small_map(look, small_city, small_safe):
+    browser = look(small_city.promesse.map(small_safe), width=380, height=640)
     browser.run("document.querySelector('.promesse-tools details').open = true")
     browser.settle()
     top = browser.run(
@@ -274,13 +256,13 @@ def test_an_open_list_lies_above_the_legend_of_a_small_map(look, city, safe):
     assert top
 
 
-def test_the_picture_of_a_filtered_map_has_no_hidden_user(look, city, safe):
-    browser = look(city.promesse.map(safe, color="user", attack=None))
+def test_the_picture_of_a_filtered_map_has_no_hidden_user(look, small_city, small_safe):
+    browser = look(small_city.promesse.map(small_safe, color="user", attack=None))
     browser.run(f"{BOXES}[1].click()")
     browser.settle()
     picture = picture_of(browser)
-    assert near(picture, colours.SERIES[1]) == 0
-    assert near(picture, colours.SERIES[2]) > 100
+    assert pixels_of(picture, colours.SERIES[1]) == 0
+    assert pixels_of(picture, colours.SERIES[2]) > 100
 
 
 def test_the_slider_hides_users_that_are_hidden(look):
@@ -295,9 +277,9 @@ def test_the_slider_hides_users_that_are_hidden(look):
 
 
 @pytest.mark.parametrize("kind", ["one map", "pair", "slider"])
-def test_paper_shows_the_whole_screen(look, city, safe, kind):
-    draw = city.promesse.map_pair if kind == "pair" else city.promesse.map
-    browser = look(draw(safe, **({"slider": True} if kind == "slider" else {})), dark=True)
+def test_paper_shows_the_whole_screen(look, small_city, small_safe, kind):
+    draw = small_city.promesse.map_pair if kind == "pair" else small_city.promesse.map
+    browser = look(draw(small_safe, **({"slider": True} if kind == "slider" else {})), dark=True)
     browser.ask("Emulation.setEmulatedMedia", media="print")
     size = browser.run("[document.body.clientWidth, document.body.clientHeight]")
     assert size == [1000, 700]

@@ -6,78 +6,15 @@ import types
 from datetime import timedelta, timezone
 
 import folium
-import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from maps import HOSTILE, call_in, calls_in, loaded_from_the_network, names, numbers, page, places, stroll, walk
 
 import promesse_geo as pg
 from promesse_geo.plot import colours
 from promesse_geo.plot.elements import Call, literal
 from promesse_geo.plot.layers import bounds_of
-
-HALL = 'ENGCRS["hall",EDATUM["floor"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
-HOSTILE = "</script><img src=x onerror=alert(1)>'\"`{{ 7*7 }}{% for x in y %}{# ${1} &lt; \u2028"
-
-
-def walk(x, y, *, crs=4326, user="a", start="2024-03-04 08:00", tz="UTC", freq="1min") -> gpd.GeoDataFrame:
-    times = pd.date_range(start, periods=len(x), freq=freq, tz=tz)
-    return gpd.GeoDataFrame({"user": user, "time": times}, geometry=gpd.points_from_xy(x, y), crs=crs)
-
-
-def stroll(**named) -> gpd.GeoDataFrame:
-    """Half an hour in one place, a kilometre on, half an hour in another."""
-    steps = np.concatenate((np.zeros(30), np.arange(30), np.full(30, 30)))
-    return walk(4.84 + steps * 0.0005, np.full(len(steps), 45.76), **named)
-
-
-@pytest.fixture(scope="module")
-def city():
-    return pg.make_city(users=4, days=2, recorder="phone")
-
-
-@pytest.fixture(scope="module")
-def safe(city):
-    return city.promesse.smooth(200)
-
-
-def calls_in(drawn, function: str) -> list[Call]:
-    elements = [drawn, *drawn._children.values()]
-    children = [child for element in elements for child in element._children.values()]
-    found = {id(child): child for child in children if isinstance(child, Call) and child.function == function}
-    return list(found.values())
-
-
-def call_in(drawn, function: str) -> Call:
-    (call,) = calls_in(drawn, function)
-    return call
-
-
-def names(drawn) -> list[str]:
-    groups = [child for child in drawn._children.values() if isinstance(child, folium.FeatureGroup)]
-    return [re.sub(r"<svg.*</svg> ", "", group.layer_name) for group in groups]
-
-
-def places(call: Call) -> np.ndarray:
-    """Places as the browser reads them, (n, 2): x and y."""
-    data = json.loads(json.dumps(call.data))
-    return np.column_stack((np.cumsum(data["x"]), np.cumsum(data["y"]))) / data["scale"]
-
-
-def numbers(text: str) -> list[int]:
-    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", text)]
-
-
-def page(drawn) -> str:
-    return drawn.get_root().render()
-
-
-def loaded_from_the_network(html: str) -> list[str]:
-    """Addresses that a browser would load; links to click and namespaces are none."""
-    marks = re.sub(r"(?s)<script>.*?</script>", "", html)
-    return re.findall(r"(?i)(?:src|<link[^>]*href)\s*=|@import|url\((?!data:|#)[^)]*\)", marks) + re.findall(
-        r"<script[^>]+src[^>]*>", html
-    )
 
 
 def test_layers_are_named_and_counted(city, safe):
@@ -283,7 +220,7 @@ def test_an_unknown_user_or_invalid_period_is_an_error_without_names(city, safe)
         bare.promesse.map_pair(
             bare, period=(pd.Timestamp("2024-03-04", tz="UTC"), pd.Timestamp("2024-03-05", tz="UTC"))
         )
-    with pytest.raises(ValueError, match="The original has none of the 4 users"):
+    with pytest.raises(ValueError, match="The original has none of the 9 users"):
         stroll(user="stranger").promesse.map(safe)
 
 

@@ -11,47 +11,25 @@ import pandas as pd
 import pytest
 from browser import Browser
 from conftest import saved
-from matplotlib.colors import to_rgb
+from maps import HALL, HOSTILE, MAP, MAPS, pixels, stroll, walk, wrapped
 from PIL import Image
-from test_map_places import wrapped
-from test_maps import HALL, HOSTILE, stroll, walk
 
-import promesse_geo as pg
 from promesse_geo.plot import colours
 
-MAP = "Object.values(window).find(each => each instanceof L.Map)"
-MAPS = "Object.values(window).filter(each => each instanceof L.Map)"
+
+@pytest.fixture(scope="module")
+def city_map(small_city, small_safe, tmp_path_factory) -> Path:
+    return saved(small_city.promesse.map(small_safe), tmp_path_factory.mktemp("map"))
 
 
 @pytest.fixture(scope="module")
-def city():
-    return pg.make_city(users=3, days=1, recorder="phone")
-
-
-@pytest.fixture(scope="module")
-def safe(city):
-    return city.promesse.smooth(200)
-
-
-@pytest.fixture(scope="module")
-def city_map(city, safe, tmp_path_factory) -> Path:
-    return saved(city.promesse.map(safe), tmp_path_factory.mktemp("map"))
-
-
-@pytest.fixture(scope="module")
-def city_pair(city, safe, tmp_path_factory) -> Path:
-    return saved(city.promesse.map_pair(safe), tmp_path_factory.mktemp("pair"))
+def city_pair(small_city, small_safe, tmp_path_factory) -> Path:
+    return saved(small_city.promesse.map_pair(small_safe), tmp_path_factory.mktemp("pair"))
 
 
 def text_of(browser: Browser, selector: str) -> list[str]:
     """The lines of an element, which may take a while to appear."""
     return browser.wait_for(f"document.querySelector({selector!r})?.innerText").split("\n")
-
-
-def pixels(browser: Browser, colour: str) -> int:
-    """How many pixels have nearly this colour."""
-    picture = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB"), dtype=int)
-    return int((np.abs(picture - 255 * np.array(to_rgb(colour))).max(axis=2) <= 12).sum())
 
 
 def middle_of(browser: Browser, selector: str) -> tuple[float, float]:
@@ -82,15 +60,15 @@ def test_the_browser_is_controlled_with_any_free_descriptors(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_every_record_and_poi_is_drawn_within_the_view(look, city_map, city, safe):
+def test_every_record_and_poi_is_drawn_within_the_view(look, city_map, small_city, small_safe):
     browser = look(city_map)
     circles = browser.run(
         f"(() => {{ const map = {MAP}, all = []; map.eachLayer(layer => layer instanceof L.CircleMarker && "
         "all.push(map.getBounds().contains(layer.getLatLng()))); return all; })()"
     )
-    assert len(circles) == len(city) + len(safe)
+    assert len(circles) == len(small_city) + len(small_safe)
     assert all(circles)
-    table = city.promesse.poi_retrieval(safe)
+    table = small_city.promesse.poi_retrieval(small_safe)
     shown = browser.run(
         "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
         ".map(({x, y, width, height}) => x >= 0 && y >= 0 && x + width <= innerWidth && y + height <= innerHeight "
@@ -109,9 +87,9 @@ def test_every_record_and_poi_is_drawn_within_the_view(look, city_map, city, saf
 
 @pytest.mark.parametrize("kind", ["one map", "pair", "slider"])
 @pytest.mark.parametrize("size", [(1280, 800), (1000, 600), (700, 900), (420, 420)])
-def test_no_control_covers_data(look, city, safe, size, kind):
-    draw = city.promesse.map_pair if kind == "pair" else city.promesse.map
-    drawn = draw(safe, points=300, **({"slider": True} if kind == "slider" else {}))
+def test_no_control_covers_data(look, small_city, small_safe, size, kind):
+    draw = small_city.promesse.map_pair if kind == "pair" else small_city.promesse.map
+    drawn = draw(small_safe, points=300, **({"slider": True} if kind == "slider" else {}))
     browser = look(drawn, width=size[0], height=size[1])
     hidden = browser.run(
         "(() => { const controls = '.leaflet-control-layers, .promesse-note, .promesse-slider';"
@@ -146,9 +124,9 @@ def test_each_page_has_a_title_and_says_which_map_is_which(look, city_pair):
 
 @pytest.mark.parametrize("pair", [False, True], ids=["one map", "a pair"])
 @pytest.mark.parametrize(("width", "height"), [(1000, 180), (1000, 90), (560, 700), (360, 640), (250, 500), (180, 180)])
-def test_small_pages_show_everything_and_their_buttons(look, city, city_map, city_pair, width, height, pair):
+def test_small_pages_show_everything_and_their_buttons(look, small_city, city_map, city_pair, width, height, pair):
     browser = look(city_pair if pair else city_map, width=width, height=height)
-    south, west, north, east = city[~city.is_empty].total_bounds[[1, 0, 3, 2]]
+    south, west, north, east = small_city[~small_city.is_empty].total_bounds[[1, 0, 3, 2]]
     seen = f"{MAPS}.map(map => map.getBounds().pad(0.05).contains([[{south}, {west}], [{north}, {east}]]))"
     zooms = browser.run(f"{MAPS}.map(map => map.getZoom())")
     assert all(browser.run(seen)), zooms
@@ -161,7 +139,7 @@ def test_small_pages_show_everything_and_their_buttons(look, city, city_map, cit
     assert free == [True] * (2 if pair else 1)
 
 
-def test_layers_can_be_hidden_and_shown_again(look, city_map, city, safe):
+def test_layers_can_be_hidden_and_shown_again(look, city_map, small_city, small_safe):
     browser = look(city_map)
     labels = browser.run(
         "[...document.querySelectorAll('.leaflet-control-layers-overlays label')].map(l => l.innerText.trim())"
@@ -183,7 +161,7 @@ def test_layers_can_be_hidden_and_shown_again(look, city_map, city, safe):
     browser.settle()
     assert pixels(browser, colours.PROTECTED) < before / 10
     assert browser.run("document.querySelectorAll('.promesse-poi').length") == int(
-        city.promesse.poi_retrieval(safe).matched.sum()
+        small_city.promesse.poi_retrieval(small_safe).matched.sum()
     )
     browser.run(f"{boxes}[0].click(), {boxes}[0].click(), {boxes}[1].click()")
     browser.settle()
@@ -253,8 +231,8 @@ def test_names_in_any_language_are_shown_as_they_are(look):
     assert browser.wait_for("document.querySelector('.leaflet-tooltip > div')?.children[1].textContent") == name
 
 
-def test_the_slider_moves_users(look, city, safe):
-    browser = look(city.promesse.map(safe, slider=True))
+def test_the_slider_moves_users(look, small_city, small_safe):
+    browser = look(small_city.promesse.map(small_safe, slider=True))
     assert browser.run("document.querySelectorAll('path.promesse-moving').length") >= 1
     assert (
         text_of(browser, ".promesse-note")[0]
@@ -334,8 +312,10 @@ def test_two_maps_move_together(look, city_pair):
     assert pixels(browser, colours.ORIGINAL) > 100
 
 
-def test_two_maps_have_one_background_each(browser, city, safe, tmp_path):
-    drawn = city.promesse.map_pair(safe, tiles=folium.TileLayer("file:///nowhere/{z}/{x}/{y}.png", attr="ours"))
+def test_two_maps_have_one_background_each(browser, small_city, small_safe, tmp_path):
+    drawn = small_city.promesse.map_pair(
+        small_safe, tiles=folium.TileLayer("file:///nowhere/{z}/{x}/{y}.png", attr="ours")
+    )
     drawn.save(str(tmp_path / "pair.html"))
     browser.open(tmp_path / "pair.html")
     browser.settle()
@@ -436,11 +416,11 @@ def test_a_plane_in_metres_has_a_scale_in_metres(look):
     assert metres.endswith(" m")
 
 
-def test_a_notebook_shows_the_map_in_its_frame(look, city, safe, browser, tmp_path):
+def test_a_notebook_shows_the_map_in_its_frame(look, small_city, small_safe, browser, tmp_path):
     class Notebook:
         def save(self, file: str) -> None:
             Path(file).write_text(
-                f"<!DOCTYPE html><body>{city.promesse.map(safe)._repr_html_()}</body>", encoding="utf-8"
+                f"<!DOCTYPE html><body>{small_city.promesse.map(small_safe)._repr_html_()}</body>", encoding="utf-8"
             )
 
     look(Notebook())

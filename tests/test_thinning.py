@@ -7,7 +7,7 @@ from conftest import COMPILED
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_maps import call_in, calls_in, names, page, places, walk
+from maps import call_in, calls_in, data_sets, names, page, places, walk
 
 import promesse_geo as pg
 from promesse_geo.plot import thinning
@@ -96,21 +96,6 @@ def test_points_of_interest_are_thinned_as_well():
     before, hit, missed, _ = calls_in(drawn, "pois")
     assert names(drawn)[2] == f"Stays (POIs) in the original: 1,200 ({MOST_POIS:,} drawn)"
     assert (len(places(before)), len(places(hit)), len(places(missed))) == (MOST_POIS, MOST_POIS, 0)
-
-
-@st.composite
-def data_sets(draw) -> pg.Traces:
-    """Traces of a few records each, in the plane or on the sphere."""
-    counts = draw(st.lists(st.integers(1, 30), min_size=1, max_size=8))
-    records = sum(counts)
-    x, y = draw(arrays(np.float64, (2, records), elements=st.floats(-1, 1)))
-    return pg.Traces.from_arrays(
-        *(x, y),
-        times=np.arange(records) * 10**9,
-        users=[f"u{number}" for number in range(len(counts))],
-        counts=np.array(counts),
-        crs=draw(st.sampled_from([4326, 32631])),
-    )
 
 
 def naive_landmarks(traces: pg.Traces) -> set[int]:
