@@ -181,7 +181,7 @@ class Layout:
             users=users,
             crs=self.crs,
             names=self.names,
-            segments=columns.segments,
+            segments=None if columns.segments is None else columns.segments.codes,
         )
 
     def has_segments(self, mechanism: Mechanism | None) -> bool:

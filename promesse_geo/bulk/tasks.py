@@ -144,11 +144,9 @@ def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> C
         times = pa.array(times_of_numbers(numbers, time_numbers))
         table = table.set_column(table.column_names.index(name), name, times)
     columns = layout.read(table)
-    if layout.names.segment is None:
+    if columns.segments is None:
         return columns
-    codes, values = pd.factorize(table.column(str(layout.names.segment)).to_pandas())
-    hashes = np.append(pd.util.hash_array(np.array([str(value) for value in values], object)), 0)
-    return columns._replace(segments=hashes[codes].view(np.int64))
+    return columns._replace(segments=columns.segments._replace(codes=columns.segments.keys()))
 
 
 def _sort(job: Job, columns: Columns, left_out: np.ndarray) -> tuple[Runs, np.ndarray, dict[str, np.ndarray]]:

@@ -232,12 +232,12 @@ def join(parts: Sequence[Part]) -> Traces:
     np.add.at(counts, [number[part.user] for part in ordered], [len(part.times) for part in ordered])
     empty = Part("", np.empty(0, np.int64), np.empty(0), np.empty(0))
     times, x, y = (np.concatenate(arrays) for arrays in list(zip(empty, *ordered, strict=True))[1:4])
-    segments = join_segments([(len(part.times), part.segments) for part in ordered])
+    segments = _join_pieces([(len(part.times), part.segments) for part in ordered])
     zone = zones.pop()
     return Traces.from_arrays(x, y, times=times, users=list(number), counts=counts, segments=segments, zone=zone)
 
 
-def join_segments(parts: Sequence[tuple[int, np.ndarray | None]]) -> np.ndarray | None:
+def _join_pieces(parts: Sequence[tuple[int, np.ndarray | None]]) -> np.ndarray | None:
     """Return the codes of all parts, each above those of the parts before; None if no part has codes.
 
     Parameters

@@ -12,6 +12,7 @@ import shapely
 
 from promesse_geo.io.parquet_table import resolve_crs
 from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_names, parse_times
+from promesse_geo.io.table_segments import Segments
 from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.columns import TRIPS, Names, fold
 from promesse_geo.traces.points import no_points
@@ -137,7 +138,7 @@ def _as_columns(
         names=Names(user=user, time=_TIME),
         notes=notes,
         has_z=has_z,
-        segments=numbers.astype(np.int64),
+        segments=Segments(numbers.astype(np.int64)),
     )
 
 

@@ -23,6 +23,7 @@ from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Head, Source, by_endings
 from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone, settled_crs
+from promesse_geo.io.table_segments import join_segments
 from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
@@ -160,8 +161,9 @@ def read_table(
     layer : str, optional
         The layer to read from a GeoPackage or another file with several layers.
     segment : column name, None or ...
-        A column whose value changes where nothing was recorded between two records; see `Traces.from_frame`. By
-        default only the one that the metadata of a file of `write` names.
+        A column whose value changes where nothing was recorded between two records; see `Traces.from_frame`. Equal
+        values of a user are one segment in all files. By default only the one that the metadata of a file of `write`
+        names.
     columns : sequence of text, optional
         Names of all columns of text without a header, in their order, or one text with commas between them.
     separator, decimal, encoding : str, optional
@@ -412,7 +414,7 @@ def _join(files: Sequence[Columns]) -> records.Records:
         users=_join_users(files),
         crs=first.crs,
         names=first.names if first.file_user is None else replace(first.names, user="user"),
-        segments=batch.join_segments([(len(file.x), file.segments) for file in files]),
+        segments=join_segments([(len(file.x), file.segments) for file in files]),
         protection=first.protection if all(file.protection == first.protection for file in files) else None,
     )
 

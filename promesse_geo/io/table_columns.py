@@ -17,6 +17,7 @@ from pyproj import CRS
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.marks import Marked
 from promesse_geo.io.sources import BY_PLACE
+from promesse_geo.io.table_segments import Segments
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
@@ -31,7 +32,6 @@ from promesse_geo.traces.columns import (
     renamed_error,
 )
 from promesse_geo.traces.crs import read_crs
-from promesse_geo.traces.values import read_segments
 
 _KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text
@@ -128,7 +128,7 @@ class Columns(NamedTuple):
     name: str = ""
     file_user: str | None = None
     protection: dict[str, Any] | None = None
-    segments: np.ndarray | None = None
+    segments: Segments | None = None
     marked: Marked | None = None
 
     def without(self, marked: Marked | None) -> "Columns":
@@ -141,7 +141,7 @@ class Columns(NamedTuple):
             y=self.y[kept],
             times=self.times.iloc[kept].reset_index(drop=True),
             users=None if self.users is None else self.users.take(kept).remove_unused_categories(),
-            segments=None if self.segments is None else self.segments[kept],
+            segments=None if self.segments is None else self.segments.take(kept),
             marked=marked,
         )
 
@@ -307,9 +307,9 @@ def agrees(crs: Any, of_file: Any) -> bool:
     return True
 
 
-def as_segments(table: pa.Table, names: Names) -> np.ndarray | None:
-    """Return codes of the column of segments; None if there is no such column."""
-    return None if names.segment is None else read_segments(table.column(names.segment).to_pandas())
+def as_segments(table: pa.Table, names: Names) -> Segments | None:
+    """Return the segments of a table; None if it has no such column."""
+    return None if names.segment is None else Segments.of_column(table.column(names.segment), names.segment)
 
 
 def _are_names(columns: Sequence[str], options: ReadOptions) -> bool:

@@ -22,6 +22,7 @@ from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, IfFits, ReadOptions
+from promesse_geo.io.table_segments import Segments
 from promesse_geo.io.text_geometry import SHAPE, ShapePositions, find_shape_column, missing_data_column, read_shapes
 from promesse_geo.io.text_layout import (
     DELIMITERS,
@@ -160,7 +161,7 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
     else:
         positions = read_shapes(table, plan.shapes[0], text.columns, options, file=name)
     if positions.rows is not None:  # several positions a row, each row a segment
-        segments, users = positions.rows, None if users is None else users.take(positions.rows)
+        segments, users = Segments(positions.rows), None if users is None else users.take(positions.rows)
         later = pd.Series(positions.seconds, dtype="m8[s]")
         times = times.take(positions.rows).reset_index(drop=True) + later
     marked = find_marked(table, plan.marks) if positions.rows is None else None
