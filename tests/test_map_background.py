@@ -59,7 +59,8 @@ def test_only_what_is_near_the_data_enters_the_page(frame):
     here, there = (shapely.LineString([(x, 45.76), (x + 0.001, 45.76)]) for x in (4.845, 9.0))
     (line,) = lines_in(frame.promesse.map(background=near(there, here, there)))
     assert line[0] == pytest.approx([4.845, 45.76])
-    drawn = frame.promesse.map(background=near(there))
+    with pytest.warns(UserWarning, match=r"background has nothing near the data\. Check its CRS"):
+        drawn = frame.promesse.map(background=near(there))
     assert call_in(drawn, "background").data["counts"] == []
     assert "The background has nothing near the data." in call_in(drawn, "addControls").data["remarks"]
     empty = frame.promesse.map(period="1999-01-01", background=near(here))
@@ -87,6 +88,33 @@ def test_a_large_background_is_simplified_with_a_remark(frame, monkeypatch):
     assert "401 lines" in remark
 
 
+def test_a_large_background_is_cut_to_the_surroundings_of_the_data(frame, monkeypatch):
+    monkeypatch.setattr(background, "MOST_VERTICES", 300)
+    x = np.linspace(4, 6, 20_000)
+    coast = shapely.LineString(np.column_stack((x, 45.76 + 0.001 * np.sin(400 * x))))
+    hole = shapely.box(4.845, 45.755, 4.85, 45.76)
+    country = shapely.segmentize(shapely.box(0, 40, 10, 50), 0.01).difference(hole)
+    drawn = frame.promesse.map(background=near(coast, country))
+    data = call_in(drawn, "background").data
+    assert (data["lines"], data["rings"]) == (1, [2])
+    line, outer, inner = lines_in(drawn)
+    inside = (x > 4.83) & (x < 4.87)  # more than the view, and less than what is kept around it
+    assert shapely.hausdorff_distance(shapely.LineString(line), coast) > 0.5
+    kept = shapely.points(shapely.get_coordinates(coast)[inside])
+    assert shapely.distance(shapely.LineString(line), kept).max() < 0.02 / 4096 + 1e-6
+    assert np.ptp(outer, axis=0).max() < 0.1
+    assert shapely.equals(shapely.normalize(shapely.Polygon(inner)), shapely.normalize(hole))
+
+
+def test_a_line_of_equal_waves_takes_no_longer_than_others(frame):
+    x = np.linspace(4.84, 4.87, 100_000)
+    waves = shapely.LineString(np.column_stack((x, 45.76 + 0.01 * (np.arange(len(x)) % 2))))
+    (line,) = lines_in(
+        frame.promesse.map(background=near(waves))
+    )  # takes minutes if all vertices are compared with all
+    assert len(line) <= background.MOST_VERTICES
+
+
 def test_a_background_across_the_antimeridian_lies_below_the_data():
     x = wrapped(179.9 + np.arange(200) * 0.001)
     frame = walk(x, np.full(200, -17.0))
@@ -110,6 +138,9 @@ def test_what_is_no_background_is_refused(frame):
     line = shapely.LineString([(4.84, 45.76), (4.85, 45.77)])
     with pytest.raises(TypeError, match="'background' parameter of map must be a GeoDataFrame"):
         frame.promesse.map(background="streets.gpkg")
+    for empty in (near(line).iloc[:0], near(shapely.LineString(), None)):
+        with pytest.raises(ValueError, match=r"'background' parameter of map must be .*It is empty"):
+            frame.promesse.map(background=empty)
     wrong = [near(line).set_crs(None, allow_override=True), near(shapely.Point(4.84, 45.76)), near(line).iloc[:0]]
     for each in wrong:
         with pytest.raises(ValueError, match="'background' parameter of map_pair must be a GeoDataFrame"):

@@ -1,9 +1,9 @@
 """Layers of a map: records and points of interest, thinned and packed for the browser."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
@@ -14,7 +14,8 @@ from pyproj.exceptions import ProjError
 from promesse_geo.messages import counted
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.plot import colours
-from promesse_geo.plot.inks import inks_of
+from promesse_geo.plot.inks import Inks, inks_of
+from promesse_geo.plot.paths import drawable
 from promesse_geo.plot.tables import shortened, zone_name
 from promesse_geo.plot.thinning import landmarks, numbers_of, representative, thinned
 from promesse_geo.stays import Pois
@@ -29,6 +30,7 @@ MOST_POIS = 1000
 KINDS = ("original", "protected")
 """What a data set drawn alone can be."""
 
+_VERTICES = 3  # of a simplified path, for each record that a thinned layer draws
 _MANY_POIS = 200  # layers with more of them draw them smaller
 _OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _NO_TIMES = np.empty((2, 0), np.int64)
@@ -174,6 +176,8 @@ class Layer:
         Name of its heat map; empty for points of interest.
     scale : list of (str, str)
         Colours and their meanings, if they have any.
+    is_thinned : bool
+        Whether some records are not drawn.
     has_all_ends : bool
         Whether the first and the last record of each trace are drawn.
     """
@@ -185,6 +189,7 @@ class Layer:
     data: dict[str, Any]
     heat: str = ""
     scale: list[tuple[str, str]] = field(default_factory=list)
+    is_thinned: bool = False
     has_all_ends: bool = True
 
 
@@ -238,7 +243,8 @@ def record_layer(
     original = kind != "protected"
     colour = colours.ORIGINAL if original else colours.PROTECTED
     users = np.array([projection.numbers[user] for user in map(str, traces.users.tolist())], np.int64)
-    palette, inks, meanings = inks_of(color, traces, chosen, users[numbers], colour=colour)
+    inks_at = partial(_inks_at, color, traces, users, colour)
+    palette, inks, meanings = inks_at(chosen)
     data = _pack(traces, projection, numbers, places, traces.times[chosen], _NO_TIMES[1], named=named)
     data |= {
         "title": _NOUNS[kind].record,
@@ -250,15 +256,58 @@ def record_layer(
         "width": 6 if original else 1.5,  # a broad line, visible on both sides of the protected path
         "shade": 0.3 if original else 0.7,
         "opacity": 0.45 if original and len(chosen) > 100 else 0.9,
-        "lines": len(chosen) == traces.records,
-        "breaks": (np.flatnonzero(np.diff(np.searchsorted(traces.breaks, chosen, side="right"))) + 1).tolist(),
+        "path": _path(traces, chosen, places, projection, inks_at, most=most),
+        "breaks": _breaks(traces, chosen),
         "period": 0 if projection.flat else 360,
     }
     name = f"{_NOUNS[kind].data}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"
     glyph = _record_glyph(colour if color == "data" else colours.GROUND, original=original)
     scale = list(zip(palette, meanings, strict=False))
     heat = f"{_HEAT} Heat map{'' if kind == 'unknown' else f', {kind}'}"
-    return Layer("records", name, glyph, places, data, heat, scale, has_all_ends=len(kept) > 0)
+    thinned_to = {"is_thinned": len(chosen) < traces.records, "has_all_ends": len(kept) > 0}
+    return Layer("records", name, glyph, places, data, heat, scale, **thinned_to)
+
+
+def _inks_at(color: str, traces: Traces, users: np.ndarray, colour: str, chosen: np.ndarray) -> Inks:
+    """Return the colours of the chosen records; `users` are the numbers of the users of all traces."""
+    return inks_of(color, traces, chosen, users[numbers_of(chosen, traces.offsets)], colour=colour)
+
+
+def _path(
+    traces: Traces,
+    chosen: np.ndarray,
+    places: np.ndarray,
+    projection: Projection,
+    inks_at: Callable[[np.ndarray], Inks],
+    *,
+    most: int,
+) -> dict[str, Any] | None:
+    """Return the path that lines show, none if they would cut corners, and nothing if it is that of the chosen records.
+
+    `places` are those of the chosen records, and `most` is the greatest number of records that a layer draws.
+    """
+    if len(chosen) == traces.records:
+        return {}
+    numbers = np.repeat(np.arange(len(traces)), traces.counts)
+    everywhere = projection.coordinates(traces.points, traces, numbers)
+    size = float(np.ptp(_view(places)[0], axis=0).max())
+    vertices = drawable(everywhere, traces.segments, size=size, most=_VERTICES * most)
+    if vertices is None:
+        return None
+    used = np.unique(numbers[chosen])
+    vertices = vertices[np.isin(numbers[vertices], used)]
+    palette, inks, _ = inks_at(vertices)
+    return packed(everywhere[vertices], projection) | {
+        "counts": np.bincount(numbers[vertices], minlength=len(traces))[used].tolist(),
+        "breaks": _breaks(traces, vertices),
+        "palette": palette,
+        "inks": inks,
+    }
+
+
+def _breaks(traces: Traces, chosen: np.ndarray) -> list[int]:
+    """Return which of the chosen records begin another segment than the one before."""
+    return (np.flatnonzero(np.diff(np.searchsorted(traces.breaks, chosen, side="right"))) + 1).tolist()
 
 
 def _record_glyph(colour: str, *, original: bool) -> str:
@@ -419,7 +468,11 @@ def bounds_of(layers: Iterable[Layer]) -> tuple[np.ndarray | None, bool]:
     filled = [layer.places for layer in layers if len(layer.places)]
     if not filled:
         return None, False
-    places = np.concatenate(filled)
+    return _view(np.concatenate(filled))
+
+
+def _view(places: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the corners of the view of some places, at least one, and whether a few of them are far outside."""
     corners = np.stack((places.min(axis=0), places.max(axis=0)))
     core = np.quantile(places, (0.005, 0.995), axis=0)
     size, core_size = np.ptp(corners, axis=0).max(), np.ptp(core, axis=0).max()

@@ -99,9 +99,10 @@ def draw_map(
     attack : PoiRetrieval or None
         How to find and compare points of interest; None draws none.
     points : int
-        Maximum number of records per layer. Larger layers are thinned and drawn without lines, which would cut
-        corners. Records far from all others, and the first and the last record of each trace, are always drawn, even
-        if they are more. Up to 1,000 points of interest are drawn per layer. The legend shows the full counts.
+        Maximum number of records per layer. Larger layers are thinned. Records far from all others, and the first and
+        the last record of each trace, are always drawn, even if they are more. Lines between records are simplified to
+        three vertices per drawn record, and not drawn if they would cut corners that the screen shows. Up to 1,000
+        points of interest are drawn per layer. The legend shows the full counts.
     kind : {"original", "protected"}, optional
         What a data set drawn alone is. By default it is protected if it names the mechanism that protected it, as data
         from a mechanism and its GeoParquet and GeoPackage files do. Of other data, such as any CSV, the map says that
@@ -339,9 +340,12 @@ def _remarks(records: list[Layer], points: int, period: Any, *, far: bool, flat:
     if period is not None:
         text = period if isinstance(period, str) else " to ".join(map(str, period))
         remarks.append(f"Only records of this period are drawn: {text}.")
-    if not _all_drawn(records):
+    thinned = [layer for layer in records if layer.is_thinned]
+    if thinned:
         ends = " and ends of traces are" if all(layer.has_all_ends for layer in records) else " are"
-        text = f"Layers of more than {points:,} records are thinned and have no lines"
+        have = {layer.data["path"] is not None for layer in thinned}
+        lines = "no lines" if have == {False} else f"simplified lines{'' if have == {True} else ' or none'}"
+        text = f"Layers of more than {points:,} records are thinned and have {lines}"
         remarks.append(f"{text}; records far from all others{ends} drawn.")
     if far:
         remarks.append("A few records are far outside this view.")
@@ -350,10 +354,6 @@ def _remarks(records: list[Layer], points: int, period: Any, *, far: bool, flat:
         verb = "is" if beyond == 1 else "are"
         remarks.append(f"{counted(beyond, 'record')} beyond latitude {_EDGE:.2f}° {verb} drawn at the edge of the map.")
     return remarks
-
-
-def _all_drawn(records: list[Layer]) -> bool:
-    return all(layer.data["lines"] for layer in records)
 
 
 def _time_remarks(content: _Content) -> list[str]:
@@ -366,7 +366,7 @@ def _slider_remarks(content: _Content) -> list[str]:
         return []
     dots = f"Large dots: users at this time{f' ({content.zone})' if content.zone else ''}"
     remarks = [f"{dots}." if len(content.records) == 1 else f"{dots}; dashes connect original and protected."]
-    if not _all_drawn(content.records):
+    if any(layer.is_thinned for layer in content.records):
         remarks.append("Dots move in straight lines between drawn records.")
     return remarks
 

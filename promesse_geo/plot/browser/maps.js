@@ -90,13 +90,14 @@ const promesse = (() => {
 
   const records = (group, data) => {
     const time = clock(data.zone);
-    const colour = (ink) => data.palette[ink ?? 0];
+    const colour = (ink, { palette } = data) => palette[ink ?? 0];
     group.promesse = { byUser: data.byUser, period: data.period, tracks: tracks(data), parts: [] };
     for (const track of group.promesse.tracks) track.colour = data.byUser ? colour(track.inks[0]) : data.colour;
-    for (const track of data.lines ? group.promesse.tracks : []) {
+    const path = data.path && { ...data, ...data.path, times: [], ends: [] };
+    for (const track of path ? tracks(path) : []) {
       const all = pieces(track, data.period);
       const lines = [...new Set(track.inks.length ? track.inks : [undefined])].map((ink) => {
-        const style = { color: colour(ink), weight: data.width, opacity: data.shade, interactive: false };
+        const style = { color: colour(ink, path), weight: data.width, opacity: data.shade, interactive: false };
         const paths = all.filter((piece) => piece.ink === ink).map(({ path }) => path);
         return L.polyline(paths, style);
       });
