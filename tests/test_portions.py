@@ -1,6 +1,7 @@
 """Buckets are divided into portions of whole users, so that what is left of a portion fits into memory."""
 
 import dataclasses
+import warnings
 
 import geopandas as gpd
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 import promesse_geo as pg
 from promesse_geo.bulk import files
-from promesse_geo.bulk.portions import divide, joined_up_to
-from promesse_geo.bulk.runs import Runs
+from promesse_geo.bulk.runs import Runs, joined_up_to
+from promesse_geo.evaluation import runs
 from promesse_geo.traces.owners import PART
+from promesse_geo.traces.portions import UserPaths
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data", "ignore:publish dropped")
 TOKEN = "5f" * 32
@@ -36,7 +38,7 @@ def data(draw):
 
 @given(data(), st.integers(1, 40), st.integers(0, 9))
 def test_portions_are_whole_users_in_their_order(traces, room, factor):
-    found = list(divide(traces, room=room, count=lambda some: factor * some.records))
+    found = list(UserPaths.of(traces).divide(room=room, count=lambda some: factor * some.records))
     assert [user for portion in found for user in portion.users] == list(traces.users)
     assert np.concatenate([portion.times for portion in found]).tolist() == traces.times.tolist()
     owners = [{PART.sub("", str(user)) for user in portion.users} for portion in found]
@@ -47,7 +49,7 @@ def test_portions_are_whole_users_in_their_order(traces, room, factor):
 
 def test_a_portion_leaves_about_as_much_as_there_is_room_for():
     traces = make_traces(list("abcdefghijklmnopqrst"), [1_000] * 20)
-    found = list(divide(traces, room=20_000, count=lambda some: 10 * some.records))
+    found = list(UserPaths.of(traces).divide(room=20_000, count=lambda some: 10 * some.records))
     sizes = [10 * portion.records for portion in found]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 20_000
@@ -60,14 +62,14 @@ def test_users_with_long_paths_are_in_portions_of_their_own_among_many_that_stay
     times = np.arange(len(x)) * 10**9
     traces = pg.Traces.from_arrays(x, np.full(len(x), 48.0), times=times, users=users, counts=[100] * 40)
     promesse = pg.Promesse(10)
-    found = list(divide(traces, room=5_000, count=lambda some: promesse.protect(some).records))
+    found = list(UserPaths.of(traces).divide(room=5_000, count=lambda some: promesse.protect(some).records))
     far = [set(portion.users) & {"u00", "u10", "u20", "u39"} for portion in found]
     assert [len(each) for each in far if each] == [1] * 4
 
 
 def test_no_trace_is_one_portion():
     nothing = make_traces([], [])
-    assert [len(portion) for portion in divide(nothing, room=1, count=lambda some: 0)] == [0]
+    assert [len(portion) for portion in UserPaths.of(nothing).divide(room=1, count=lambda some: 0)] == [0]
 
 
 @given(st.lists(st.integers(0, 5), min_size=1), st.integers(1, 9))
@@ -123,3 +125,88 @@ def test_what_is_published_in_portions_has_the_same_counts_and_measures(monkeypa
     assert "compared with its own original only" in result.audit["reason"].str.cat()
     one, other = (read(tmp_path / name).to_wkb().drop(columns="user") for name in ("divided", "whole"))
     assert sorted(one.to_numpy().tolist()) == sorted(other.to_numpy().tolist())
+
+
+def test_nothing_is_tried_if_paths_are_too_short_for_more_than_there_is_room():
+    traces = make_traces(list("abc"), [10] * 3)
+    found = UserPaths.of(traces).divide(room=10**9, count=lambda some: pytest.fail("tried"))
+    assert [portion is traces for portion in found] == [True]
+
+
+def test_no_more_is_tried_of_long_paths_than_there_is_room_for():
+    traces = make_traces(list("abcdefghij"), [1_000] * 10)
+    tried = []
+
+    def count(some):
+        tried.append(pg.Promesse(0.5).protect(some).records)
+        return tried[-1]
+
+    portions = list(UserPaths.of(traces).divide(room=5_000, count=count))
+    assert max(tried) < 2 * 5_000
+    assert len(portions) == 10
+
+
+def test_the_largest_number_of_records_of_a_user_can_be_refused():
+    traces, asked = make_traces(["a", "b"], [1_000, 9_000]), []
+    list(UserPaths.of(traces).divide(room=1_000, count=lambda some: 3 * some.records, check=asked.append))
+    assert asked == [pytest.approx(27_000, rel=0.01)]
+
+
+DIVIDED = [
+    pg.PoiRetrieval(),
+    pg.SpatialError(),
+    pg.RangeQueryDistortion(200, seed=3),
+    pg.Compression(),
+    pg.AreaCoverage(),
+]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [pg.Promesse(5), pg.Promesse(20, ends=400), pg.GeoIndistinguishability(0.01), pg.Chain([pg.Promesse(9)])],
+    ids=repr,
+)
+def test_portions_are_measured_as_all_users_at_once(monkeypatch, mechanism):
+    city = pg.make_city(users=12, days=2, recorder="phone")
+    with warnings.catch_warnings(record=True) as whole_warnings:
+        warnings.simplefilter("always")
+        whole = pg.evaluate({"city": city}, [mechanism], DIVIDED, seeds=2)
+    portions = []
+    monkeypatch.setattr(runs, "_ROOM", 3_000)
+    monkeypatch.setattr(
+        pg.AreaCoverage,
+        "condense",
+        lambda self, detail, first, last: portions.append((first, last)) or detail.iloc[first:last],
+    )
+    with warnings.catch_warnings(record=True) as divided_warnings:
+        warnings.simplefilter("always")
+        divided = pg.evaluate({"city": city}, [mechanism], DIVIDED, seeds=2)
+    assert len(portions) > 2
+    assert portions[0][0] == 0
+    is_error = whole.metric_name == "SpatialError"
+    assert divided.value[~is_error].tolist() == whole.value[~is_error].tolist()
+    assert divided.value[is_error].to_numpy() == pytest.approx(whole.value[is_error].to_numpy(), rel=1e-13)
+    pd.testing.assert_frame_equal(divided.drop(columns=["value", "seconds"]), whole.drop(columns=["value", "seconds"]))
+    assert [str(each.message) for each in divided_warnings] == [str(each.message) for each in whole_warnings]
+
+
+def test_data_are_protected_at_once_if_a_metric_or_a_mechanism_compares_users(monkeypatch):
+    city = pg.make_city(users=12, days=2, recorder="phone")
+    monkeypatch.setattr(runs, "_ROOM", 3_000)
+    Counting.left.clear()
+    pg.evaluate({"city": city}, [Counting(5)], [pg.EndRetrieval()])
+    assert len(Counting.left) == 1
+
+
+def test_tuning_in_portions_finds_the_same(monkeypatch):
+    parts = pg.make_city(users=6, days=2).promesse.prepare(tz="Europe/Paris", keep_user=True)
+    choices = {
+        "goals": [(pg.PoiRetrieval(), "<=", 5)],
+        "objective": pg.RangeQueryDistortion(100),
+        "values": 6,
+        "seed": 1,
+    }
+    whole = pg.tune(parts, pg.Promesse(200), bounds=(2, 400), **choices)
+    monkeypatch.setattr(runs, "_ROOM", 3_000)
+    divided = pg.tune(parts, pg.Promesse(200), bounds=(2, 400), **choices)
+    pd.testing.assert_frame_equal(divided.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))

@@ -1,7 +1,7 @@
 """Runs of records, one for each user, and files that hold the runs of many buckets."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
@@ -133,6 +133,19 @@ class Spill:
                 columns[column] = np.fromfile(file, kind, number)
         counts = users.column("count").to_numpy()
         return Runs(users.column("user").combine_chunks(), counts, **columns)
+
+
+def joined_up_to(records: int, parts: Iterable[Runs]) -> Iterator[Runs]:
+    """Yield runs joined until they have so many records; at least one, and the rest last."""
+    waiting, total, is_first = list[Runs](), 0, True
+    for part in parts:
+        waiting.append(part)
+        total += len(part.times)
+        if total >= records:
+            yield waiting[0] if len(waiting) == 1 else Runs.join(waiting)
+            waiting, total, is_first = [], 0, False
+    if waiting and (total or is_first):
+        yield waiting[0] if len(waiting) == 1 else Runs.join(waiting)
 
 
 def _new_file(path: Path) -> Any:

@@ -17,9 +17,8 @@ import pyarrow.parquet as pq
 
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
-from promesse_geo.bulk.portions import divide, joined_up_to
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
-from promesse_geo.bulk.runs import Runs, Spill
+from promesse_geo.bulk.runs import Runs, Spill, joined_up_to
 from promesse_geo.io.marks import find_marked, reason_of
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
@@ -34,6 +33,7 @@ from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.problems import Jumps, Unprepared, find_problems
 from promesse_geo.preprocess.pseudonyms import count_pseudonyms, pseudonymize
 from promesse_geo.traces.owners import PART, name_owners
+from promesse_geo.traces.portions import UserPaths
 from promesse_geo.traces.records import Records, as_offsets
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import TimeFormat, Unit, check_span, read_users
@@ -201,7 +201,7 @@ def as_array(users: pd.Index) -> pa.Array:
 def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> list[Gathered]:
     """Protect the users of a bucket, and write what is left by new names, or as a part."""
     traces = read_bucket(job, bucket, spills)
-    portions = divide(traces, room=job.room, count=lambda users: _protected(job, users)[1].records)
+    portions = UserPaths.of(traces).divide(room=job.room, count=lambda users: _protected(job, users)[1].records)
     return write_portions(job, bucket, portions, lambda portion, _: _protect(job, portion))
 
 

@@ -1,6 +1,7 @@
 """Run mechanisms and metrics over data sets."""
 
 import json
+import math
 import numbers
 import re
 import time as clock
@@ -17,12 +18,13 @@ from joblib import Parallel, delayed
 
 from promesse_geo.evaluation.results import Measures, provenance
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import invalid, shown, warn
+from promesse_geo.messages import Remark, added_up, collected_warnings, invalid, remarks_of, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.base import Index
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
+from promesse_geo.traces.portions import UserPaths
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_integer, check_text, is_integer, key_of
 
@@ -35,6 +37,7 @@ MOST_SEEDS = 100_000
 MOST_JOBS = 10_000
 """Greatest number of processes."""
 
+_ROOM = 20_000_000  # records that are left of a portion of the users
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _LARGEST_SEED = 2**63 - 1
 _DTYPES = dict.fromkeys(("dataset", "mechanism", "metric", "unit"), "str")
@@ -95,7 +98,7 @@ def measure(
     for metric in checked:
         with _noting({"metric": metric}):
             pairs = matching.pairs(metric)
-            value, guess = _value(metric, pairs)
+            value, guess = _value(metric, metric.compare(pairs))
             values.append(value)
             guesses.append(guess)
             reasons.append(metric.why_undefined(pairs) if np.isnan(values[-1]) else "")
@@ -121,7 +124,9 @@ def evaluate(
 ) -> pd.DataFrame:
     """Protect data sets with mechanisms and compute metrics of the results.
 
-    Each mechanism runs once per data set and seed. What a metric computes from the original data alone is computed
+    Each mechanism runs once per data set and seed. If more than some 20 million records are left, users are protected
+    and measured in portions, unless the mechanism or a metric compares users with each other: what is left of a portion
+    is in memory at a time. What a metric computes from the original data alone is computed
     once. A seed sets the seed of every random mechanism and metric that has none, so all mechanisms meet the same
     range queries. Deterministic mechanisms and metrics run once, without a seed.
 
@@ -223,12 +228,22 @@ class _Indexed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Metrics with their indexes, that compare the same original with the same protected data."""
+    """Metrics with their indexes, that compare the same original with the same protected data.
+
+    If all of them can measure users in portions, `paths` says how long the path of each user is.
+    """
 
     dataset: str
     original: Traces
     to_protect: Traces
     metrics: list[_Indexed]
+    paths: UserPaths | None
+
+    def portions(self, mechanism: Mechanism) -> Iterator[Traces]:
+        """Yield the data to protect, in portions of users if the mechanism leaves more than fits into memory."""
+        if self.paths is None or not mechanism.is_per_user:
+            return iter([self.to_protect])
+        return self.paths.divide(room=_ROOM, count=lambda some: mechanism.protect(some).records)
 
 
 class _Matching:
@@ -270,7 +285,8 @@ def _index(dataset: str, traces: Traces, metrics: list[Metric], seeds: Sequence[
                 if _splits(with_seed):
                     with_seed = with_seed.for_halves(original, to_protect)
                 indexed.append(_Indexed(metric, seed, with_seed, with_seed.index(original)))
-    return Group(dataset, original, to_protect, indexed)
+    paths = UserPaths.of(traces) if all(metric.is_divisible and not _splits(metric) for metric in metrics) else None
+    return Group(dataset, original, to_protect, indexed, paths)
 
 
 def _split(metric: Any, traces: Traces) -> tuple[Traces, Traces]:
@@ -289,28 +305,88 @@ def run_groups(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for group in groups:
-            parts = {"dataset": group.dataset, "mechanism": mechanism}
-            with _noting(parts | {"seed": seed}):
-                begin = clock.perf_counter()
-                protected = seeded(mechanism, seed).protect(group.to_protect)
-                seconds = clock.perf_counter() - begin
-            matching = _Matching(group.original, protected)
-            for metric, metric_seed, with_seed, index in group.metrics:
-                if seed is not None and metric_seed is not None and metric_seed != seed:
-                    continue
-                row_seed = metric_seed if seed is None else seed
-                with _noting(parts | {"metric": metric, "seed": row_seed}):
-                    applied = with_seed.for_mechanism(_of_attacker(mechanism, seed))
-                    of_original = index if applied is with_seed else applied.index(group.original)
-                    value, guess = _value(applied, matching.pairs(applied), of_original)
-                result = {"seed": row_seed, "value": value, "guess": guess, "seconds": seconds}
-                rows.append(_describe(metric) | result)
+            rows += _run(group, mechanism, seed)
     return rows, list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
-def _value(metric: Metric, pairs: Pairs, index: Index | None = None) -> tuple[float, float]:
-    """Return the value of a metric of any author, and that of guessing."""
-    detail = metric.compare(pairs, index)
+def _run(group: Group, mechanism: Mechanism, seed: int | str | None) -> list[dict[str, Any]]:
+    """Protect the data of a group, and compute its metrics: the rows."""
+    parts = {"dataset": group.dataset, "mechanism": mechanism}
+    metrics = [each for each in group.metrics if seed is None or each.seed is None or each.seed == seed]
+    measured = [_Measured(each, _of_attacker(mechanism, seed)) for each in metrics]
+    seeds = [each.seed if seed is None else seed for each in metrics]
+    seconds, first, remarks = 0.0, 0, list[list[tuple[Remark, ...]]]()
+    for done in _protect(group, seeded(mechanism, seed), parts | {"seed": seed}):
+        matching, last = _Matching(group.original, done.protected), first + done.traces
+        for each, row_seed in zip(measured, seeds, strict=True):
+            with _noting(parts | {"metric": each.given.metric, "seed": row_seed}):
+                each.add(group.original, matching, None if done.is_whole else (first, last))
+        seconds, first = seconds + done.seconds, last
+        remarks.append(done.remarks)
+        del done, matching  # before the next portion is protected
+    for warning in added_up(remarks):
+        warn(warning)
+    rows = []
+    for each, row_seed in zip(measured, seeds, strict=True):
+        with _noting(parts | {"metric": each.given.metric, "seed": row_seed}):
+            value, guess = each.value()
+        result = {"seed": row_seed, "value": value, "guess": guess, "seconds": seconds}
+        rows.append(_describe(each.given.metric) | result)
+    return rows
+
+
+class _Portion(NamedTuple):
+    """What is left of some traces of a data set, the seconds that it took, and the remarks of each warning."""
+
+    traces: int
+    is_whole: bool
+    protected: Traces
+    seconds: float
+    remarks: list[tuple[Remark, ...]]
+
+
+def _protect(group: Group, mechanism: Mechanism, noted: Mapping[str, Any]) -> Iterator[_Portion]:
+    """Protect the data of a group, in portions if it leaves much."""
+
+    def work(portion: Traces) -> _Portion:
+        begin = clock.perf_counter()
+        with collected_warnings() as caught:
+            protected = mechanism.protect(portion)
+        seconds = clock.perf_counter() - begin
+        is_whole = portion is group.to_protect
+        return _Portion(len(portion), is_whole, protected, seconds, list(map(remarks_of, caught)))
+
+    with _noting(noted):
+        yield from map(work, group.portions(mechanism))
+
+
+class _Measured:
+    """A metric of a run, and what it found in each portion of the protected data."""
+
+    def __init__(self, given: _Indexed, attacker: Mechanism) -> None:
+        self.given = given
+        self._metric = given.seeded.for_mechanism(attacker)
+        self._condensed: list[Any] = []
+        self._whole: tuple[float, float] | None = None
+
+    def add(self, original: Traces, matching: _Matching, users: tuple[int, int] | None) -> None:
+        """Compare a portion that has the original users at some positions, or all protected data if it is None."""
+        metric, pairs = self._metric, matching.pairs(self._metric)
+        detail = metric.compare(
+            pairs, self.given.of_original if metric is self.given.seeded else metric.index(original)
+        )
+        if users is None:
+            self._whole = _value(metric, detail)
+        else:
+            self._condensed.append(metric.condense(detail, *users))
+
+    def value(self) -> tuple[float, float]:
+        """Return the value, and that of guessing."""
+        return self._whole or (float(self._metric.value_of_portions(self._condensed)), math.nan)
+
+
+def _value(metric: Metric, detail: Any) -> tuple[float, float]:
+    """Return the value of a detail by a metric of any author, and that of guessing."""
     value = metric.value(detail)
     if not isinstance(value, (numbers.Real, np.bool_)):
         raise TypeError(f"{type(metric).__name__}.value must return a number. Got {shown(value)} instead.")

@@ -182,7 +182,8 @@ def tune(
 
     Half of the values are on a logarithmic grid. The others halve the intervals beside the best value so far, and those
     in which the goals cease to be met, down to 2 %. What remains halves the widest intervals, because metrics can rise
-    and fall again. Values have three digits. What metrics compute from the original data is computed once.
+    and fall again. Values have three digits. What metrics compute from the original data is computed once. Runs
+    that leave many records are protected and measured in portions of users, as `evaluate` does.
 
     Parameters
     ----------

@@ -164,6 +164,33 @@ class Metric(ABC):
             raise ValueError("Parts hold the same users. Divide the data by user first.")
         return self.value(table.iloc[np.argsort(ranks)])
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether the value follows from the details of portions of protected users, each beside the whole original."""
+        return self.is_per_user or type(self).value_of_portions is not Metric.value_of_portions
+
+    def condense(self, detail: Any, first: int, last: int) -> Any:
+        """Return what `value_of_portions` needs of the detail of a portion of protected users.
+
+        Parameters
+        ----------
+        detail : pandas.DataFrame or pandas.Series
+            What `compare` returned for all original users and the protected ones of the portion.
+        first, last : int
+            The portion has the original users at the positions first … last − 1.
+        """
+        return detail.iloc[first:last].copy()  # without the rest
+
+    def value_of_portions(self, condensed: Sequence[Any]) -> float:
+        """Return the value of all portions of protected users together.
+
+        Parameters
+        ----------
+        condensed : sequence
+            What `condense` returned for each portion, one or more.
+        """
+        return self.value(pd.concat(condensed))
+
     def index(self, original: gpd.GeoDataFrame | Traces, *, user: Name = ..., time: Name = ...) -> Index:
         """Compute what depends on the original data alone.
 

@@ -384,7 +384,13 @@ class Traces:
 
         A segment begins with its first record that is kept.
         """
-        rows = np.flatnonzero(keep)  # take() is three times as fast with rows as indexing with a mask
+        return self.take(np.flatnonzero(keep))  # three times as fast as indexing with a mask
+
+    def take(self, rows: np.ndarray) -> "Traces":
+        """Return records by their positions, ascending int64 of shape (records,), and only traces that hold such.
+
+        A segment begins with its first record that is kept.
+        """
         kept = np.diff(np.searchsorted(rows, self.offsets))
         remain = kept > 0
         offsets = as_offsets(kept[remain])

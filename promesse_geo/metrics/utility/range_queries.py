@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -190,6 +190,14 @@ class RangeQueryDistortion(Metric):
             The data.
         """
         return self.value(self.detail_of_parts(parts))
+
+    def condense(self, detail: gpd.GeoDataFrame, first: int, last: int) -> gpd.GeoDataFrame:
+        """Return the detail of a portion of users as it is: protected answers can be added."""
+        return detail
+
+    def value_of_portions(self, condensed: Sequence[gpd.GeoDataFrame]) -> float:
+        """Return the mean distortion of all portions of users."""
+        return self.value(_compare(condensed[0], np.sum([detail.protected for detail in condensed], axis=0)))
 
     def value(self, detail: pd.DataFrame) -> float:
         """Return the mean distortion in percent; warn of undefined distortions and exclude them."""

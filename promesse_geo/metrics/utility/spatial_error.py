@@ -1,6 +1,7 @@
 """Distance of protected records from the original path."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -131,6 +132,14 @@ class SpatialError(Metric):
         """Return the mean distance in metres; NaN without records."""
         return float(detail.mean())
 
+    def condense(self, detail: pd.Series, first: int, last: int) -> tuple[float, int]:
+        """Return the sum of the distances of a portion of users, and their number; see `Metric.condense`."""
+        return float(detail.sum()), len(detail)
+
+    def value_of_portions(self, condensed: Sequence[tuple[float, int]]) -> float:
+        """Return the mean distance of all portions; its last digits may differ from `value`."""
+        return _mean(condensed)
+
     def measure_parts(self, parts: Parts) -> float:
         """Return the mean distance of data that are divided by user; its last digits may differ from `measure`.
 
@@ -139,9 +148,13 @@ class SpatialError(Metric):
         parts : Parts
             The data.
         """
-        sums = parts.map(_sum_up, [self])
-        records = sum(number for _, number in sums)
-        return math.fsum(metres for metres, _ in sums) / records if records else math.nan
+        return _mean(parts.map(_sum_up, [self]))
+
+
+def _mean(sums: Sequence[tuple[float, int]]) -> float:
+    """Return the mean of numbers, given the sums and the counts of parts; NaN without any."""
+    records = sum(number for _, number in sums)
+    return math.fsum(metres for metres, _ in sums) / records if records else math.nan
 
 
 def _sum_up(original: Traces, protected: Traces, metric: SpatialError) -> tuple[float, int]:
