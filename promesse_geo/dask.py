@@ -26,13 +26,14 @@ from promesse_geo.bulk.measuring import check_divisible, measure_parts
 from promesse_geo.bulk.plan import bounds_of, space_of
 from promesse_geo.evaluation import PAPER
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse
-from promesse_geo.messages import collected_warnings, invalid, listed
+from promesse_geo.messages import collected_warnings, invalid, listed, warn
 from promesse_geo.metrics import Metric, RangeQueryDistortion
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.stays import pois
 from promesse_geo.traces.columns import Name, Names, find_names
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.frames import as_points, find_coordinates
+from promesse_geo.traces.marks import find_marked_rows, find_possible_marks
 from promesse_geo.traces.owners import PART
 from promesse_geo.traces.records import Records, raise_invalid_part
 from promesse_geo.traces.space import Space
@@ -77,7 +78,9 @@ class _Layout:
         columns[_GROUP] = np.zeros(len(part), np.int64)
         if names.user is not None:
             columns[_GROUP] = _groups_of(part[names.user], groups)
-        return pd.DataFrame(columns, index=part.index).reset_index(drop=True)
+        plain = pd.DataFrame(columns, index=part.index).reset_index(drop=True)
+        marked = find_marked_rows(part, names)
+        return plain if marked is None else plain.iloc[marked.kept].reset_index(drop=True)
 
     def traces(self, part: pd.DataFrame, space: Space) -> Traces:
         """Return the records of plain columns."""
@@ -109,7 +112,8 @@ class DaskAccessor:
 
     `ddf.promesse` detects the columns as `gdf.promesse` does; `ddf.promesse(user="cab", time="stamp")` specifies them.
     Each verb shuffles the records by user; `grouped()` shuffles them once for several verbs. What is protected is a
-    lazy frame of dask-geopandas. Records of one user with equal times are taken in the order of partitions and rows.
+    lazy frame of dask-geopandas. Records that a column `visible` or `valid` marks as bad in a partition are left out.
+    Records of one user with equal times are taken in the order of partitions and rows.
 
     Parameters
     ----------
@@ -158,6 +162,8 @@ class DaskAccessor:
             number = frame.npartitions
         number = check_integer(number, name="npartitions", owner=_OWNER)
         layout = _Layout.find(frame._meta, self._names)
+        if marks := find_possible_marks(frame._meta, layout.names):
+            warn(f"Records that a column marks as bad are left out. To keep them, rename {listed(marks)}.")
         plain = frame.map_partitions(layout.plain, number, meta=layout.plain(frame._meta, number))
         chosen = space_of(layout.crs, lambda: _bounds(plain, layout.crs), space=space)
         return Grouped(_shuffled(plain, number), layout, chosen)

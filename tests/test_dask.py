@@ -73,6 +73,17 @@ def test_frames_are_protected_as_in_memory(city, kind, mechanism, partitions):
     assert_equal(found, mechanism.with_seed(TOKEN).protect(city))
 
 
+@pytest.mark.parametrize("kind", ["table", "points"])
+def test_marked_records_are_left_out_with_a_warning(city, kind):
+    is_good = np.arange(len(city)) % 5 > 0
+    mechanism = pg.GeoIndistinguishability(0.01)
+    frame = lazy(city, kind=kind, partitions=3)
+    frame["valid"] = dd.from_pandas(pd.Series(is_good, city.index), npartitions=3, sort=False)
+    with pytest.warns(UserWarning, match="marks as bad are left out. To keep them, rename 'valid'"):
+        found = frame.promesse.protect(mechanism)
+    assert_equal(found, mechanism.with_seed(TOKEN).protect(city[is_good]))
+
+
 def test_prepared_frames_are_those_in_memory(city):
     choices = {"tz": "Europe/Paris", "days": 1, "gap": "1h"}
     with warnings.catch_warnings(action="ignore"):  # of days that are dropped

@@ -156,7 +156,21 @@ def test_records_of_no_use_are_counted(city, tmp_path):
         pg.publish_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200))
     with pytest.warns(UserWarning, match="were dropped"):
         result = pg.publish_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200), errors="skip")
-    assert result.counts["dropped_reading"] == len(lon[::500])
+    assert result.counts[["dropped_reading", "marked_records"]].tolist() == [len(lon[::500]), 0]
+
+
+def test_marked_records_are_counted_in_folders_and_files(city, tmp_path):
+    is_good = np.arange(len(city)) % 500 > 0
+    table = pa.table({"user": city["user"], "time": city["time"], "lon": city.geometry.x, "lat": city.geometry.y})
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "a.parquet"
+    pq.write_table(table.append_column("valid", pa.array(is_good)), path)
+    with pytest.warns(UserWarning, match="marked as bad"):
+        result = pg.publish_parquet(tmp_path / "in", None, pg.Promesse(200), dry_run=True, **PARIS)
+    command = ["publish", str(path), "--epsilon", "200", "--tz", "Europe/Paris", "--dry-run", "--json"]
+    of_file = json.loads(CliRunner().invoke(main, command).stdout)["counts"]
+    for counts in (result.counts, json.loads(result.to_json())["counts"], of_file):
+        assert counts["dropped_reading"] == counts["marked_records"] == (~is_good).sum()
 
 
 @pytest.fixture

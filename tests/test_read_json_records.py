@@ -35,7 +35,7 @@ TRACCAR = [
 
 def test_traccar_is_read_by_its_devices(tmp_path):
     path = written(tmp_path, json.dumps(TRACCAR), "positions.json")
-    with pytest.warns(UserWarning, match="1 record .*not valid; first at record 3"):
+    with pytest.warns(UserWarning, match="1 record .*marked as bad in the column 'valid'.*; first at record 3"):
         frame = pg.read_file(path)
     assert frame["user"].tolist() == ["7", "7", "9"]
     assert frame["time"].dt.minute.tolist() == [0, 1, 3]

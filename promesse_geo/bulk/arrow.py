@@ -20,6 +20,7 @@ from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
 from promesse_geo.traces.columns import USERS, Name, Names
 from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.marks import find_marked, find_marks, warn_marked
 from promesse_geo.traces.records import DroppedColumns, Records, raise_invalid_part, warn_dropped_columns
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
@@ -99,7 +100,8 @@ def protect_arrow(
             whole = _in_order(whole, position)
         layout = Layout.find(whole.schema, options)
         columns = layout.read(whole)
-        records = layout.as_records(columns)
+        marked = find_marked(whole, find_marks(whole.schema.names, layout.names))
+        records = replace(layout.as_records(columns), marked=marked)
     except pa.ArrowException:  # whose words quote the table
         raise ValueError(
             "The table of protect_arrow cannot be read: several columns have one name, values have no order, or text "
@@ -107,6 +109,7 @@ def protect_arrow(
         ) from None
     warn_assumed(columns.notes, owner="protect_arrow")
     warn_dropped_columns(DroppedColumns((), columns.has_z))
+    warn_marked(marked)
     traces = Traces.from_records(records, space=space, report=raise_invalid_part)
     protected = mechanism.protect(traces)
     return layout.to_table(protected, has_segments=layout.has_segments(mechanism) or len(protected.breaks) > 0)

@@ -17,7 +17,6 @@ from pyproj import CRS
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.tasks import Piece, read_columns
 from promesse_geo.io.batch import warn_assumed
-from promesse_geo.io.marks import find_marked, find_marks, marks_some
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
 from promesse_geo.io.registry import find_readable
 from promesse_geo.io.sources import UNREAD, as_paths, find_files
@@ -31,6 +30,7 @@ from promesse_geo.io.table_columns import (
 )
 from promesse_geo.messages import DroppedWarning, collected_warnings, counted, invalid, sized, warn
 from promesse_geo.traces.columns import renamed_error
+from promesse_geo.traces.marks import find_marked, find_marks, marks_some
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
 from promesse_geo.validation import is_number
 

@@ -56,7 +56,8 @@ class Report:
     counts : mapping of str to int
         What is odd in the data, under the names of `describe`, and numbers of what was dropped by `prepare` before
         protection: dropped_zero_fixes, dropped_jumps, dropped_users and dropped_other_days. What was not counted is
-        not in it. `unread_files` are files in the folders whose extension is another one.
+        not in it. `unread_files` are files in the folders whose extension is another one, and `marked_records` those
+        that a column `visible` or `valid` marks as bad, which are not in `dropped_records`.
 
     Examples
     --------
@@ -307,6 +308,7 @@ class Run:
         found = vars(reduce(add, (each.problems for each in gathered)))
         counts = {name: count for name, count in found.items() if count is not None}
         counts["unread_files"] = self.unread
+        counts["marked_records"] = sum(count for each in scattered for count, _ in each.marked.values())
         for warning in warnings:
             for remark in warning.remarks:
                 counts |= remark.totals

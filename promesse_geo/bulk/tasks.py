@@ -19,7 +19,6 @@ from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill, joined_up_to
-from promesse_geo.io.marks import find_marked, reason_of
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
 from promesse_geo.io.writers.blocks import Block, PointTable
@@ -32,6 +31,7 @@ from promesse_geo.preprocess.calendar import is_common_period
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.problems import Jumps, Unprepared, find_problems
 from promesse_geo.preprocess.pseudonyms import count_pseudonyms, pseudonymize
+from promesse_geo.traces.marks import Marked, find_marked, reason_of
 from promesse_geo.traces.owners import PART, name_owners
 from promesse_geo.traces.portions import UserPaths
 from promesse_geo.traces.records import Records, as_offsets
@@ -118,9 +118,7 @@ def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
         for batch in file.iter_batches(job.chunk, row_groups=groups, columns=[*names, *piece.marks], use_threads=False):
             table = pa.Table.from_batches([batch])
             marked = find_marked(table, piece.marks)
-            bad = np.full(len(table), marked is not None)
-            if marked is not None:
-                bad[marked.kept] = False
+            bad = np.zeros(len(table), bool) if marked is None else marked.bad
             yield table.drop_columns(list(piece.marks)).append_column(_BAD, pa.array(bad))
 
 
@@ -156,13 +154,10 @@ def _sort(job: Job, columns: Columns, left_out: np.ndarray) -> tuple[Runs, np.nd
     """
     if (columns.times.dt.tz is None) != (job.zone is None) and columns.times.notna().any():
         raise ValueError("Some files have times with a zone, others without. Convert them to one notation.")
-    records = job.layout.as_records(columns)
+    records = replace(job.layout.as_records(columns), marked=Marked((), left_out) if left_out.any() else None)
     invalid: dict[str, np.ndarray] = {}
-    _, _, valid = records.validate(
-        space=job.space, report=lambda masks: invalid.update({why: mask & ~left_out for why, mask in masks.items()})
-    )
+    _, _, valid = records.validate(space=job.space, report=invalid.update)
     invalid = {why: mask for why, mask in invalid.items() if mask.any()}
-    valid = valid & ~left_out
     buckets = _buckets_of(job, records.users)
     by_bucket = np.argsort(buckets, kind="stable")
     rank = np.empty(len(by_bucket), np.int64)

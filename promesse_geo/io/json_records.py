@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from promesse_geo.io.batch import Part
 from promesse_geo.io.json_items import json_items
-from promesse_geo.io.marks import BAD, find_marks
 from promesse_geo.io.positions import Positions, as_number, as_user, position_format
 from promesse_geo.io.sources import Head
 from promesse_geo.io.table_columns import parse_times
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, TIMES, USERS, Ranks, candidates_for, find_column
+from promesse_geo.traces.marks import Marked, find_marked, find_marks
 
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _ROLES: Mapping[str, Ranks] = {"lon": LONGITUDES[:-1], "lat": LATITUDES[:-1], "time": TIMES}  # x and y need a CRS
@@ -31,19 +31,26 @@ def _parse(name: str, content: bytes, user: str | None, *, by_device: bool) -> I
     try:
         lon, lat, time = (find_column(columns, ..., role=role, known=known) for role, known in _ROLES.items())
         device = find_column(columns, ..., role="user", known=USERS) if candidates_for(columns, USERS) else None
-        marks = find_marks(columns)
+        marked = _find_marked(list(records.values()), find_marks(columns))
         times, positions.notes = _read_times([record.get(time) for record in records.values()], time)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name!r}: {error.args[0]}") from error
-    for (place, record), moment in zip(records.items(), times, strict=True):
-        if any(str(record.get(mark)).strip().lower() in BAD for mark in marks):
-            positions.leave_out("marked as not valid", place=place)
+    for row, ((place, record), moment) in enumerate(zip(records.items(), times, strict=True)):
+        if marked is not None and marked.bad[row]:
+            positions.leave_out(marked.reason, place=place)
         else:
             named = as_user(record.get(device)) if by_device and device is not None else None
             positions.add(moment, as_number(record.get(lat)), as_number(record.get(lon)), place=place, user=named)
     for place in sorted(set(range(1, len(items) + 1)) - set(records)):
         positions.leave_out("no JSON object", place=place)
     yield from positions.parts(user)
+
+
+def _find_marked(records: Sequence[Mapping[str, Any]], marks: Sequence[str]) -> Marked | None:
+    """Return which records keys mark as bad, by the rule of columns."""
+    values = {mark: [record.get(mark) for record in records] for mark in marks}
+    texts = {mark: [None if each is None else str(each) for each in column] for mark, column in values.items()}
+    return find_marked(pa.table({mark: pa.array(column, pa.string()) for mark, column in texts.items()}), marks)
 
 
 def _read_times(values: Sequence[Any], name: str) -> tuple[list[int | None], Sequence[str]]:

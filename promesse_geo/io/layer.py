@@ -19,7 +19,6 @@ import shapely
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.gdal import SQLITE_JOURNALS, quoted, silent, sqlite_uri
 from promesse_geo.io.lines import NAMES, find_line_user, read_json_lines, read_measured_lines
-from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.parquet_table import as_columns, decode_points, resolve_crs
 from promesse_geo.io.table_columns import (
     BY_NAME,
@@ -32,6 +31,7 @@ from promesse_geo.io.table_columns import (
 )
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import Names
+from promesse_geo.traces.marks import find_marked, find_marks
 
 _LONGEST = 1 << 20  # bytes of one feature
 _PIECE = 1 << 20  # bytes in memory
@@ -84,7 +84,7 @@ def read_geojson(path: Path, file: pa.NativeFile, options: ReadOptions) -> Colum
         is_sequence = _is_sequence(stored)
         with _with_numbers(path, stored) as source:
             columns, _, _ = _read("GeoJSONSeq" if is_sequence else "GeoJSON", source, options)
-        read = len(columns.x) if columns.marked is None else columns.marked.rows
+        read = len(columns.x) if columns.marked is None else len(columns.marked.bad)
         lost = (_count_lines(stored) if is_sequence else _count_features(stored, expected=read)) - read
     if lost <= 0:
         return columns

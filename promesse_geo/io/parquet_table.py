@@ -17,7 +17,6 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from promesse_geo.io import table_columns
-from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.sources import unchanged
 from promesse_geo.io.table_columns import (
     METADATA_KEY,
@@ -30,6 +29,7 @@ from promesse_geo.io.table_columns import (
 )
 from promesse_geo.messages import listed, shown
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, Names, candidates_for
+from promesse_geo.traces.marks import find_marked, find_marks
 from promesse_geo.traces.points import no_points
 
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])

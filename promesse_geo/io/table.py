@@ -374,7 +374,11 @@ def _raise_or_warn(
             f"{prefix}{counted(bad, 'record')} of {total:,} cannot be used (rows are counted from 0): {details}. "
             "Fix them, or drop them with errors='skip' (--skip)."
         )
-    dropped += [file.marked.as_dropped(file.name) for file in files if file.marked is not None]
+    dropped += [
+        batch.DroppedRecords(file.marked.reason, file.marked.number, f"row {file.marked.first:,} of {file.name!r}")
+        for file in files
+        if file.marked is not None
+    ]
     dropped = [replace(some, first=re.sub(r"^row .*", r"\g<0>, counted from 0", some.first)) for some in dropped]
     batch.warn_dropped(dropped, skipped, owner="read_table")
     records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))

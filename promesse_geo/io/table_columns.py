@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyproj import CRS
 
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.marks import Marked
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_segments import Segments
 from promesse_geo.io.text_layout import TextOptions
@@ -32,6 +31,7 @@ from promesse_geo.traces.columns import (
     renamed_error,
 )
 from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.marks import Marked
 
 _KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text

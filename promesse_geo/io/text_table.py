@@ -19,7 +19,6 @@ from pyproj import CRS
 
 from promesse_geo.io import table_columns
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.marks import find_marked, find_marks
 from promesse_geo.io.sources import decompressed
 from promesse_geo.io.table_columns import MISSING, Columns, IfFits, ReadOptions
 from promesse_geo.io.table_segments import Segments
@@ -37,6 +36,7 @@ from promesse_geo.io.text_layout import (
 )
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names, candidates_for, find_columns, renamed_error
+from promesse_geo.traces.marks import find_marked, find_marks
 
 _BLOCK = 1 << 20  # bytes that pyarrow reads at a time, which no line may exceed
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"

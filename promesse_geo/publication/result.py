@@ -24,6 +24,7 @@ from promesse_geo.metrics import (
 )
 from promesse_geo.plot.page import number_table, page, paragraphs, text_table
 from promesse_geo.plot.tables import findings, measured_rows, measures, summaries
+from promesse_geo.traces.marks import MARKED
 
 METRICS: tuple[Metric, ...] = (
     EndRetrieval(),
@@ -42,8 +43,8 @@ def with_compression(table: pd.DataFrame, records: int, published: int) -> pd.Da
     return table.assign(value=table["value"].where(table["metric"] != repr(Compression()), value))
 
 
-_READING = ["dropped_reading", "skipped_files", "unread_files"]
-"""Counts of records that were dropped, and of files that could not or were not meant to be read."""
+_READING = ["dropped_reading", "marked_records", "skipped_files", "unread_files"]
+"""Counts of records that were dropped, of those that are marked as bad, and of files that were not read."""
 _FINDING = ["verdict", "test", "reason"]
 _DATA, _CHECKS, _MEASURED = "Data", "Checks before publication", "What attacks still find, and what remains useful"
 
@@ -60,8 +61,8 @@ class Publication:
         The checks before publication: test, verdict and reason.
     counts : pandas.Series
         Numbers of records, traces, and of what was odd and what was dropped. If the data were read from files,
-        dropped_reading, skipped_files and unread_files, too: records that were dropped, and files that could not be
-        read, or were not because of their extension.
+        dropped_reading, marked_records, skipped_files and unread_files, too: records that were dropped, those of them
+        that a column marks as bad, and files that could not be read, or were not because of their extension.
     measures : pandas.DataFrame
         What attacks still find, and the utility: metric, value and unit.
     path : pathlib.Path or None
@@ -103,6 +104,7 @@ class Publication:
         """
         by_kind = [
             sum(count for reason, count in dropped.items() if reason.startswith("records")),
+            sum(count for reason, count in dropped.items() if reason.startswith(f"records ({MARKED}")),
             dropped.get("files", 0),
             sum(count for reason, count in dropped.items() if reason.startswith("files (")),
         ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import geopandas as gpd
@@ -14,6 +14,7 @@ from promesse_geo.kernels import sorting
 from promesse_geo.messages import counted, invalid, listed, shown, warn
 from promesse_geo.traces.columns import ROLES, Name, Names, find_names, read_protection
 from promesse_geo.traces.frames import as_points
+from promesse_geo.traces.marks import Marked, find_marked_rows, warn_marked
 from promesse_geo.traces.points import check_are_points
 from promesse_geo.traces.space import Base, Space, choose_space
 from promesse_geo.traces.values import TimeFormat, check_geometry, read_points, read_segments, read_times, read_users
@@ -106,6 +107,8 @@ class Records:
         Codes that change where a segment begins; None if there are no breaks.
     protection : dict or None
         As for `Traces`.
+    marked : Marked or None
+        Records that are left out, valid or not, because columns mark them as bad.
     """
 
     x: np.ndarray
@@ -120,12 +123,13 @@ class Records:
     dropped: DroppedColumns = DroppedColumns()
     segments: np.ndarray | None = None
     protection: dict[str, Any] | None = None
+    marked: Marked | None = None
 
     @classmethod
     def from_frame(
         cls, frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...
     ) -> "Records":
-        """Read a GeoDataFrame; see `Traces.from_frame`."""
+        """Read a GeoDataFrame, and warn of records that are marked as bad; see `Traces.from_frame`."""
         frame = as_points(frame)
         check_geometry(frame)
         check_are_points(np.asarray(frame.geometry.array, dtype=object))
@@ -137,8 +141,11 @@ class Records:
         names = find_names(frame, user=user, time=time, segment=segment)
         x, y, has_z = read_points(frame.geometry.array)
         taken = {names.user, names.geometry, names.segment} | (set() if names.time_is_index else {names.time})
+        marked = find_marked_rows(frame, names)
+        taken |= set(() if marked is None else marked.columns)
         others = [column for column in frame.columns if column not in taken]
-        return cls.from_columns(
+        warn_marked(marked)
+        records = cls.from_columns(
             x,
             y,
             times=frame.index if names.time_is_index else frame[names.time],
@@ -149,6 +156,7 @@ class Records:
             segments=None if names.segment is None else read_segments(frame[names.segment]),
             protection=read_protection(frame.attrs.get(ROLES)),
         )
+        return replace(records, marked=marked)
 
     @classmethod
     def from_columns(
@@ -238,7 +246,8 @@ class Records:
         space : {"sphere", "plane"}, Sphere, Plane or None
             See `choose_space`.
         report : callable
-            Raises or warns; called once if there are invalid records, with masks of shape (n,) by reason.
+            Raises or warns; called once if there are invalid records that are not marked as bad, with masks of shape
+            (n,) by reason.
 
         Returns
         -------
@@ -247,7 +256,7 @@ class Records:
         base : pair of numpy.ndarray of float64, shape (n,)
             What `space.to_base` returns for the coordinates.
         valid : numpy.ndarray of bool, shape (n,)
-            Whether each record is valid.
+            Whether each record is valid, and not marked as bad.
 
         Raises
         ------
@@ -257,20 +266,24 @@ class Records:
         x, y = self.x, self.y
         placed = np.isfinite(x) & np.isfinite(y)
         valid = placed & ~self.no_time & (self.codes >= 0)
+        if self.marked is not None:
+            valid &= ~self.marked.bad
         all_valid = valid.all()
         chosen = choose_space(self.crs, x if all_valid else x[valid], y if all_valid else y[valid], space=space)
         base = chosen.to_base(x, y)
         misplaced, rule = chosen.misplaced(x, y, base=base)
         if all_valid and not misplaced.any():
             return chosen, base, valid
-        report(
-            {
-                "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~placed,
-                rule: placed & misplaced,
-                "no time": self.no_time,
-                "no user": self.codes < 0,
-            }
-        )
+        reasons = {
+            "a missing or empty geometry, one that is not a point, or a coordinate that is not finite": ~placed,
+            rule: placed & misplaced,
+            "no time": self.no_time,
+            "no user": self.codes < 0,
+        }
+        if self.marked is not None:
+            reasons = {reason: mask & ~self.marked.bad for reason, mask in reasons.items()}
+        if any(mask.any() for mask in reasons.values()):
+            report(reasons)
         return chosen, base, valid & ~misplaced
 
     def group(self, valid: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:

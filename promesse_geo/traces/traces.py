@@ -198,7 +198,8 @@ class Traces:
         frame : geopandas.GeoDataFrame, pandas.DataFrame, or movingpandas TrajectoryCollection or Trajectory
             One row per record, with a CRS; it is not changed. A DataFrame without a geometry needs columns of longitude
             and latitude, named as lon and lat or lng and lat, in EPSG:4326. Trajectories of MovingPandas are one user
-            each, or if they have an object's id, segments of one user.
+            each, or if they have an object's id, segments of one user. Records that a column `visible` or `valid` marks
+            as bad are left out with a warning; rename the column to keep them.
         user, time : column name, None or ...
             Names of the columns; by default they are detected. `user=None` if the frame is a single trace. A
             DatetimeIndex serves as time.
