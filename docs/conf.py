@@ -61,9 +61,10 @@ def _as_reference(name):
 
 
 def link_names_of_page(app, docname, source):
-    """Link public names in backticks on pages in Markdown, outside of code and headings."""
+    """Link public names in backticks on pages in Markdown, outside of code and headings, and copies of notebooks."""
     if Path(app.env.doc2path(docname)).suffix == ".md":
-        pieces = re.split(r"(^```.*?^```|^#.*?$|\[[^]]*\]\()", source[0], flags=re.DOTALL | re.MULTILINE)
+        text = re.sub(r"\]\(\.\./((?:\.\./)*notebooks/)", r"](\1", source[0])
+        pieces = re.split(r"(^```.*?^```|^#.*?$|\[[^]]*\]\()", text, flags=re.DOTALL | re.MULTILINE)
         pieces[::2] = [_IN_MARKDOWN.sub(_as_reference, text) for text in pieces[::2]]
         source[0] = "".join(pieces)
 

@@ -85,3 +85,9 @@ def test_links_to_files_of_the_project_lead_somewhere(name):
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
     missing = [target for target in targets if not (PAGES[name].parent / target.split("#")[0]).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_readable_where_nothing_builds_them(name):
+    text = re.sub(r"^```.*?^```", "", PAGES[name].read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"\{[\w:]+\}`", text) == []  # roles of Sphinx
