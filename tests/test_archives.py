@@ -22,7 +22,7 @@ from format_samples import GPX
 from test_cli import done
 
 import promesse_geo as pg
-from promesse_geo.io import archives, sources
+from promesse_geo.io import archives, contents
 from promesse_geo.io.registry import guess_format
 from promesse_geo.messages import DroppedWarning
 from promesse_geo.traces.columns import missing_columns
@@ -176,7 +176,7 @@ def test_links_and_special_files_are_not_unpacked(tmp_path):
 
 def test_a_bomb_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "size_limit", lambda size: 1000)
-    monkeypatch.setattr(sources, "size_limit", lambda size: 1000)
+    monkeypatch.setattr(contents, "size_limit", lambda size: 1000)
     path = store(tmp_path / "bomb.zip", zipped({"t.csv": CSV * 100}))
     with pytest.raises(ValueError, match=r"bomb\.zip' would take more than"):
         pg.read_file(path, as_traces=True)

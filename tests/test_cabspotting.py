@@ -12,7 +12,7 @@ import pytest
 from geopandas.testing import assert_geodataframe_equal
 
 import promesse_geo as pg
-from promesse_geo.io import sources
+from promesse_geo.io import contents
 
 # Newest first, decimals with trailing zeros cut, as in the original.
 CABS = {
@@ -270,7 +270,7 @@ class TestWhatIsWrong:
     def test_an_archive_that_grows_beyond_measure_is_refused(self, tmp_path, monkeypatch):
         path = write_archive(tmp_path / "c.tar.gz", cabs=CABS | {"zzz": CABS["abboip"] * 20_000})
         assert pg.read_cabspotting(path, as_traces=True).records == 60_006
-        monkeypatch.setattr(sources, "_SMALL", 1 << 20)
+        monkeypatch.setattr(contents, "_SMALL", 1 << 20)
         with pytest.raises(ValueError, match=r"c\.tar\.gz' would take more than .* GiB"):
             pg.read_cabspotting(path)
 

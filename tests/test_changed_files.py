@@ -10,7 +10,7 @@ import pyogrio
 import pytest
 
 import promesse_geo as pg
-from promesse_geo.io import layer, sources
+from promesse_geo.io import contents, layer
 
 GPX = (
     '<gpx xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg><trkpt lat="45" lon="4">'
@@ -72,7 +72,7 @@ every_source = pytest.mark.parametrize("source", SOURCES)
 
 def change_after_the_first_look(monkeypatch, change):
     """Change a file as soon as its reader has noted its state."""
-    look, seen = sources._state_of, []
+    look, seen = contents._state_of, []
 
     def look_and_change(path):
         state = look(path)
@@ -81,7 +81,7 @@ def change_after_the_first_look(monkeypatch, change):
             change(path)
         return state
 
-    monkeypatch.setattr(sources, "_state_of", look_and_change)
+    monkeypatch.setattr(contents, "_state_of", look_and_change)
 
 
 def append(path):

@@ -1,6 +1,7 @@
 """What commands print names what is typed on the command line, and no Python."""
 
 import re
+from datetime import timedelta
 
 import click
 import geopandas as gpd
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 import promesse_geo as pg
 from promesse_geo.cli import main
 from promesse_geo.cli.errors import with_options_named
+from promesse_geo.io.table_times import written_offset
 
 PYTHON = re.compile(r"\w\(\)|\b[a-z_]+=(?:'|None|True|False|[\d…])|\bpg\.|\bgdf\b|' parameter|\bsecrets\.")
 COMMANDS = {name: command for name, command in main.commands.items() if any(p.name == "source" for p in command.params)}
@@ -152,3 +154,25 @@ def test_axes_that_the_zone_of_the_times_contradicts_are_said_to_be_swapped(tmp_
     pg.write(frame, tmp_path / "a.parquet")
     said = CliRunner().invoke(main, ["info", str(tmp_path / "a.parquet")]).output
     assert ("likely swapped" in said) is swapped, said
+    texts = [f"2024-07-01T12:{minute:02}:00{offset}" for minute in range(9)]
+    table = pd.DataFrame({"user": "a", "time": texts, "lon": place[0], "lat": place[1]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_parquet(tmp_path / "text.parquet")
+    for name in ("a.csv", "text.parquet"):
+        assert str(pg.read_file(tmp_path / name)["time"].dt.tz) == "UTC"
+        said = CliRunner().invoke(main, ["info", str(tmp_path / name)]).output
+        assert ("likely swapped" in said) is swapped, said
+
+
+@pytest.mark.parametrize(
+    ("texts", "offset"),
+    [
+        (["2024-07-01T12:00:00+02:00", "2024-12-01T12:00:00+01:00", "2024-07-01 12:00+02"], timedelta(hours=2)),
+        (["01.07.2024 12:00:00.5 -0330"], timedelta(hours=-3, minutes=-30)),
+        (["2024-07-01T12:00:00Z", None, 5], None),
+        (["2024-07-01", "2024-07-01T12:00:00", "12:00-99"], None),
+    ],
+)
+def test_the_offset_of_times_is_that_of_most_texts(texts, offset):
+    found = written_offset(texts)
+    assert (found and found.utcoffset(None)) == offset

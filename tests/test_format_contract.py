@@ -34,8 +34,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import promesse_geo as pg
+from promesse_geo.io.contents import NO_HEAD
 from promesse_geo.io.registry import FORMATS, guess_format
-from promesse_geo.io.sources import NO_HEAD
 
 
 def stored(driver) -> bytes:

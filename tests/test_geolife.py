@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from geopandas.testing import assert_geodataframe_equal
 
-from promesse_geo.io import sources
+from promesse_geo.io import contents
 from promesse_geo.io.geolife import read_geolife
 
 HEADER = ["Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255,My Track,0,0,2,8421376", "0"]
@@ -343,7 +343,7 @@ class TestWhatIsWrong:
     def test_a_zip_that_grows_beyond_measure_is_refused(self, tmp_path, monkeypatch):
         path = write_zip(tmp_path / "g.zip", files={"000/Trajectory/a.plt": [GOOD] * 30_000})
         assert read_geolife(path, as_traces=True).records == 30_000
-        monkeypatch.setattr(sources, "_SMALL", 1 << 20)
+        monkeypatch.setattr(contents, "_SMALL", 1 << 20)
         with pytest.raises(ValueError, match=r"g\.zip' would take more than .* GiB"):
             read_geolife(path)
 

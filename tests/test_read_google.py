@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
+from promesse_geo.io.contents import Head
 from promesse_geo.io.google import _parse, is_google
 from promesse_geo.io.registry import guess_format
-from promesse_geo.io.sources import Head
 
 
 def save(folder, data, name="Timeline.json"):

@@ -44,6 +44,9 @@ WAYS = {
     "a byte-order mark": TEXT.encode("utf-8-sig"),
     "UTF-16": TEXT.encode("utf-16"),
     "UTF-16, big end first": b"\xfe\xff" + TEXT.encode("utf-16-be"),
+    "UTF-16 without a mark": TEXT.encode("utf-16-le"),
+    "UTF-16 without a mark, big end first": TEXT.encode("utf-16-be"),
+    "UTF-16 without a mark, packed by gzip": gzip.compress(TEXT.encode("utf-16-le")),
     "UTF-16 as a spreadsheet writes it": TEXT.replace(",", "\t").replace("\n", "\r\n").encode("utf-16"),
     "packed by gzip": gzip.compress(TEXT.encode()),
     "packed by bzip2": bz2.compress(TEXT.encode()),
@@ -67,7 +70,9 @@ def test_a_table_is_read_however_it_is_written(way, tmp_path):
     assert_rows(read_table(written(tmp_path, WAYS[way])))
 
 
-@pytest.mark.parametrize("way", ["commas", "UTF-16", "packed by gzip", "semicolons and decimal commas"])
+@pytest.mark.parametrize(
+    "way", ["commas", "UTF-16", "UTF-16 without a mark", "packed by gzip", "semicolons and decimal commas"]
+)
 def test_the_ending_of_the_name_says_nothing(way, tmp_path):
     assert_rows(read_table(written(tmp_path, WAYS[way], "table.parquet")))
 

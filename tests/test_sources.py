@@ -5,9 +5,12 @@ import os
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from promesse_geo.io import sources
-from promesse_geo.io.sources import find_files, read_bytes
+from promesse_geo.io import contents
+from promesse_geo.io.contents import read_bytes
+from promesse_geo.io.sources import find_files
 from promesse_geo.io.table import read_table
 
 TEXT = "user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.5,45.5\n"
@@ -85,7 +88,7 @@ def test_what_grows_beyond_measure_is_refused(tmp_path, monkeypatch):
     lines = TEXT + "ana,2024-03-04T08:00:00Z,4.5,45.5\n" * 50_000
     path.write_bytes(gzip.compress(lines.encode()))
     assert read_table(path, as_traces=True).records == 50_001
-    monkeypatch.setattr(sources, "_SMALL", 1 << 20)
+    monkeypatch.setattr(contents, "_SMALL", 1 << 20)
     with pytest.raises(ValueError, match=r"a\.csv\.gz': it would take more than 0 GiB"):
         read_table(path)
     with pytest.raises(ValueError, match=r"a\.csv\.gz': it would take more than 0 GiB"):
@@ -96,3 +99,19 @@ def test_what_is_packed_is_read_whole(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(gzip.compress(TEXT.encode()) + gzip.compress(b"more"))
     assert read_bytes(path) == TEXT.encode() + b"more"
+
+
+@given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=99))
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_recognized_without_a_mark(text, encoding):
+    assert contents.bare_utf16(text.encode(encoding)) == encoding
+    assert contents.bare_utf16(text.encode()) == ""
+    assert contents.bare_utf16(f"{text}\0".encode(encoding)) == ""
+
+
+@given(st.binary(max_size=38) | st.binary(max_size=19).map(lambda half: b"".join(bytes([each, 0]) for each in half)))
+def test_only_zeros_in_every_second_place_are_utf16(content):
+    found = contents.bare_utf16(content)
+    pairs = content[: len(content) // 2 * 2]
+    halves = {"utf-16-le": pairs[1::2], "utf-16-be": pairs[::2]}
+    assert not found or not any(halves[found])

@@ -20,8 +20,8 @@ from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.parquet_table import native_geometries, open_parquet
 from promesse_geo.io.registry import find_readable
 from promesse_geo.io.sources import UNREAD, as_paths, find_files
-from promesse_geo.io.table_columns import (
-    ReadOptions,
+from promesse_geo.io.table_columns import ReadOptions
+from promesse_geo.io.table_times import (
     as_numbers_or_text,
     note_of_numbers,
     parse_times,

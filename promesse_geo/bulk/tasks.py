@@ -20,7 +20,8 @@ from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill, joined_up_to
 from promesse_geo.io.parquet_table import open_parquet
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_numbers_or_text, as_users, times_of_numbers
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_users
+from promesse_geo.io.table_times import as_numbers_or_text, times_of_numbers
 from promesse_geo.io.writers.blocks import Block, PointTable
 from promesse_geo.io.writers.output import describe
 from promesse_geo.io.writers.parquet import write_parquet

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from promesse_geo.io.sources import check_exists
+from promesse_geo.io.contents import check_exists
 
 _UNBROKEN = "\u2011"  # a hyphen at which lines are not broken
 

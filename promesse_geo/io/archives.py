@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from promesse_geo.io.sources import BROKEN, OPENERS, ZIP, check_no_pipe, files_inside, open_zip, size_limit, too_large
+from promesse_geo.io.contents import BROKEN, OPENERS, ZIP, check_no_pipe, open_zip, size_limit, too_large
+from promesse_geo.io.sources import files_inside
 from promesse_geo.io.unreadable import name_office
 from promesse_geo.messages import DroppedWarning, counted, warn
 

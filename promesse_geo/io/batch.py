@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from promesse_geo.io import sources
+from promesse_geo.io import contents
 from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.traces import Traces
@@ -352,7 +352,7 @@ def drop_invalid(
 
 def why_no_text(content: bytes) -> str:
     """Return why content is not UTF-8 text (empty, compressed, UTF-16); empty if it may be."""
-    reason = "is empty" if not content or content.isspace() else sources.why_no_text(content)
+    reason = "is empty" if not content or content.isspace() else contents.why_no_text(content)
     return f"it {reason}" if reason else ""
 
 

@@ -11,8 +11,9 @@ import geopandas as gpd
 import numpy as np
 import pyarrow as pa
 
-from promesse_geo.io import batch, sources
-from promesse_geo.io.sources import Format, Head
+from promesse_geo.io import batch, contents, sources
+from promesse_geo.io.contents import Head
+from promesse_geo.io.sources import Format
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users
 
@@ -90,7 +91,7 @@ def read_cabspotting(
 def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Content]:
     """Yield the files of some cabs, or of all (None)."""
     for path in paths:
-        sources.check_exists(path)
+        contents.check_exists(path)
         if path.is_dir():
             yield from _in_folder(path, cabs)
         elif not _NAME.fullmatch(path.name):
@@ -99,7 +100,7 @@ def _contents(paths: Sequence[Path], cabs: set[str] | None) -> Iterator[batch.Co
             except ValueError as error:  # the archive is invalid: reading the next file raises
                 yield str(path), partial(_raise, error)
         elif _is_of(path.name, cabs):
-            yield str(path), partial(sources.read_stored, path)
+            yield str(path), partial(contents.read_stored, path)
 
 
 def _in_folder(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
@@ -109,7 +110,7 @@ def _in_folder(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
         raise FileNotFoundError(f"The folder {str(path)!r} has no file of Cabspotting (new_<cab>.txt).")
     for file in files:
         if not _NAME.fullmatch(file.name) or _is_of(file.name, cabs):
-            yield str(file), partial(sources.read_stored, file)
+            yield str(file), partial(contents.read_stored, file)
 
 
 def _raise(error: Exception) -> bytes:
@@ -118,21 +119,21 @@ def _raise(error: Exception) -> bytes:
 
 def _members(path: Path, cabs: set[str] | None) -> Iterator[batch.Content]:
     has_cabs = False
-    size, limit = 0, sources.size_limit(path.stat().st_size)
+    size, limit = 0, contents.size_limit(path.stat().st_size)
     sizes: dict[str, int] = {}
     try:
-        with sources.unchanged(path), tarfile.open(path, "r:*") as archive:
+        with contents.unchanged(path), tarfile.open(path, "r:*") as archive:
             for member in archive:
                 name = os.path.basename(member.name)
                 has_cabs = has_cabs or bool(_NAME.fullmatch(name))
                 sizes[member.name] = sizes.get(member.linkname, 0) if member.islnk() else member.size
                 size += sizes[member.name]
                 if size > limit:
-                    raise ValueError(sources.too_large(f"The archive {str(path)!r}", path.stat().st_size))
+                    raise ValueError(contents.too_large(f"The archive {str(path)!r}", path.stat().st_size))
                 if not member.isdir() and _is_of(name, cabs):
                     yield f"{path}:{name}", _reader_of(f"{path}:{name}", member, archive)
             _check_end(archive)
-    except (*sources.BROKEN, tarfile.TarError, OSError) as error:
+    except (*contents.BROKEN, tarfile.TarError, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise ValueError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
         if has_cabs:

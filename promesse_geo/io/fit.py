@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from promesse_geo.io.sources import Head
+from promesse_geo.io.contents import Head
 from promesse_geo.io.tracks import Points, track_format
 
 ENDINGS = (".fit", ".fit.gz")

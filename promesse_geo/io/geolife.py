@@ -14,12 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import (
-    Format,
+from promesse_geo.io.contents import (
     Head,
-    as_path,
     check_exists,
-    files_inside,
     open_zip,
     read_head,
     read_stored,
@@ -28,6 +25,7 @@ from promesse_geo.io.sources import (
     too_large,
     unchanged,
 )
+from promesse_geo.io.sources import Format, as_path, files_inside
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users, check_users_exist
 

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, from_iso, from_seconds, get, items, position_format
-from promesse_geo.io.sources import Head
 from promesse_geo.messages import DroppedWarning, counted, warn
 
 ENDINGS = (".json", ".json.gz")

@@ -9,7 +9,8 @@ from xml.parsers import expat
 
 import geopandas as gpd
 
-from promesse_geo.io.sources import Format, Head, Source, by_endings, read_head
+from promesse_geo.io.contents import Head, read_head
+from promesse_geo.io.sources import Format, Source, by_endings
 from promesse_geo.io.tracks import XML_LIBRARY, Points, parse_points, read_tracks
 from promesse_geo.io.xml import has_root, local_name, parse_xml, root_pattern
 from promesse_geo.messages import counted

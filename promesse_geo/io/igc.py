@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.positions import Positions, position_format
-from promesse_geo.io.sources import Head
 
 ENDINGS = (".igc", ".igc.gz")
 _FIX = re.compile(r"B(\d\d)(\d\d)(\d\d)(\d\d)(\d{5})([NS])(\d{3})(\d{5})([EW])([AV])", re.ASCII)

@@ -8,10 +8,10 @@ import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, as_user, position_format
-from promesse_geo.io.sources import Head
-from promesse_geo.io.table_columns import parse_times
+from promesse_geo.io.table_times import parse_times
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, TIMES, USERS, Ranks, candidates_for, find_column
 from promesse_geo.traces.marks import Marked, find_marked, find_marks
 

@@ -6,7 +6,7 @@ import zipfile
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.sources import ZIP, Head, open_zip, read_zipped, size_limit, too_large
+from promesse_geo.io.contents import ZIP, Head, open_zip, read_zipped, size_limit, too_large
 from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted

@@ -11,8 +11,9 @@ import pyarrow as pa
 import shapely
 
 from promesse_geo.io.parquet_table import resolve_crs
-from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_names, parse_times
+from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_names
 from promesse_geo.io.table_segments import Segments
+from promesse_geo.io.table_times import parse_times
 from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.columns import TRIPS, Names, fold
 from promesse_geo.traces.points import no_points

@@ -10,16 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import (
-    Format,
-    Head,
-    as_paths,
-    check_distinct,
-    check_exists,
-    files_inside,
-    read_stored,
-    unchanged,
-)
+from promesse_geo.io.contents import Head, check_exists, read_stored, unchanged
+from promesse_geo.io.sources import Format, as_paths, check_distinct, files_inside
 from promesse_geo.messages import DroppedWarning, counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users

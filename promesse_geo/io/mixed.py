@@ -10,7 +10,8 @@ from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
 from promesse_geo.io import batch
-from promesse_geo.io.sources import BY_PLACE, NO_HEAD, Format
+from promesse_geo.io.contents import NO_HEAD
+from promesse_geo.io.sources import BY_PLACE, Format
 from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users, check_users_exist

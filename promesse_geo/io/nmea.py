@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.positions import Positions, position_format
-from promesse_geo.io.sources import Head
 
 ENDINGS = (".nmea", ".nme", ".nma", ".log", ".nmea.gz", ".nme.gz", ".nma.gz", ".log.gz")
 _SENTENCE = re.compile(rb"\$([A-Z]{2}(RMC|GGA|ZDA),[^$!*\r\n]*)(?:\*([0-9A-Fa-f]{2})?)?")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, as_user, from_iso, get, items, position_format
-from promesse_geo.io.sources import Head
 
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _START = re.compile(rb'[\xef\xbb\xbf\s]*\{.*"locations"\s*:\s*\[\s*\{.*"type"\s*:\s*"Feature"', re.DOTALL)

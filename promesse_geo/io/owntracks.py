@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, as_user, from_seconds, get, items, position_format
-from promesse_geo.io.sources import Head
 
 ENDINGS = (".rec", ".rec.gz", ".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 _LINE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*\t([^\t]*)\t(.*)", re.DOTALL)

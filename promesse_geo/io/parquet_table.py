@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import tzinfo
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +17,8 @@ import shapely
 from pyproj import CRS
 from pyproj.exceptions import CRSError
 
-from promesse_geo.io import table_columns
-from promesse_geo.io.sources import unchanged
+from promesse_geo.io import table_columns, table_times
+from promesse_geo.io.contents import unchanged
 from promesse_geo.io.table_columns import (
     METADATA_KEY,
     Columns,
@@ -33,6 +34,7 @@ from promesse_geo.traces.marks import find_marked, find_marks
 from promesse_geo.traces.points import no_points
 
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+_FIRST = 50  # records by which the offset of times is recognized
 _NATIVE = ("GEOMETRY", "GEOGRAPHY")
 _KNOWN_GEOMETRIES = ("geometry", "geom", "wkb_geometry", "wkb")
 
@@ -278,10 +280,28 @@ def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray
 def as_columns(table: pa.Table, points: tuple[np.ndarray, np.ndarray, bool], *, names: Names, crs: Any) -> Columns:
     """Parse users, times and segments of a table, beside its points."""
     x, y, has_z = points
-    times, notes = table_columns.parse_times(table.column(names.time), names.time)
+    times, notes = table_times.parse_times(table.column(names.time), names.time)
     users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
     segments = table_columns.as_segments(table, names)
-    return Columns(x, y, times=times, users=users, crs=crs, names=names, notes=notes, has_z=has_z, segments=segments)
+    return Columns(
+        x,
+        y,
+        times=times,
+        users=users,
+        crs=crs,
+        names=names,
+        notes=notes,
+        has_z=has_z,
+        segments=segments,
+        written=_written_offset(table.column(names.time)),
+    )
+
+
+def _written_offset(times: pa.ChunkedArray) -> tzinfo | None:
+    """Return the offset from UTC of the first times, if they are text."""
+    if pa.types.is_timestamp(times.type):
+        return None
+    return table_times.written_offset(times.slice(0, _FIRST).to_pylist())
 
 
 def encode_points(x: np.ndarray, y: np.ndarray) -> pa.BinaryArray:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from promesse_geo.io.batch import Part
+from promesse_geo.io.contents import Head
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, from_seconds, get, position_format
-from promesse_geo.io.sources import Head
 
 ENDINGS = (".json", ".json.gz")
 _START = re.compile(rb'[\xef\xbb\xbf\s]*\{\s*"locations"\s*:\s*\[\s*(\{[^{}]*\})')

@@ -30,23 +30,19 @@ from promesse_geo.io import (
     tcx,
 )
 from promesse_geo.io.archives import first_names, has_packed_name, is_archive, is_packed, unpacked
-from promesse_geo.io.json_items import json_outlines
-from promesse_geo.io.mixed import Group, read_mixed
-from promesse_geo.io.sources import (
+from promesse_geo.io.contents import (
     COMPRESSIONS,
     NO_HEAD,
     ZIP,
-    Format,
     Head,
-    as_path,
     check_exists,
     check_no_pipe,
-    files_inside,
-    is_geodatabase,
     read_bytes,
     read_head,
-    warn_unread,
 )
+from promesse_geo.io.json_items import json_outlines
+from promesse_geo.io.mixed import Group, read_mixed
+from promesse_geo.io.sources import Format, as_path, files_inside, is_geodatabase, warn_unread
 from promesse_geo.io.table import kind_of, why_no_table
 from promesse_geo.io.table_columns import agrees
 from promesse_geo.io.unreadable import name_kind

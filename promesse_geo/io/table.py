@@ -17,13 +17,15 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.types import union_categoricals
 
-from promesse_geo.io import batch, sources
+from promesse_geo.io import batch, contents, sources
+from promesse_geo.io.contents import Head
 from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
-from promesse_geo.io.sources import Format, Head, Source, by_endings
-from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, in_zone, settled_crs
+from promesse_geo.io.sources import Format, Source, by_endings
+from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, settled_crs
 from promesse_geo.io.table_segments import join_segments
+from promesse_geo.io.table_times import in_zone
 from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
@@ -52,7 +54,7 @@ _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns],
 
 
 _KINDS = {b"PAR1": "parquet", b"SQLite format 3": "geopackage"}
-_READABLE = (*sources.UTF16, *sources.COMPRESSIONS)
+_READABLE = (*contents.UTF16, *contents.COMPRESSIONS)
 _HEAD = 4096  # bytes
 _TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
 _GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryCollection")
@@ -66,9 +68,10 @@ def why_no_table(head: Head, *, encoding: str | None = None) -> str:
         return "is empty"
     if vector_kind(stored):
         return ""
-    if reason := name_kind(stored) or sources.why_no_text(stored, readable=_READABLE):
+    if reason := name_kind(stored) or contents.why_no_text(stored, readable=_READABLE):
         return reason
-    if encoding is None and b"\0" in stored and not stored.startswith((*_READABLE, *_KINDS)):
+    is_known = stored.startswith((*_READABLE, *_KINDS)) or bool(contents.bare_utf16(stored))
+    if encoding is None and b"\0" in stored and not is_known:
         return "is neither in a known format nor text in UTF-8 or UTF-16"
     return ""
 
@@ -79,15 +82,15 @@ def kind_of(head: Head, *, encoding: str | None = None) -> str:
         return ""
     if kind := vector_kind(head.stored):
         return kind
-    is_json = head.stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"\x1e"))
+    is_json = head.stored.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"{", b"\x1e")) and b"\0" not in head.stored[:2]
     known = next((kind for magic, kind in _KINDS.items() if head.stored.startswith(magic)), None)
     return known or ("geojson" if is_json else "csv")
 
 
 def table_kind(path: Path) -> str:
     """Return the kind of a table file, as `kind_of` does; raise ValueError if it is another file."""
-    sources.check_is_file(path)
-    head = sources.read_head(path)
+    contents.check_is_file(path)
+    head = contents.read_head(path)
     if reason := why_no_table(head):
         raise ValueError(f"{str(path)!r} {reason}.")
     return kind_of(head)
@@ -282,9 +285,9 @@ def _spans(files: Sequence[Columns], users: set[str] | None) -> Iterator[batch.S
 
 def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
     """Read a file; errors name it."""
-    sources.check_is_file(path)
+    contents.check_is_file(path)
     has_journal = any(os.path.lexists(f"{path}{ending}") for ending in SQLITE_JOURNALS)
-    with nullcontext() if has_journal else sources.unchanged(path):  # else reading it changes it
+    with nullcontext() if has_journal else contents.unchanged(path):  # else reading it changes it
         return _read_columns(path, options, user=user)
 
 
@@ -411,7 +414,7 @@ def _join(files: Sequence[Columns]) -> records.Records:
         file.times if file.times.dtype in kinds else pd.Series(pd.NaT, file.times.index, kinds[0])
         for file in files  # without any time, a file has no zone
     ]
-    return records.Records.from_columns(
+    joined = records.Records.from_columns(
         np.concatenate([file.x for file in files]),
         np.concatenate([file.y for file in files]),
         times=pd.concat(times, ignore_index=True),
@@ -421,6 +424,8 @@ def _join(files: Sequence[Columns]) -> records.Records:
         segments=join_segments([(len(file.x), file.segments) for file in files]),
         protection=first.protection if all(file.protection == first.protection for file in files) else None,
     )
+    written = next((file.written for file in files if file.written is not None), None)
+    return replace(joined, time_format=replace(joined.time_format, written=written))
 
 
 def _join_users(files: Sequence[Columns]) -> pd.Series | None:
@@ -451,8 +456,8 @@ def _options(head: Head) -> list[str]:
         **{kind: {"lon", "lat"} for kind in ("geopackage", *VECTOR_READERS)},
     }
     kind = kind_of(head)
-    without = set() if head == sources.NO_HEAD else needless.get(kind, {"layer"})
-    if head != sources.NO_HEAD and kind != "csv":
+    without = set() if head == contents.NO_HEAD else needless.get(kind, {"layer"})
+    if head != contents.NO_HEAD and kind != "csv":
         without = without | set(_TEXT_OPTIONS)
     return [name for name in options if name not in without]
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from promesse_geo.io.sources import Head
+from promesse_geo.io.contents import Head
 from promesse_geo.io.tracks import Points, parse_points, track_format
 from promesse_geo.io.xml import has_root, parse_xml, root_pattern, watch
 from promesse_geo.messages import counted

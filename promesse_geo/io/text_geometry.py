@@ -13,7 +13,8 @@ from pyproj.exceptions import CRSError
 
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.parquet_table import resolve_crs
-from promesse_geo.io.table_columns import MISSING, ReadOptions, needed_crs
+from promesse_geo.io.table_columns import ReadOptions, needed_crs
+from promesse_geo.io.table_times import MISSING
 from promesse_geo.messages import counted, listed
 from promesse_geo.traces.columns import LATITUDES, LONGITUDES, candidates_for, fold
 from promesse_geo.traces.points import no_points

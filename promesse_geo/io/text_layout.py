@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from promesse_geo.io.sources import UTF16, decompressed
+from promesse_geo.io.contents import UTF16, bare_utf16, decompressed
 from promesse_geo.messages import invalid
 from promesse_geo.traces.columns import KNOWN, fold
 
@@ -147,7 +147,7 @@ def read_layout(file: pa.NativeFile, options: TextOptions = _DETECTED) -> TextFi
         head = stream.read(_HEAD)
     if head[_TAR].startswith(b"ustar"):
         raise ValueError("it is a tar archive. Read it with read_file.")
-    encoding = options.encoding or ("utf-16" if head.startswith(UTF16) else "utf-8")
+    encoding = options.encoding or ("utf-16" if head.startswith(UTF16) else bare_utf16(head) or "utf-8")
     text = head.decode(encoding, errors="replace").removeprefix("\ufeff")
     if not text.strip():
         raise ValueError("it is empty, or begins with 64 KiB of blanks." if len(head) == _HEAD else "it is empty.")

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +18,12 @@ import pyarrow.compute as pc
 from pyarrow import csv
 from pyproj import CRS
 
-from promesse_geo.io import table_columns
+from promesse_geo.io import table_columns, table_times
 from promesse_geo.io.batch import DroppedRecords
-from promesse_geo.io.sources import decompressed
-from promesse_geo.io.table_columns import MISSING, Columns, IfFits, ReadOptions
+from promesse_geo.io.contents import decompressed
+from promesse_geo.io.table_columns import Columns, IfFits, ReadOptions
 from promesse_geo.io.table_segments import Segments
+from promesse_geo.io.table_times import MISSING
 from promesse_geo.io.text_geometry import SHAPE, ShapePositions, find_shape_column, missing_data_column, read_shapes
 from promesse_geo.io.text_layout import (
     DELIMITERS,
@@ -178,7 +180,14 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
         has_z=positions.has_z,
         is_text=True,
         is_ended=is_ended,
+        written=_written_offset(text, plan.time[-1]),
     ).without(marked)
+
+
+def _written_offset(text: TextFile, time: str) -> tzinfo | None:
+    """Return the offset from UTC of the times in the first rows."""
+    place = text.columns.index(time)
+    return table_times.written_offset(row[place] for row in first_rows(text.head, text.layout))
 
 
 def _choose_columns(text: TextFile, options: ReadOptions) -> _Plan:
@@ -251,7 +260,7 @@ def _read_times(
         column = pc.binary_join_element_wise(*(table.column(part) for part in time), " ")
         if options.time_format is None:
             column = pc.replace_substring_regex(column, r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2}) ", r"\1-\2-\3 ")
-    return table_columns.parse_times(column, name, time_format=options.time_format)
+    return table_times.parse_times(column, name, time_format=options.time_format)
 
 
 def _read(text: TextFile, plan: _Plan, *, lenient: bool) -> tuple[pa.Table, list[csv.InvalidRow]]:
@@ -355,7 +364,7 @@ def _parse(
 
 def _as_numbers(column: pa.ChunkedArray, name: str, *, points: str, lenient: bool) -> tuple[pa.ChunkedArray, str]:
     """Convert text to numbers; what is no number becomes missing if lenient, else raises. Return the decimal sign."""
-    column = table_columns.without_words(pc.utf8_trim_whitespace(column))
+    column = table_times.without_words(pc.utf8_trim_whitespace(column))
     column = _without_signs(pc.if_else(pc.equal(column, ""), None, column))  # empty if quoted
     matches = {sign: pc.match_substring_regex(column, _NUMBER.format(re.escape(sign))) for sign in points}
     sign = max(matches, key=lambda sign: pc.sum(matches[sign], min_count=0).as_py())

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from promesse_geo.io import batch
 from promesse_geo.io.batch import DroppedRecords, Part
-from promesse_geo.io.sources import BY_PLACE, Format, Head, Source, by_endings, find_files, name_users, read_bytes
+from promesse_geo.io.contents import Head, read_bytes
+from promesse_geo.io.sources import BY_PLACE, Format, Source, by_endings, find_files, name_users
 from promesse_geo.messages import counted
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_choice, check_flag, check_users, check_users_exist

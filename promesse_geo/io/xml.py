@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 from xml.parsers import expat
 
-from promesse_geo.io.sources import Head
+from promesse_geo.io.contents import Head
 
 T = TypeVar("T")
 

@@ -213,9 +213,9 @@ def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
 
 
 def zone_of_times(traces: Traces) -> tzinfo | None:
-    """Return the time zone of the times if it says where they were recorded, which UTC does not."""
-    zone = traces.time_format.zone
-    return zone if zone is not None and any(_offsets(zone)) else None
+    """Return the time zone of the times, else their offset in text, if it tells where they were; UTC does not."""
+    zones = (traces.time_format.zone, traces.time_format.written)
+    return next((zone for zone in zones if zone is not None and any(_offsets(zone))), None)
 
 
 def _offsets(zone: tzinfo) -> list[float]:

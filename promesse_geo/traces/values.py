@@ -5,7 +5,7 @@ import os
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, tzinfo
 from typing import Literal, get_args
 
@@ -28,10 +28,14 @@ _BLOCK = 8192  # geometries read at a time, so that they stay in the cache betwe
 
 @dataclass(frozen=True)
 class TimeFormat:
-    """Time zone (None for naive times) and unit of a time column."""
+    """Time zone (None for naive times) and unit of a time column.
+
+    `written` is the offset from UTC of times in text, which are converted to UTC; None if they have none.
+    """
 
     zone: tzinfo | None = None
     unit: Unit = "ns"
+    written: tzinfo | None = field(default=None, compare=False, repr=False)
 
 
 def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
