@@ -1,5 +1,7 @@
 """Names of columns on the command line: what they apply to, and what is said if there is no such column."""
 
+import re
+
 import pandas as pd
 import pytest
 from tables import written
@@ -216,3 +218,15 @@ def test_options_of_text_count_for_protected_if_input_is_no_text(own, tmp_path):
     words = ["--encoding", "cp1252", "--time-format", "%d.%m.%Y %H:%M", "--tz", "UTC"]
     assert "compression" in done("measure", tmp_path / "raw.gpx", german, *words).stdout
     assert "compression" in done("measure", german, tmp_path / "raw.gpx", *words).stdout
+
+
+def test_info_says_if_each_file_is_a_user(tmp_path):
+    city = pg.make_city(users=2, days=2, recorder="phone")
+    for (user, day), track in city.groupby(["user", city["time"].dt.day]):
+        (tmp_path / "raw" / user).mkdir(parents=True, exist_ok=True)
+        pg.write(track.assign(user=f"{user}-{day}"), tmp_path / "raw" / user / f"{user}-{day}.gpx")
+    rows, of_people = (done("info", tmp_path / "raw", *by).stdout for by in ((), ("--user", "folder")))
+    assert re.search(r"^traces +4\nusers +the files.*--user folder", rows, re.MULTILINE)
+    assert re.search(r"^traces +2$", of_people, re.MULTILINE)
+    pg.write(city, tmp_path / "city.csv")
+    assert "the files" not in of_people + done("info", tmp_path / "city.csv").stdout

@@ -229,12 +229,15 @@ def pseudonymize(context: click.Context, output: str, force: bool) -> None:
 def info(context: click.Context) -> None:
     """Describe INPUT: records and traces, period and bounds, durations and intervals, and what is odd.
 
-    Of a table, it names the columns that are used: trips are breaks of their users.
+    Of a table, it names the columns that are used: trips are breaks of their users. Of a folder, it says if each file
+    is a user.
 
     Odd are jumps, fixes at longitude and latitude 0, breaks, long gaps, equal times and users with one record.
     """
     with expected_errors():
-        click.echo(description(options.read(context), names_columns=options.has_columns(context)))
+        traces = options.read(context)
+        has_columns, users_are_files = options.has_columns(context), options.users_are_files(context, traces)
+        click.echo(description(traces, names_columns=has_columns, users_are_files=users_are_files))
 
 
 @layout.command(short_help="Protect a synthetic city and show the result.")

@@ -1,5 +1,6 @@
 """Options, reading and writing that the commands share."""
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -15,7 +16,7 @@ import promesse_geo as pg
 from promesse_geo.cli import layout, values
 from promesse_geo.cli.errors import usage_errors
 from promesse_geo.io.registry import FORMATS, READING, guess_format, used_options
-from promesse_geo.io.sources import BY_PLACE
+from promesse_geo.io.sources import BY_PLACE, user_of_file
 from promesse_geo.io.table_columns import IfFits
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.writers import check_output
@@ -309,6 +310,13 @@ def has_columns(context: click.Context) -> bool:
     source = Path(options["source"])
     named = options["format"] or (options["columns"] and "table") or guess_format(source)
     return "time" in used_options(source, named)
+
+
+def users_are_files(context: click.Context, traces: Traces) -> bool:
+    """Return whether INPUT is a folder in which the names of several files are the users."""
+    folder = Path(context.ensure_object(dict)["source"])
+    files = {user_of_file(Path(name)) for _, _, names in os.walk(folder) for name in names}
+    return len(traces) > 1 and files.issuperset(map(str, traces.users.tolist()))
 
 
 def _input_options(context: click.Context) -> dict[str, Any]:

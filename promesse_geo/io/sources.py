@@ -220,9 +220,8 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
     ValueError
         If two files, or two folders, have the same name.
     """
-    stems = {file: Path(file.stem).stem if file.suffix.lower() in _COMPRESSED else file.stem for file in files}
     places = {file: _FOLDERS[by](file.resolve()) for file in files}
-    names = {file: stems[file] if by == "file" else places[file].name for file in files}
+    names = {file: user_of_file(file) if by == "file" else places[file].name for file in files}
     alike = len({(names[file], places[file]) for file in files}) - len(set(names.values()))
     if alike:
         what = (
@@ -234,6 +233,11 @@ def name_users(files: Sequence[Path], *, by: str) -> dict[Path, str]:
             f"one. If each folder is a user, pass {' or, for the folder above, '.join(others)}."
         )
     return names
+
+
+def user_of_file(file: Path) -> str:
+    """Return the name of a file without extension, which is its user if it names none."""
+    return Path(file.stem).stem if file.suffix.lower() in _COMPRESSED else file.stem
 
 
 @dataclass(frozen=True)

@@ -35,19 +35,22 @@ _ODD = {
     "equal_times": ("equal times", "record", "with the time of the record before"),
     "single_record_users": ("one-record users", "user", ""),
 }
+_USERS_ARE_FILES = "the files; if people have several, pass --user folder for a folder of each"
 _PASSED, _LEFT_OUT = "passed", "left out"  # verdicts without a row of their own in texts
 _NARROWEST = 40  # characters for a reason, even in a narrower terminal
 
 
-def description(traces: Traces, *, names_columns: bool = False) -> str:
+def description(traces: Traces, *, names_columns: bool = False, users_are_files: bool = False) -> str:
     """Return the summary of a data set as lines of text: its size, where and when, and what is odd.
 
-    With `names_columns`, which columns hold user, time and coordinates, and which one has breaks where it changes.
+    With `names_columns`, which columns hold user, time and coordinates, and which one has breaks where it changes. With
+    `users_are_files`, that each file is a user.
     """
     summary = describe(traces)
     rows = {
         "records": f"{summary['records']:,}",
         "traces": f"{summary['traces']:,}",
+        **({"users": _USERS_ARE_FILES} if users_are_files else {}),
         "records per trace": _per_trace(summary),
         "period": _period(summary["first_time"], summary["last_time"]),
         "times": zone_name(traces) or "without zone",
