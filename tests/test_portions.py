@@ -1,17 +1,22 @@
 """Buckets are divided into portions of whole users, so that what is left of a portion fits into memory."""
 
 import dataclasses
+import re
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
-from promesse_geo.bulk import files
+from promesse_geo.bulk import files, tasks
+from promesse_geo.bulk.memory import check_left, check_memory
 from promesse_geo.bulk.runs import Runs, joined_up_to
 from promesse_geo.evaluation import runs
 from promesse_geo.traces.owners import PART
@@ -106,7 +111,7 @@ def test_results_that_do_not_fit_are_written_in_portions_with_the_same_records(m
     pg.write(city, tmp_path / "city.parquet")
     monkeypatch.setattr("promesse_geo.bulk.folders.secrets.token_hex", lambda number: TOKEN)
     pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "whole", Counting(5), keep_users=keep_users)
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers: 20_000)
+    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 20_000)
     Counting.left.clear()
     report = pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "divided", Counting(5), keep_users=keep_users)
     assert read(tmp_path / "divided").equals(read(tmp_path / "whole"))
@@ -118,7 +123,7 @@ def test_results_that_do_not_fit_are_written_in_portions_with_the_same_records(m
 def test_what_is_published_in_portions_has_the_same_counts_and_measures(monkeypatch, tmp_path):
     pg.write(pg.make_city(users=12, days=2, recorder="phone"), tmp_path / "city.parquet")
     whole = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "whole", pg.Promesse(20), tz="Europe/Paris")
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers: 5_000)
+    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 5_000)
     result = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "divided", pg.Promesse(20), tz="Europe/Paris")
     pd.testing.assert_series_equal(result.counts, whole.counts)
     pd.testing.assert_frame_equal(result.measures, whole.measures)
@@ -210,3 +215,58 @@ def test_tuning_in_portions_finds_the_same(monkeypatch):
     monkeypatch.setattr(runs, "_ROOM", 3_000)
     divided = pg.tune(parts, pg.Promesse(200), bounds=(2, 400), **choices)
     pd.testing.assert_frame_equal(divided.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
+
+
+@st.composite
+def spilled(draw):
+    """Names of 16 hex digits with numbers of records, divided into spills."""
+    numbers = draw(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=12, unique=True))
+    names = [f"{number:016x}" for number in numbers]
+    return [(name, draw(st.integers(1, 7)), draw(st.integers(0, 2))) for name in names]
+
+
+@given(spilled(), st.integers(1, 9), st.booleans())
+def test_names_are_read_in_their_order_as_many_records_as_fit(tmp_path_factory, users, room, has_segments):
+    folder = tmp_path_factory.mktemp("spills")
+    job = SimpleNamespace(scratch=folder, room=room, name_buckets=3, has_segments=has_segments)
+    spills, expected, total = [], {}, 0
+    for place in sorted({place for _, _, place in users}):
+        mine = [(name, count) for name, count, each in users if each == place]
+        size = sum(count for _, count in mine)
+        times = np.arange(total, total + size)
+        total += size
+        segments = times % 5 if has_segments else None
+        names, counts = pa.array([name for name, _ in mine], pa.large_string()), np.array([n for _, n in mine])
+        spills.append(
+            tasks._spill_names(job, f"names-{place}", Runs(names, counts, times, times / 2, times / 4, segments))
+        )
+        expected |= dict(zip(names.to_pylist(), np.split(times, np.cumsum(counts)[:-1]), strict=True))
+    found = list(tasks._in_name_order(job, 0, 3, spills))
+    joined = Runs.join(found)
+    assert [len(each.times) for each in found[:-1]] == [room] * (len(found) - 1)
+    assert 0 < len(found[-1].times) <= room
+    order = np.concatenate([expected[name] for name in sorted(expected)])
+    assert joined.times.tolist() == order.tolist()
+    assert (joined.x.tolist(), joined.y.tolist()) == ((order / 2).tolist(), (order / 4).tolist())
+    owners = np.repeat(joined.users.to_pylist(), joined.counts).tolist()
+    assert owners == [name for name in sorted(expected) for _ in expected[name]]
+    assert not has_segments or joined.segments.tolist() == (order % 5).tolist()
+
+
+def test_a_user_of_whom_too_much_is_left_is_refused_with_the_memory_that_is_needed(tmp_path):
+    users, records = 4, 20
+    latitudes = np.tile(np.arange(records) % 2 * 0.9, users) + 45  # 100 km apart
+    times = np.tile(np.arange(records), users) * 3_600 * 10**9
+    counts = [records] * users
+    far = pg.Traces.from_arrays(np.full(80, 2.0), latitudes, times=times, users=list("abcd"), counts=counts)
+    pg.write(far, tmp_path / "far.parquet")
+    with ThreadPoolExecutor(2) as executor:
+        choices = {"memory": "500MB", "executor": executor}
+        with pytest.raises(MemoryError, match=r"About 1,9\d\d,\d{3} records would be left .* needs about") as caught:
+            pg.protect_parquet(tmp_path / "far.parquet", tmp_path / "out", pg.Promesse(1), **choices)
+    needed = re.search(r"needs about ([\d.]+ MB)", str(caught.value))[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["far.parquet"]
+    size = check_memory(needed.replace(" ", ""), owner="") + 10**6
+    with pytest.raises(MemoryError):
+        check_left(1_900_640, size - 5 * 10**6, workers=2, weight=1)
+    check_left(1_900_640, size, workers=2, weight=1)

@@ -12,7 +12,7 @@ import pytest
 from parquet_folders import IGNORED, PROMESSE, TOKEN, Now, assert_equal, load, save
 
 import promesse_geo as pg
-from promesse_geo.bulk import files, folders, plan, tasks
+from promesse_geo.bulk import files, folders, memory, tasks
 
 pytestmark = IGNORED
 
@@ -174,7 +174,7 @@ def test_a_mechanism_that_hides_its_breaks_is_named(shuffled_city, many_chunks, 
 
 
 def test_amounts_of_memory_are_read():
-    assert [plan.check_memory(value, owner="x") for value in ("2GB", "1200 mb", "1.5GiB", 10**9)] == [
+    assert [memory.check_memory(value, owner="x") for value in ("2GB", "1200 mb", "1.5GiB", 10**9)] == [
         2 * 10**9,
         1_200 * 10**6,
         1.5 * 2**30,

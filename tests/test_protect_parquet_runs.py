@@ -11,7 +11,7 @@ from fresh import Ended
 from parquet_folders import IGNORED, PROMESSE, TOKEN, Now, Watched, assert_equal, load, save
 
 import promesse_geo as pg
-from promesse_geo.bulk import files, folders, plan, run, tasks
+from promesse_geo.bulk import files, folders, memory, run, tasks
 from promesse_geo.bulk.runs import Spill
 
 pytestmark = IGNORED
@@ -140,8 +140,8 @@ def test_a_full_disk_is_one_sentence(shuffled_city, many_chunks, monkeypatch, tm
 
 def test_too_little_room_is_said_before_the_work(shuffled_city, tmp_path, monkeypatch):
     save(shuffled_city, tmp_path / "in")
-    monkeypatch.setattr(plan.shutil, "disk_usage", lambda folder: Ended(0, 0, 10**5))
-    monkeypatch.setattr(plan.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 10**5})())
+    monkeypatch.setattr(memory.shutil, "disk_usage", lambda folder: Ended(0, 0, 10**5))
+    monkeypatch.setattr(memory.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 10**5})())
     with pytest.raises(OSError, match=r"needs about [1-9][\d,]* kB of disk"):
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
@@ -150,7 +150,7 @@ def test_too_little_room_is_said_before_the_work(shuffled_city, tmp_path, monkey
 def test_a_trace_that_does_not_fit_is_named_before_it_is_protected(shuffled_city, many_chunks, monkeypatch, tmp_path):
     long = shuffled_city.assign(user=np.where(shuffled_city["user"] < "user-006", "user-000", shuffled_city["user"]))
     save(long, tmp_path / "in")
-    monkeypatch.setattr(plan, "_RECORD", 100_000)
+    monkeypatch.setattr(memory, "_RECORD", 100_000)
     with pytest.raises(MemoryError, match="largest trace has") as caught:
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", Watched(lambda: pytest.fail("protected")))
     assert f"{(long['user'] == 'user-000').sum():,} records" in str(caught.value)

@@ -12,7 +12,8 @@ from typing import Any
 
 from promesse_geo import threads
 from promesse_geo.bulk.folders import is_dataset, publish_folder, remove_finished, working_folder, working_name
-from promesse_geo.bulk.plan import check_memory, chunk_size, count_buckets, find_sources, find_space, room_for_results
+from promesse_geo.bulk.memory import check_memory, chunk_size, count_buckets, room_for_results
+from promesse_geo.bulk.plan import find_sources, find_space
 from promesse_geo.bulk.run import Report, Run
 from promesse_geo.bulk.tasks import Job, check_preparation
 from promesse_geo.io.table_columns import ReadOptions
@@ -68,8 +69,10 @@ def protect_parquet(
         Parameters of `prepare`: `tz`, `days`, `min_days`, `gap`, `keep_zone`. Besides, `max_speed` for `drop_jumps`,
         and `keep_zero=False` for `drop_zero`, which come before. By default the data are not prepared.
     memory : str or int
-        Memory to use, such as "2GB", "1200MB", or a number of bytes; at least 500 MB. It must hold the largest trace
-        (about 200 bytes a record).
+        Memory to use, such as "2GB", "1200MB", or a number of bytes; at least 500 MB. It covers the whole process, of
+        which Python and the imported packages take about 350 MB. It must hold the largest trace (about 200 bytes a
+        record), and for each worker what is left of the longest path (about 80 bytes a record). Processes of an
+        `executor` take the 350 MB each.
     executor : concurrent.futures.Executor, optional
         Anything with `submit`, such as a pool of threads or processes, or `client.get_executor()` of Dask. Its workers
         must reach all folders. By default a thread for each processor.
@@ -106,7 +109,7 @@ def protect_parquet(
     OSError
         If the target exists, or there is no room on the disk.
     MemoryError
-        If the largest trace does not fit into `memory`.
+        If the largest trace, or what is left of it, does not fit into `memory`.
 
     Examples
     --------
@@ -242,7 +245,9 @@ def start_run(
         chunk=chunk,
         buckets=buckets,
         name_buckets=min(256, 4 * buckets),
-        room=room_for_results(memory // kind.weight, workers=workers),
+        room=room_for_results(memory, workers=workers, weight=kind.weight),
+        memory=memory,
+        workers=workers,
         **choices,
     )
     with working_folder(job, final, sources.states, records=sources.records) as (job, done):

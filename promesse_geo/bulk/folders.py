@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from promesse_geo.bulk.plan import check_disk
+from promesse_geo.bulk.memory import check_disk
 from promesse_geo.bulk.tasks import Job
 from promesse_geo.io.atomic import lock_folder
 from promesse_geo.io.table_columns import METADATA_KEY

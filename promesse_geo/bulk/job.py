@@ -53,6 +53,8 @@ class Job:
         The number of buckets of users, and of new names.
     room : int
         Records that may be left of a bucket at a time.
+    memory, workers : int
+        Bytes of memory for all workers, and how many there are.
     key : bytes
         Secret key of the numbers of buckets.
     seed : str
@@ -87,6 +89,8 @@ class Job:
     buckets: int
     name_buckets: int = 1
     room: int = 2**31
+    memory: int = 2**62
+    workers: int = 1
     key: bytes = b""
     seed: str = ""
     preparation: Mapping[str, Any] | None = None

@@ -13,7 +13,8 @@ import pandas as pd
 
 from promesse_geo.bulk.files import count_workers
 from promesse_geo.bulk.folders import NothingDone
-from promesse_geo.bulk.plan import check_disk, check_memory, chunk_size, count_buckets, find_sources, find_space
+from promesse_geo.bulk.memory import check_disk, check_memory, chunk_size, count_buckets
+from promesse_geo.bulk.plan import find_sources, find_space
 from promesse_geo.bulk.run import Run
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, read_bucket

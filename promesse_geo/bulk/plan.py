@@ -1,7 +1,5 @@
 """Plan the work on files: what they hold, how it is divided, and how much memory and disk it needs."""
 
-import re
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -28,45 +26,17 @@ from promesse_geo.io.table_times import (
     times_of_numbers,
     unit_of_numbers,
 )
-from promesse_geo.messages import DroppedWarning, collected_warnings, counted, invalid, sized, warn
+from promesse_geo.messages import DroppedWarning, collected_warnings, counted, warn
 from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.marks import find_marked, find_marks, marks_some
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
-from promesse_geo.validation import is_number
 
 ENDINGS = (".parquet", ".geoparquet")
 """Extensions of the files of a data set."""
 
-_BASE = 300e6  # bytes that a process takes before any data
-_RECORD = 200  # bytes a record of a bucket of users
-_CHUNK = 150  # bytes a record of a chunk
-_MOST, _LEAST = 2_000_000, 100_000  # records of a chunk
-_SPILL = 24  # bytes a record on disk
-_SHARE = 0.7  # of the memory that buckets are planned for
-_BYTES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_MOST = 500_000  # records whose coordinates are in memory at a time
 _LOOK = 10_000  # records by which the unit of numbers is recognized
 _BATCH = 100_000  # values of a column of marks that are in memory at a time
-
-
-def check_memory(value: Any, *, owner: str) -> int:
-    """Return a number of bytes, from text such as '2GB' or a number.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none of at least 500 MB.
-    """
-    rule = "an amount such as '2GB' or '1200MB', at least 500MB"
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)?\s*", value.lower())
-        size = float(match[1]) * _BYTES.get(match[2] or "", 0) if match else 0
-    elif is_number(value):
-        size = float(value)
-    else:
-        raise TypeError(invalid("memory", owner, rule, value))
-    if not 500e6 <= size < 1e15:
-        raise ValueError(invalid("memory", owner, rule, value))
-    return int(size)
 
 
 @dataclass(frozen=True)
@@ -281,41 +251,8 @@ def _coordinates(sources: Sources, piece: Piece) -> Any:
     with open_parquet(piece.path) as source:
         groups = list(range(piece.first, piece.last))
         file = pq.ParquetFile(source, page_checksum_verification=True)
-        for batch in file.iter_batches(_MOST // 4, row_groups=groups, columns=[*layout.columns, *piece.marks]):
+        for batch in file.iter_batches(_MOST, row_groups=groups, columns=[*layout.columns, *piece.marks]):
             table = pa.Table.from_batches([batch])
             marked = find_marked(table, piece.marks)
             columns = read_columns(layout, table, sources.time_numbers).without(marked)
             yield columns.x, columns.y
-
-
-def chunk_size(memory: int, *, workers: int) -> int:
-    """Return how many records a worker reads at a time."""
-    room = max(memory - _BASE, 0) * _SHARE / workers
-    return int(min(max(room / _CHUNK, _LEAST), _MOST))
-
-
-def count_buckets(records: int, memory: int, *, workers: int) -> int:
-    """Return how many buckets of users fit into memory, as many at a time as there are workers."""
-    room = _SHARE * max(memory - _BASE, 1)
-    return max(1, int(np.ceil(records * _RECORD * workers / room)))
-
-
-def room_for_results(memory: int, *, workers: int) -> int:
-    """Return how many records may be left of a bucket at a time: as many as half a bucket has."""
-    return max(1, int(_SHARE * max(memory - _BASE, 1) / (2 * _RECORD * workers)))
-
-
-def bytes_needed(records: int) -> int:
-    """Return how much memory a bucket needs."""
-    return int(_BASE + _RECORD * records)
-
-
-def check_disk(folder: Path, records: int) -> None:
-    """Raise OSError if a folder has no room for the records."""
-    needed, free = _SPILL * records, shutil.disk_usage(folder).free
-    if free < needed:
-        raise OSError(
-            f"The work on {counted(records, 'record')} needs about {sized(needed)} of disk in {str(folder)!r}, "
-            f"besides the result. There are {sized(free)}: free some, or name another folder with 'scratch' "
-            "(--scratch)."
-        )

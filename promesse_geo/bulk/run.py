@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from promesse_geo.bulk.folders import Done, remove_spills
-from promesse_geo.bulk.plan import bytes_needed
+from promesse_geo.bulk.memory import bytes_needed, call_and_release
 from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
@@ -197,6 +197,8 @@ class Run:
         calls: Mapping[int, tuple[Any, ...]],
         sizes: Sequence[int],
         restore: Callable[[Any], Any],
+        *,
+        most: int | None = None,
     ) -> list[Any]:
         """Do a step for each number, and return the results in their order.
 
@@ -214,7 +216,10 @@ class Run:
             The records of each number.
         restore : callable
             Makes a result of what JSON holds of it.
+        most : int, optional
+            Records that a step has in memory at a time, by default all of its number.
         """
+        held = sizes if most is None else [min(size, most) for size in sizes]
         results = {number: restore(result) for number, result in self.done.of(step.__name__).items()}
         waiting = sorted(calls.keys() - results, key=lambda number: (-sizes[number], number))
         running: dict[Future[Any], int] = {}
@@ -223,9 +228,9 @@ class Run:
             bar.update(sum(sizes[number] for number in results))
             try:
                 while waiting or running:
-                    while waiting and self._has_room([sizes[each] for each in running.values()], sizes[waiting[0]]):
+                    while waiting and self._has_room([held[each] for each in running.values()], held[waiting[0]]):
                         number = waiting.pop(0)
-                        running[executor.submit(step, self.job, *calls[number])] = number
+                        running[executor.submit(call_and_release, step, (self.job, *calls[number]))] = number
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         number = running.pop(future)
                         results[number] = future.result()
@@ -295,7 +300,7 @@ class Run:
         unit = gathered[0].unit
         calls = {number: (number, *part, spills, unit) for number, part in enumerate(parts)}
         sizes = [sum(counts[first:last]) for first, last in parts]
-        return self.all("writing", write_names, calls, sizes, int)
+        return self.all("writing", write_names, calls, sizes, int, most=self.job.room)
 
     def _sum_up(
         self,

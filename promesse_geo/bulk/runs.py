@@ -117,22 +117,28 @@ class Spill:
 
     def users_of(self, folder: Path, bucket: int) -> dict[Any, int]:
         """Return the number of records of each user of a bucket."""
+        table = self.read_users(folder, bucket, bucket + 1)
+        return dict(zip(table.column("user").to_pylist(), table.column("count").to_pylist(), strict=True))
+
+    def read_users(self, folder: Path, first: int, last: int) -> pa.Table:
+        """Return the users of the buckets first … last − 1, and the number of records (`count`) of each."""
         with pa.OSFile(os.fsencode(folder / f"{self.name}.users")) as file, pa.ipc.open_file(file) as reader:
-            batch = reader.get_batch(bucket)
-        return dict(zip(batch.column("user").to_pylist(), batch.column("count").to_pylist(), strict=True))
+            return pa.Table.from_batches([reader.get_batch(bucket) for bucket in range(first, last)], reader.schema)
 
     def read(self, folder: Path, first: int, last: int) -> Runs:
         """Read the runs of the buckets first … last − 1."""
-        with pa.OSFile(os.fsencode(folder / f"{self.name}.users")) as file, pa.ipc.open_file(file) as reader:
-            users = pa.Table.from_batches([reader.get_batch(bucket) for bucket in range(first, last)], reader.schema)
-        total, begin, number = sum(self.records), sum(self.records[:first]), sum(self.records[first:last])
-        columns: dict[str, Any] = {}
+        users = self.read_users(folder, first, last)
+        columns = self.read_records(folder, sum(self.records[:first]), sum(self.records[first:last]))
+        return Runs(users.column("user").combine_chunks(), users.column("count").to_numpy(), **columns)
+
+    def read_records(self, folder: Path, begin: int, number: int) -> dict[str, Any]:
+        """Return times, coordinates and segments of some records from a position on, by name."""
+        total, columns = sum(self.records), dict[str, Any]()
         with (folder / self.name).open("rb", buffering=0) as file:
             for place, (column, kind) in enumerate(_COLUMNS[: 4 if self.has_segments else 3]):
                 file.seek(8 * (place * total + begin))
                 columns[column] = np.fromfile(file, kind, number)
-        counts = users.column("count").to_numpy()
-        return Runs(users.column("user").combine_chunks(), counts, **columns)
+        return columns
 
 
 def joined_up_to(records: int, parts: Iterable[Runs]) -> Iterator[Runs]:

@@ -6,6 +6,7 @@ Each is a pure function of a job and of files, which any executor can call in an
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 
 from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
+from promesse_geo.bulk.memory import check_left, release_freed
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill, joined_up_to
 from promesse_geo.io.parquet_table import open_parquet
@@ -197,8 +199,20 @@ def as_array(users: pd.Index) -> pa.Array:
 def gather(job: Job, bucket: int, spills: Sequence[Spill]) -> list[Gathered]:
     """Protect the users of a bucket, and write what is left by new names, or as a part."""
     traces = read_bucket(job, bucket, spills)
-    portions = UserPaths.of(traces).divide(room=job.room, count=lambda users: _protected(job, users)[1].records)
+    portions = divide(job, traces, lambda users: _protected(job, users)[1].records)
     return write_portions(job, bucket, portions, lambda portion, _: _protect(job, portion))
+
+
+def divide(job: Job, traces: Traces, count: Callable[[Traces], int]) -> Iterator[Traces]:
+    """Yield the users of a bucket in portions of which as many records are left as fit into memory.
+
+    Raises
+    ------
+    MemoryError
+        Before the first portion, if what is left of a user does not fit.
+    """
+    check = partial(check_left, memory=job.memory, workers=job.workers, weight=job.weight)
+    return UserPaths.of(traces).divide(room=job.room, count=count, check=check)
 
 
 def _protect(job: Job, traces: Traces) -> tuple[Traces, Gathered]:
@@ -280,6 +294,8 @@ def write_portions(
             protected, counts = work(portion, number)
             results.append(counts)
             yield _as_runs(job, protected)
+            del protected
+            release_freed()
 
     left = runs()
     batches = joined_up_to(min(_ROWS, job.room), chain([next(left)], left))
@@ -375,12 +391,38 @@ def _spill_names(job: Job, name: str, runs: Runs) -> Spill:
 
 def write_names(job: Job, number: int, first: int, last: int, spills: Sequence[Spill], unit: Unit) -> int:
     """Write a part of the new names of the buckets first … last − 1, in their order, and return its bytes."""
-    runs = Runs.join([spill.read(job.scratch, first, last) for spill in spills])
-    names = runs.users.to_pylist()
+    return write_part(job, number, _in_name_order(job, first, last, spills), unit=unit)
+
+
+def _in_name_order(job: Job, first: int, last: int, spills: Sequence[Spill]) -> Iterator[Runs]:
+    """Yield the records of the new names of the buckets first … last − 1 in the order of names, as many as fit.
+
+    Each spill is in the order of names, so that its share of what is yielded is read at once.
+    """
+    users = [spill.read_users(job.scratch, first, last) for spill in spills]
+    names = [name for table in users for name in table.column("user").to_pylist()]
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     if any(names[one] == names[other] for one, other in pairwise(order)):
         raise ValueError("Two virtual users got the same name by chance. Repeat the command.")
-    return write_part(job, number, [runs.in_order(order)], unit=unit)
+    counts = np.concatenate([table.column("count").to_numpy() for table in users])
+    owners = np.repeat(np.arange(len(spills)), [len(table) for table in users])
+    offsets, read = as_offsets(counts[order]), [sum(spill.records[:first]) for spill in spills]
+    step = min(_ROWS, job.room)
+    for begin in range(0, max(offsets[-1], 1), step):
+        end = min(begin + step, offsets[-1])
+        some = slice(np.searchsorted(offsets, begin, side="right") - 1, np.searchsorted(offsets, end))
+        sizes = np.minimum(offsets[1:][some], end) - np.maximum(offsets[:-1][some], begin)
+        parts = [Runs.none(are_integers=False, has_segments=job.has_segments)]
+        by_spill = np.argsort(owners[order[some]], kind="stable")
+        for place in np.unique(owners[order[some]]):
+            mine = owners[order[some]] == place
+            columns = spills[place].read_records(job.scratch, read[place], int(sizes[mine].sum()))
+            read[place] += len(columns["times"])
+            labels = pa.array([names[name] for name in order[some][mine]], pa.large_string())
+            parts.append(Runs(labels, sizes[mine], **columns))
+        back = np.empty_like(by_spill)
+        back[by_spill] = np.arange(len(by_spill))
+        yield Runs.join(parts).in_order(back)
 
 
 def write_part(job: Job, number: int, parts: Iterable[Runs], *, unit: Unit) -> int:

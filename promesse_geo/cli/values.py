@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from promesse_geo.bulk.plan import check_memory
+from promesse_geo.bulk.memory import check_memory
 from promesse_geo.cli.errors import with_options_named
 from promesse_geo.evaluation.runs import check_jobs
 from promesse_geo.io.text_layout import check_text_options

@@ -14,7 +14,7 @@ from promesse_geo.audit import Finding, check_published
 from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.results import as_values
 from promesse_geo.bulk.runs import Spill
-from promesse_geo.bulk.tasks import Gathered, count_kept, read_bucket, write_portions
+from promesse_geo.bulk.tasks import Gathered, count_kept, divide, read_bucket, write_portions
 from promesse_geo.messages import collected_warnings
 from promesse_geo.metrics import Metric
 from promesse_geo.preprocess.calendar import uses_common_calendar
@@ -24,7 +24,6 @@ from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.result import METRICS
 from promesse_geo.publication.work import Work, protect_raw
 from promesse_geo.traces.columns import Names
-from promesse_geo.traces.portions import UserPaths
 from promesse_geo.traces.traces import Traces
 
 ENDS, *_OTHERS = METRICS
@@ -100,7 +99,7 @@ def publish_bucket(job: PublicationJob, bucket: int, spills: Sequence[Spill]) ->
     raw = read_bucket(job, bucket, spills)
     assert job.mechanism is not None
     check_description(job.mechanism, raw)
-    portions = UserPaths.of(raw).divide(room=job.room, count=lambda users: _protected(job, users).protected.records)
+    portions = divide(job, raw, lambda users: _protected(job, users).protected.records)
     return write_portions(job, bucket, portions, lambda each, number: _publish(job, each, f"{bucket:06d}-{number:04d}"))
 
 
