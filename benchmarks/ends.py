@@ -1,6 +1,7 @@
 """What the ends of traces give away: a table over epsilon, ends and zones, from which `publish` recommends.
 
 `python benchmarks/ends.py [--cabspotting cabspottingdata.tar.gz] [--out data/results/ends]` writes the tables.
+`--no-city` and `--no-near` leave out the table of all combinations, and that of what is near the recommendation.
 """
 
 import argparse
@@ -37,6 +38,10 @@ CABS: dict[Radii, list[tuple[int, int]]] = {
     ],
     (700, 600): [(200, 0), (200, 400)],
 }
+NEAR: tuple[tuple[Radii, int], ...] = (((700, 600), 400), ((650, 600), 400), ((750, 600), 200))
+"""Zones and ends at ε = 200 m, those that are recommended first, that are tried with all recorders and secrets."""
+
+SECRETS = ("", "a", "b")
 FULL = 200  # the epsilon at which all ends are tried; at the others 0, 600 and 2,000 are
 FEW = (0, 400, 600, 1_000, 2_000)
 
@@ -93,6 +98,44 @@ def city_rows(seeds: tuple[int, ...]) -> Iterator[dict]:
         print(f"city {seed}: {time.perf_counter() - started:.0f} s", flush=True)
 
 
+def near_rows(seeds: tuple[int, ...]) -> Iterator[dict]:
+    """Yield what is recommended, and what is near it, for people with phones and with devices switched on for trips.
+
+    `located` is the percentage of homes, `place` that of the places where most traces of a user begin or end.
+    """
+    for recorder, seed in itertools.product(("phone", "trips"), seeds):
+        city, pois = pg.make_city(users=50, days=14, seed=seed, recorder=recorder, return_pois=True, as_traces=True)
+        parts = pg.split_gaps(city, "4h", keep_user=True)
+        metrics = {"located": pg.EndRetrieval(truth=homes_of(pois)), "place": pg.EndRetrieval()}
+        known = {name: metric.index(parts) for name, metric in metrics.items()}
+        plain = pg.Promesse(FULL).protect(parts).records
+        for secret, (radii, ends) in itertools.product(SECRETS, NEAR):
+            chosen = f"{seed}{secret}"
+            mechanism = pg.Chain([pg.PrivacyZones(*radii, seed=chosen), pg.Promesse(FULL, ends=ends, seed=chosen)])
+            safe = mechanism.protect(parts)
+            found = {
+                name: metric.value(metric.detail(parts, safe, index=known[name])) for name, metric in metrics.items()
+            }
+            row = {
+                "recorder": recorder,
+                "seed": seed,
+                "secret": secret,
+                "zones": f"{radii[0]}/{radii[1]}",
+                "ends": ends,
+            }
+            yield row | {"kept": 100 * safe.records / plain} | found
+
+
+def summarize_near(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return means over seeds and secrets, with the worst run, and the least and greatest mean of a secret."""
+    keys = ["recorder", "zones", "ends"]
+    groups = rows.groupby(keys, sort=False)
+    table = groups.agg(kept=("kept", "mean"), located=("located", "mean"), worst=("located", "max"))
+    by_secret = rows.groupby([*keys, "secret"], sort=False)["located"].mean().groupby(keys, sort=False)
+    table = table.assign(least_secret=by_secret.min(), most_secret=by_secret.max(), place=groups["place"].mean())
+    return table.round(1).reset_index()
+
+
 def cab_rows(archive: Path) -> Iterator[dict]:
     """Yield the rows of Cabspotting as prepared; places from the data, no rays, which take long and find less."""
     raw = pg.read_cabspotting(archive, as_traces=True)
@@ -116,10 +159,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("data/results/ends"))
     parser.add_argument("--seeds", type=int, default=len(SEEDS))
     parser.add_argument("--no-city", action="store_true")
+    parser.add_argument("--no-near", action="store_true")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", UserWarning)  # what was dropped
-    sources = {} if options.no_city else {"city": city_rows(SEEDS[: options.seeds])}
+    seeds = SEEDS[: options.seeds]
+    sources = {} if options.no_city else {"city": city_rows(seeds)}
+    sources |= {} if options.no_near else {"recommended": near_rows(seeds)}
     if options.cabspotting:
         sources["cabspotting"] = cab_rows(options.cabspotting)
     for name, source in sources.items():
@@ -127,7 +173,7 @@ def main() -> None:
         for row in source:
             rows.append(row)
             pd.DataFrame(rows).round(4).to_csv(options.out / f"{name}_runs.csv", index=False)
-        table = summarize(pd.DataFrame(rows))
+        table = (summarize_near if name == "recommended" else summarize)(pd.DataFrame(rows))
         table.to_csv(options.out / f"{name}.csv", index=False)
         print(table.to_string(), flush=True)
 

@@ -185,10 +185,19 @@ class DaskAccessor:
         return self.protect(PrivacyZones(radius, offset))
 
     def prepare(
-        self, *, tz: Any = None, days: int = 20, min_days: int | None = None, gap: Any = "4h", keep_user: bool = False
+        self,
+        *,
+        tz: Any = None,
+        days: int = 20,
+        min_days: int | None = None,
+        gap: Any = "4h",
+        max_speed: float | None = None,
+        keep_zero: bool = True,
+        keep_user: bool = False,
     ) -> Any:
         """Prepare the records; see `Grouped.prepare`."""
-        return self.grouped().prepare(tz=tz, days=days, min_days=min_days, gap=gap, keep_user=keep_user)
+        choices = {"tz": tz, "days": days, "min_days": min_days, "gap": gap, "keep_user": keep_user}
+        return self.grouped().prepare(**choices, max_speed=max_speed, keep_zero=keep_zero)
 
     def pois(self, diameter: float = 200, duration: Any = "15min") -> Any:
         """Find points of interest; see `Grouped.pois`."""
@@ -262,7 +271,15 @@ class Grouped:
         return self.protect(Promesse(epsilon, ends=ends, max_interval=max_interval))
 
     def prepare(
-        self, *, tz: Any = None, days: int = 20, min_days: int | None = None, gap: Any = "4h", keep_user: bool = False
+        self,
+        *,
+        tz: Any = None,
+        days: int = 20,
+        min_days: int | None = None,
+        gap: Any = "4h",
+        max_speed: float | None = None,
+        keep_zero: bool = True,
+        keep_user: bool = False,
     ) -> Any:
         """Prepare the records, as `gdf.promesse.prepare` does, with the same parameters.
 
@@ -276,6 +293,7 @@ class Grouped:
         """
         zone = None if tz is None else check_zone(tz, name="tz", owner=_OWNER)
         choices = {"tz": zone, "days": days, "min_days": min_days, "gap": gap}
+        choices |= {"max_speed": max_speed, "keep_zero": keep_zero}
         choices |= {"keep_user": check_flag(keep_user, name="keep_user", owner=_OWNER)}
         prepared = self._map(_prepared, [choices | {"seed": secrets.token_hex(32)}])
         if keep_user:

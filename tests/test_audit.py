@@ -54,7 +54,7 @@ def test_smoothed_parts_pass_every_test(parts, safe):
     table = parts.promesse.check(safe)
     assert list(table.columns) == ["test", "verdict", "reason"]
     assert verdicts(table) == {
-        "user keys are pseudonyms": "passed",
+        "user names are pseudonyms": "passed",
         "no other columns": "passed",
         "plain index": "passed",
         "rows are sorted": "passed",
@@ -264,10 +264,10 @@ def test_timestamps_on_which_all_users_are_recorded_are_no_leak():
 
 def test_names_of_people_are_reviewed():
     city = pg.make_city(users=2, days=1, recorder="phone")
-    assert verdicts(city.promesse.check(city.promesse.smooth(200)))["user keys are pseudonyms"] == "review"
+    assert verdicts(city.promesse.check(city.promesse.smooth(200)))["user names are pseudonyms"] == "review"
 
 
-NAMES = "user keys are pseudonyms"
+NAMES = "user names are pseudonyms"
 
 
 def named(frame, name):
@@ -283,7 +283,7 @@ def test_hashes_of_users_are_no_pseudonyms(kind, cut):
     city = pg.make_city(users=2, days=1, recorder="phone")
     table = city.promesse.check(named(city, lambda key: hashlib.new(kind, key.encode()).hexdigest()[cut]))
     assert verdicts(table)[NAMES] == "failed"
-    assert f"2 user keys of 2 are hashes ({kind})" in reason(table, NAMES)
+    assert f"2 user names of 2 are hashes ({kind})" in reason(table, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_one_hash_among_pseudonyms_fails():
         named(city, lambda key: hashlib.md5(key.encode()).hexdigest()[:16] if key == first else os.urandom(8).hex())
     )
     assert verdicts(table)[NAMES] == "failed"
-    assert "1 user key of 3 is a hash (md5)" in reason(table, NAMES)
+    assert "1 user name of 3 is a hash (md5)" in reason(table, NAMES)
 
 
 def test_hashes_of_numbers_are_found():
@@ -614,7 +614,7 @@ def test_points_without_a_place_in_the_original_crs_are_no_pass(parts):
 
 def test_a_single_trace_has_no_user_to_rename(parts, safe):
     one = parts.drop(columns="user").promesse(user=None)
-    assert verdicts(one.check(safe.drop(columns="user")))["user keys are pseudonyms"] == "passed"
+    assert verdicts(one.check(safe.drop(columns="user")))["user names are pseudonyms"] == "passed"
 
 
 def test_many_users_are_checked_together():
@@ -623,7 +623,7 @@ def test_many_users_are_checked_together():
     users = [f"{number:016x}" for number in range(count - 1)] + ["secret"]
     traces = pg.Traces.from_arrays(x, x, times=np.arange(count), users=users, counts=np.ones(count, int))
     table = pg.check_published(traces, traces)
-    assert reason(table, "user keys are pseudonyms").startswith("1 of 20,000 user keys")
+    assert reason(table, "user names are pseudonyms").startswith("1 of 20,000 user names")
     assert "20,000 traces would be published" in reason(table, "no original locations")
 
 
@@ -741,15 +741,15 @@ def test_traces_that_are_not_published_are_counted(parts, safe):
 
 
 def test_keys_of_the_original_are_counted(parts, safe):
-    assert "keys of the original, which has pseudonyms too" in reason(
-        parts.promesse.check(safe), "user keys are pseudonyms"
+    assert "names of the original, which has pseudonyms too" in reason(
+        parts.promesse.check(safe), "user names are pseudonyms"
     )
     before = parts.assign(user=parts["user"].replace({parts["user"].iloc[-1]: "somebody"}))
     table = before.promesse.check(safe)
-    assert verdicts(table)["user keys are pseudonyms"] == "review"
-    assert "are keys of the original" in reason(table, "user keys are pseudonyms")
+    assert verdicts(table)["user names are pseudonyms"] == "review"
+    assert "are names of the original" in reason(table, "user names are pseudonyms")
     renamed = pg.pseudonymize(safe)
-    assert reason(before.promesse.check(renamed), "user keys are pseudonyms").endswith("(16 hex digits)")
+    assert reason(before.promesse.check(renamed), "user names are pseudonyms").endswith("(16 hex digits)")
 
 
 def test_what_did_not_pass_prints_with_complete_reasons_and_the_rest_in_a_line(parts, monkeypatch):
@@ -953,3 +953,45 @@ def test_unused_categories_of_an_arrow_dictionary_fail(parts, safe):
     assert "1 category " in reason(table(users), "no unused categories")
     assert "secret" not in table(users).to_string()
     assert verdicts(table(users[:-1]))["no unused categories"] == "passed"
+
+
+ENDS = "places at the ends are hidden"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("mechanism", "verdict"),
+    [
+        (pg.Promesse(200), "review"),
+        (pg.GeoIndistinguishability(0.01, seed=1), "review"),
+        (pg.Chain([pg.PrivacyZones(700, 600, seed="secret"), pg.Promesse(200, ends=400, seed=1)]), "passed"),
+    ],
+)
+def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(mechanism, verdict):
+    city = pg.make_city(users=20, days=14, seed=3, recorder="phone")
+    parts = city.promesse.prepare(tz="Europe/Paris", keep_user=True)
+    safe = parts.promesse.protect(mechanism)
+    table = parts.promesse.check(safe)
+    detail = pg.EndRetrieval().detail(parts, safe)
+    value, guess = pg.EndRetrieval().value(detail), detail.attrs["random"]
+    assert (value > 28.1) == (verdict == "review")  # 15 % and what chance adds among 20 users
+    assert verdicts(table)[ENDS] == verdict
+    assert f"for {value:.1f} % of users, {guess:.1f} % by guessing" in reason(table, ENDS)
+    assert ("recommended" in reason(table, ENDS)) == (verdict == "review")
+    assert ENDS not in verdicts(parts.promesse.check(safe.promesse.pseudonymize()))  # nobody knows whose traces are
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_publish_says_of_ends_what_it_measures():
+    city = pg.make_city(users=6, days=7, seed=3, recorder="phone")
+    result = city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)
+    value = result.measures.iloc[0]["value"]
+    assert f"for {value:.1f} % of users" in reason(result.audit, ENDS)
+    assert verdicts(result.audit)[ENDS] == ("review" if value > 38.9 else "passed")  # among 6 users
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_chain_is_named_with_all_its_members(parts):
+    chain = pg.Chain([pg.PrivacyZones(300, 200), pg.Promesse(200)])
+    found = reason(parts.promesse.check(chain.protect(parts), mechanism=chain), "the mechanism is known")
+    assert found == "named: PrivacyZones (radius = 300 m, offset = 200 m), then Promesse (epsilon = 200 m)"

@@ -286,7 +286,7 @@ def test_jumps_and_zero_fixes_of_the_original_are_counted():
 def test_a_noted_mechanism_is_known_and_questioned(parts):
     safe = parts.promesse.smooth(200)
     table = parts.promesse.check(safe).set_index("test")
-    assert table.reason["the mechanism is known"] == "named: Promesse"
+    assert table.reason["the mechanism is known"] == "named: Promesse (epsilon = 200 m)"
     thinned = safe[safe.index % 3 > 0].reset_index(drop=True)
     table = parts.promesse.check(thinned).set_index("test")
     assert table.verdict["the mechanism is known"] == "review"

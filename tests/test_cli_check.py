@@ -76,7 +76,7 @@ def test_files_of_ours_pass_the_checks_of_files(prepared, tmp_path, words, endin
     path = tmp_path / f"safe.{ending}"
     done(command, prepared, path, *options)
     said = run("check", prepared, path).stdout
-    for test in ("no other columns", "written by promesse-geo", "user keys are pseudonyms"):
+    for test in ("no other columns", "written by promesse-geo", "user names are pseudonyms"):
         assert test in passed(said), said
 
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import promesse_geo as pg
-from promesse_geo.cli import main
+from promesse_geo.cli import layout, main
 from promesse_geo.cli.errors import with_options_named
 from promesse_geo.io.table_times import written_offset
 
@@ -78,6 +78,7 @@ def test_no_python_is_printed(folder, name, source):
     done = CliRunner().invoke(main, arguments(COMMANDS[name], folder, source))
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert PYTHON.search(done.output) is None, done.output
+    assert f"promesse-geo {name}" not in done.output, "the remedy is an option of this command"
 
 
 @pytest.mark.parametrize("name", ["smooth", "geo-indistinguishability", "zones", "prepare"])
@@ -108,6 +109,32 @@ def test_an_input_that_does_not_exist_is_named_first(folder, tmp_path, name, mis
     assert re.search(r"missing' does not exist", done.output.replace("\n", " ")), done.output
 
 
+FILES = {"out": "out.csv", "report": "report.html", "save_config": "choices.json", "figure": "figure.png"}
+FILES |= {"secret_file": "secret.txt"}
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [(name, each) for name, command in COMMANDS.items() for each in command.params if each.name in FILES]
+    + [(name, None) for name in COMMANDS if name not in ("info", "check", "measure", "tune")],
+    ids=lambda each: getattr(each, "name", each),
+)
+def test_a_folder_that_does_not_exist_is_an_error_before_the_input_is_read(folder, tmp_path, name, option):
+    words = arguments(COMMANDS[name], folder, "raw.csv", force=False)
+    missing = tmp_path / "missing"
+    if option is None:
+        words = [word.replace(str(folder / "out"), str(missing / "out")) for word in words]
+    else:
+        words = [word.replace(str(folder / "out"), str(tmp_path / "out")) for word in words]
+        words += [option.opts[0], str(missing / FILES[option.name])]
+    if option is not None and (name, option.name) == ("publish", "secret_file"):
+        words += ["--zone-radius", "500"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1, done.output
+    assert "missing' does not exist. Create it first." in " ".join(done.output.split())
+    assert "reading INPUT" not in done.output
+
+
 @pytest.mark.parametrize(
     ("words", "typed"),
     [
@@ -123,6 +150,40 @@ def test_an_input_that_does_not_exist_is_named_first(folder, tmp_path, name, mis
 )
 def test_what_is_typed_replaces_python(words, typed):
     assert with_options_named(words) == typed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_takes_the_same_options_of_reading(folder, tmp_path, name):
+    """Their names, and values of them that suit a command suit the others."""
+
+    def of_reading(command):
+        return [each.opts for each in command.params if isinstance(each, layout.ReadingOption)]
+
+    assert of_reading(COMMANDS[name]) == of_reading(COMMANDS["publish"])
+    for person in ("ann", "bob"):
+        (tmp_path / "raw" / person).mkdir(parents=True)
+        (tmp_path / "raw" / person / "a.gpx").write_text(
+            '<gpx version="1.1" creator="x" xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>'
+            '<trkpt lat="45.7" lon="4.8"><time>2024-03-04T08:00:00Z</time></trkpt></trkseg></trk></gpx>'
+        )
+    words = [
+        word.replace(str(folder / "raw.csv"), str(tmp_path / "raw"))
+        for word in arguments(COMMANDS[name], folder, "raw.csv")
+    ]
+    if name == "tune":
+        words += ["--values", "2"]
+    said = CliRunner().invoke(main, [*words, "--user", "folder", "--tz", "Europe/Paris"]).output
+    assert "INPUT: 2 records of 2 traces" in said
+
+
+def test_prepare_names_its_options_as_remedies(folder):
+    words = arguments(COMMANDS["prepare"], folder, "raw.csv")
+    said = CliRunner().invoke(main, [*words, "--keep-zero"]).output
+    assert "Drop them with --keep-zero omitted and --max-speed 350." in said
+    dropped = CliRunner().invoke(main, [*words, "--max-speed", "350"]).output
+    assert "drop_zero dropped" in dropped
+    assert "drop_jumps dropped" in dropped
+    assert "Drop them" not in dropped
 
 
 def test_what_is_odd_has_a_unit(folder):

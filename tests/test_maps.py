@@ -1,9 +1,13 @@
 """Contents of maps: layers, coordinates, remarks, and no requests to the network."""
 
 import json
+import os
 import re
+import stat
+import sys
 import types
 from datetime import timedelta, timezone
+from pathlib import Path
 
 import folium
 import numpy as np
@@ -359,6 +363,33 @@ def test_a_map_shows_in_jupyter_and_can_be_saved_twice(city, safe, tmp_path):
     one, two = (re.findall(r"promesse\.\w+\(.*", file.read_text(encoding="utf-8")) for file in files)
     assert one == two
     assert len(one) == 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+@pytest.mark.parametrize("as_path", [str, os.fsencode, Path])
+def test_a_new_page_with_true_locations_is_for_its_owner_only(city, safe, tmp_path, as_path):
+    before = os.umask(0o022)
+    try:
+        for name, drawn, mode in (
+            ("both", city.promesse.map(safe), 0o600),
+            ("unknown", city.promesse.map(), 0o600),
+            ("root", city.promesse.map().get_root(), 0o600),
+            ("slider", city.promesse.map(safe, slider=True, users="user-001"), 0o600),
+            ("pair", city.promesse.map_pair(safe), 0o600),
+            ("protected", safe.promesse.map(), 0o644),
+            ("root of protected", safe.promesse.map().get_root(), 0o644),
+        ):
+            file = tmp_path / f"{name}.html"
+            drawn.save(as_path(file))
+            assert stat.S_IMODE(file.stat().st_mode) == mode, name
+            file.chmod(0o640)
+            drawn.save(as_path(file))  # a file that is replaced keeps its permissions
+            assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
+    with open(tmp_path / "open.html", "wb") as opened:
+        drawn.save(opened, close_file=False)
+    assert (tmp_path / "open.html").read_bytes().startswith(b"<!DOCTYPE html>")
 
 
 def test_columns_can_be_named_and_there_may_be_no_user():

@@ -384,6 +384,7 @@ def test_places_are_found_as_the_twin_finds_them(walk, count):
     assert len(placed.centres) == len(expected)
     assert all(naive.distance(tuple(a), b) < 1e-6 for a, b in zip(placed.centres.tolist(), expected, strict=True))
     assert placed.unclear == naive_zones.is_unclear([points[row] for row in rows], places=count)
+    assert placed.fewer == (len(expected) < count)
 
 
 def test_parts_that_overlap_in_time_are_other_people():
@@ -596,3 +597,17 @@ def test_users_with_another_place_of_nearly_as_many_ends_are_counted(counts, pla
     assert placed.owners.count("ann") == min(places, len(counts) + 1)
     homes = frame_of([shapely.Point(500_000, 4e6)])
     assert PrivacyZones(zones=homes, seed=1).place(traces).unclear == 0
+
+
+@pytest.mark.parametrize(("places", "fewer"), [(1, 0), (2, 1), (3, 2)])
+def test_users_of_whom_fewer_places_are_found_are_counted(places, fewer):
+    traces = on_grid({"ann": [(0, 0), (3_000, 0)], "bob": [(9_000, 0), (11_000, 0), (9_000, 0)]})
+    zones = PrivacyZones(places=places, seed=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        zones.protect(traces)
+    words = " ".join(str(each.message) for each in caught)
+    assert (f"Fewer than {places} places were found for {fewer} of 2 users" in words) == bool(fewer)
+    assert zones.place(traces).fewer == fewer
+    homes = frame_of([shapely.Point(500_000, 4e6)])
+    assert PrivacyZones(zones=homes, places=places, seed=1).place(traces).fewer == 0

@@ -1,6 +1,7 @@
 """What is odd in data is counted right, wherever it is asked for."""
 
 import re
+import warnings
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -139,13 +140,27 @@ class TestOneFixAtZero:
 
     def test_prepare_warns_of_it_and_notes_it(self):
         with pytest.warns(
-            UserWarning, match=r"1 fix at longitude 0.* 1 record .*350 m/s.*drop_jumps.*--max-speed"
+            UserWarning, match=r"1 fix at longitude 0.* 1 record .*350 m/s.*keep_zero=False.*max_speed=350"
         ) as said:
             parts = pg.prepare(self.frame)
         assert len(said) == 1
         assert said[0].filename == __file__
         assert "prepare()" not in str(said[0].message)
         assert parts.attrs["promesse"]["jumps"] == parts.attrs["promesse"]["zero_fixes"] == 1
+
+    def test_prepare_drops_it_as_drop_zero_and_drop_jumps_do(self):
+        frame = frame_of([*with_zero(), ("a", START + 30 * MINUTE, (60.0, 45.7))], crs=4326)
+        with pytest.warns(UserWarning, match=r"drop_zero dropped 1 .*drop_jumps dropped 1 ") as said:
+            parts = pg.prepare(frame, max_speed=350, keep_zero=False, seed=1)
+        assert len(said) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = pg.prepare(pg.drop_jumps(pg.drop_zero(frame), 350), seed=1)
+        assert parts.equals(expected)
+        assert parts.attrs["promesse"]["jumps"] == parts.attrs["promesse"]["zero_fixes"] == 0
+        for wrong in ({"max_speed": -1}, {"keep_zero": "no"}):
+            with pytest.raises((ValueError, TypeError), match=f"'{next(iter(wrong))}' parameter of prepare"):
+                pg.prepare(frame, **wrong)
 
     def test_what_prepare_drops_is_in_the_same_warning(self):
         with pytest.warns(UserWarning, match=r"1 fix .*first_days dropped 1 record ") as said:

@@ -127,7 +127,7 @@ def test_places_at_the_ends_of_all_parts_of_a_user_are_measured_beside_guessing(
     assert measured.value == pytest.approx(metric.value(detail))
     assert measured.value > 50
     assert measured.guess == pytest.approx(metric.guess(detail))
-    assert re.search(r"end retrieval \(lower is more private\), guessing \d", repr(result))
+    assert re.search(r"end retrieval \(lower is more private\), guessing [\d.]+ %", repr(result))
 
 
 def test_the_homes_that_attackers_look_for_are_those_before_zones_are_removed(monkeypatch):

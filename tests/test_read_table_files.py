@@ -257,6 +257,15 @@ def test_files_of_one_user_that_overlap_in_time_are_counted(tmp_path, key):
     assert (len(traces), traces.records) == (1, 4)
 
 
+def test_files_of_several_users_are_not_taken_for_users(tmp_path):
+    for number in (0, 1):
+        rows = [f"{user},2024-03-04T08:{2 * minute + number:02}:00Z,45.7,4.8\n" for minute in (0, 1) for user in "ab"]
+        (tmp_path / f"{number}.csv").write_text("user,time,lat,lon\n" + "".join(rows))
+    with pytest.warns(UserWarning, match=r"^In 2 traces files overlap in time.*files are parts of one") as said:
+        assert len(pg.read_table(tmp_path, as_traces=True)) == 2
+    assert "user='file'" not in str(said[0].message)
+
+
 @pytest.mark.parametrize("later", [9, 20])
 def test_files_of_one_user_one_after_the_other_are_fine(tmp_path, later):
     assert len(pg.read_table(two_people(tmp_path, later=later), user=None, as_traces=True)) == 1

@@ -1,6 +1,8 @@
 """The risk report: its values are those of the metrics, and the page stands alone, without positions and names."""
 
 import re
+import stat
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
@@ -51,6 +53,11 @@ def safe(parts):
 def done(parts, safe, tmp_path_factory):
     page = tmp_path_factory.mktemp("report") / "report.html"
     return pg.report(parts, safe, page, mechanism=MECHANISM, seed=5)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+def test_a_new_page_is_for_its_owner_only(done):
+    assert stat.S_IMODE(done.path.stat().st_mode) == 0o600
 
 
 def values_of(report, column="value"):
@@ -188,7 +195,7 @@ def test_without_a_mechanism_the_attacker_who_applies_it_is_not_computed(parts, 
     report = pg.report(parts, safe, tmp_path / "page.html", seed=5)
     assert np.isnan(values_of(report)["footprints_alike"])
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "not computed" in text
+    assert "not tried, because the protection was not named" in text
     assert (
         "Promesse (epsilon\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}200\N{NO-BREAK SPACE}m)" in text
     )  # the data name their mechanism
@@ -393,7 +400,7 @@ def test_the_command_takes_the_mechanism_from_the_file_or_from_its_options(parts
     assert called.exit_code == 0, called.output
     assert "of 8 people: home locatable" in called.output
     by_file = page.read_bytes()
-    assert b"not computed" not in by_file
+    assert b"not tried" not in by_file
     assert run(page).exit_code == 1
     called = run(page, "--seed", "5", "--mechanism", "promesse", "--epsilon", "200", "--force")
     assert called.exit_code == 0, called.output

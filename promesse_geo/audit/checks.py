@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.audit.comparison import CLOSE, FINE, Comparison
+from promesse_geo.audit.ends import check_ends
 from promesse_geo.audit.findings import FAILED, LEFT_OUT, PASSED, REVIEW, Finding, find_other_columns, worst_first
 from promesse_geo.audit.frames import check_frame
 from promesse_geo.audit.names import check_user_names
@@ -18,6 +19,7 @@ from promesse_geo.audit.seeds import has_guessable_noise
 from promesse_geo.audit.stays import retrieve_stays
 from promesse_geo.mechanisms import Chain, GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.messages import counted, invalid
+from promesse_geo.metrics.base import raise_if_renumbered
 from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST, Problems, find_problems
 from promesse_geo.threads import progress_bar
@@ -164,6 +166,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     if not before.records or not after.records:
         reason = f"the {'protected data' if before.records else 'original'} is empty: there is nothing to compare"
         return [Finding("there are records", FAILED, reason)]
+    raise_if_renumbered(comparison.pairs)
     noted = noted_mechanism(after)
     mechanism, identified = identify(comparison, named)
     if epsilon is None and isinstance(mechanism, Promesse):
@@ -191,7 +194,8 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     ]
     people = number_owners(before)[0]
     alone = [one_person()] if len(people) == 1 else []
-    return [identified, *alone, *(test() for test in progress_bar(tests, label="checking", unit="tests"))]
+    findings = [test() for test in progress_bar(tests, label="checking", unit="tests")]
+    return [identified, *alone, *findings, *check_ends(comparison)]
 
 
 def one_person() -> Finding:
@@ -214,7 +218,7 @@ def _left_out(comparison: Comparison, mechanism: Mechanism | None) -> dict[str, 
         reasons = dict.fromkeys((_FIRST, _LAST, TIMES, RECORDS), kept)
     elif not comparison.by_user:
         none = not len(comparison.pairs.originals)
-        why = "no user is in both data sets" if none else "user keys do not mean the same people"
+        why = "no user is in both data sets" if none else "user names do not mean the same people"
         reasons = dict.fromkeys((_FIRST, _LAST), f"{why}: compare before you rename users (--keep-users)")
     return {test: Finding(test, LEFT_OUT, reason) for test, reason in reasons.items()}
 
@@ -232,7 +236,7 @@ def _check_users(comparison: Comparison, mechanism: Mechanism | None) -> Finding
     apart = int(comparison.apart.sum())
     if not comparison.by_user:
         lie = f"{apart:,} of {counted(compared, 'trace')} {'lies' if apart == 1 else 'lie'}"
-        reason = f"{lie} apart from the original of the same user key, so keys may not mean the same people"
+        reason = f"{lie} apart from the original of the same user name, so names may not mean the same people"
         return Finding(test, REVIEW, f"{reason}; compare before you rename users")
     if compared < after:
         return Finding(test, REVIEW, f"{reason}; the original does not have the users of the others")

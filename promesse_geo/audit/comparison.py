@@ -40,7 +40,7 @@ FEWEST_MOVED = 500
 
 _HOUR = 3_600 * 10**9
 _SAME_PERIOD = 10**10  # nanoseconds within which times are about the same, if they are not published more coarsely
-_APART = 0.3  # share of traces that lie apart with user keys that are mixed up; 0.18 of right ones do on real data
+_APART = 0.3  # share of traces that lie apart with user names that are mixed up; 0.18 of right ones do on real data
 _FEW = 16  # published points of a trace, whose distance from the original path is typical
 _PLACES = 128  # points of an original path
 _ROWS = 256  # pairs of traces compared at a time
@@ -60,7 +60,7 @@ class Comparison:
     protected : Traces
         The protected traces, in their own space.
     beside : float
-        Metres within which traces of one user key do not lie apart: as far as the mechanism moves records.
+        Metres within which traces of one user name do not lie apart: as far as the mechanism moves records.
     """
 
     original: Traces

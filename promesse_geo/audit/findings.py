@@ -20,7 +20,7 @@ _WORST_FIRST = (FAILED, REVIEW, LEFT_OUT, PASSED)
 CLOSING = (
     "Passing all tests does not prove anonymity. Publish each person once: traces of the same people, published again "
     "with another epsilon or for other days, can be joined with these. No test searches for homes from the ends of "
-    "traces, or recognizes people by the areas that they visit: report (promesse-geo report) does."
+    "traces of renamed users, or recognizes people by the areas that they visit: report (promesse-geo report) does."
 )
 """What no test can check."""
 

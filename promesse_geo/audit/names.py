@@ -22,14 +22,14 @@ _BEYOND_CHANCE = 100  # times as many matches as random names would give
 
 
 def check_user_names(before: Traces, after: Traces) -> Finding:
-    """Check that published user keys look like pseudonyms and were not derived from the original keys.
+    """Check that published user names look like pseudonyms and were not derived from the original keys.
 
     Common unkeyed hashes of the original keys are tried, of users as well as of the parts of their traces, and for ten
     users the names that `pseudonymize` and `split_gaps` give with seeds 0 to 2100 and a few more. Hashes count as found
     where `_BEYOND_CHANCE` times as many keys match as random keys of that length would. Consecutive numbers are to be
     reviewed.
     """
-    test = "user keys are pseudonyms"
+    test = "user names are pseudonyms"
     if after.names.user is None:
         return Finding(test, PASSED, "there is no user column: all records are one trace")
     originals, published = (pd.Series([str(user) for user in traces.users], dtype=str) for traces in (before, after))
@@ -45,15 +45,15 @@ def _judge_looks(originals: pd.Series, published: pd.Series) -> tuple[str, str]:
     """Verdict and reason by the published keys as they are."""
     others = int((~published.str.fullmatch(PSEUDONYM)).sum())
     same = int(published.isin(originals).sum())
-    keys = counted(len(published), "user key")
-    unchanged = f"{same:,} of {keys} {'is a key' if same == 1 else 'are keys'} of the original"
+    keys = counted(len(published), "user name")
+    unchanged = f"{same:,} of {keys} {'is a name' if same == 1 else 'are names'} of the original"
     if others:
         reason = f"{others:,} of {keys} {'does' if others == 1 else 'do'} not look like the names of pseudonymize"
         return REVIEW, f"{reason}; {unchanged}" if same else reason
     if same and not originals.str.fullmatch(PSEUDONYM).all():
         return REVIEW, f"{unchanged}, which has no pseudonyms, though they look like some"
     if _are_consecutive(published.tolist()):
-        return REVIEW, "user keys are consecutive numbers and may reveal the order of users"
+        return REVIEW, "user names are consecutive numbers and may reveal the order of users"
     looks = "all look like pseudonyms (16 hex digits)"
     return PASSED, f"{looks}; {unchanged}, which has pseudonyms too" if same else looks
 
@@ -92,7 +92,7 @@ def _count_hashes(originals: list[str], published: list[str]) -> str | None:
                 count = int(matches.sum())
                 are = f"is a hash ({kind}) of an original" if count == 1 else f"are hashes ({kind}) of original"
                 one = "one" if count == 1 else "ones"
-                return f"{counted(count, 'user key')} of {len(published):,} {are} {one}, which anybody can compute"
+                return f"{counted(count, 'user name')} of {len(published):,} {are} {one}, which anybody can compute"
     return None
 
 
@@ -104,7 +104,7 @@ def _find_seed(originals: list[str], published: list[str]) -> str | None:
     chosen = np.unique(np.linspace(0, len(originals) - 1, _SEED_USERS).astype(int))
     users, parts = zip(*_users_behind([originals[number] for number in chosen]), strict=True)
     if any(not names.isdisjoint(virtual_names(users, parts, seed=seed)) for seed in GUESSES):
-        return "user keys are the names that an easily guessed seed gives"
+        return "user names are the names that an easily guessed seed gives"
     return None
 
 

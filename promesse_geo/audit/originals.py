@@ -101,7 +101,7 @@ def _check_anywhere(comparison: Comparison) -> tuple[str, str]:
     disclosed = _count_disclosed(offsets, matches == 2, same=same, near=near)
     if disclosed:
         traces = f"{counted(disclosed, 'trace')} {'consists' if disclosed == 1 else 'consist'} of original locations"
-        return FAILED, f"{traces} of anybody, entirely or for the most part, whatever the times and the user keys"
+        return FAILED, f"{traces} of anybody, entirely or for the most part, whatever the times and the user names"
     beside = near - same
     expected = float(beside) if 2 * beside > len(matches) else by_chance(same, near)  # unreliable if most are near
     tolerance = comparison.tolerance

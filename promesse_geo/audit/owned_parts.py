@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from promesse_geo.mechanisms.base import keeps_periods
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.preprocess.pseudonyms import rename
-from promesse_geo.traces.owners import find_owners, name_parts, number_owners
-from promesse_geo.traces.pairs import in_space_of
+from promesse_geo.traces.owners import count_renumbered, find_owners, name_parts, number_owners
+from promesse_geo.traces.pairs import align, in_space_of
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze, within_traces
 
@@ -72,7 +73,8 @@ class OwnedParts:
         before, after = _by_owner(original, numbers), _by_owner(protected, found)
         has_parts = len(owners) < len(original) or not owners.equals(original.users)
         parts = before if has_parts else split_gaps(_pooled(before), gap=_GAP, keep_user=True)
-        if has_parts and protected.users.isin(original.users).all():
+        agree = has_parts and protected.users.isin(original.users).all()
+        if agree and not (keeps_periods(protected.protection) and count_renumbered(align(original, protected))):
             compared = before, _named_as(protected, original, before, numbers)
         else:
             compared = _pooled(before), _pooled(after)

@@ -15,6 +15,7 @@ from promesse_geo.mechanisms import (
     Promesse,
     WaitForMe,
     mechanism_classes,
+    mechanism_in_words,
 )
 from promesse_geo.messages import counted
 from promesse_geo.stays import find_pois
@@ -73,7 +74,7 @@ def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism
     """
     given = noted_mechanism(comparison.protected) if named is None else named
     mechanism = main_mechanism(given)
-    if mechanism is None:
+    if given is None or mechanism is None:
         found = _recognize(comparison)
         if found is None:
             reason = (
@@ -88,7 +89,7 @@ def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism
     if difference:
         reason = f"{type(mechanism).__name__} is named, but {difference}: the data was changed, or another made it"
         return None, Finding(_TEST, REVIEW if named is None else FAILED, reason)
-    return mechanism, Finding(_TEST, PASSED, f"named: {type(mechanism).__name__}")
+    return mechanism, Finding(_TEST, PASSED, f"named: {mechanism_in_words(given.description())}")
 
 
 def _recognize(comparison: Comparison) -> Mechanism | None:

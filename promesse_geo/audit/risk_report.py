@@ -103,7 +103,7 @@ def report(
     protected : geopandas.GeoDataFrame or Traces
         The protected data under the names of the original (`--keep-users`), or of parts of its users.
     path : path of a file
-        The HTML page to write; it ends in .html or .htm.
+        The HTML page to write; it ends in .html or .htm. A new file is for its owner only (mode 0600).
     mechanism : Mechanism, optional
         What protected the data. An attacker who applies it to what he knows is then tried as well.
     seed : int or str, optional
@@ -164,7 +164,7 @@ def report(
         )
     risks = find_risks(OwnedParts.of(before, after), mechanism=mechanism, seed=key)
     words = _in_words(mechanism or noted_mechanism(after), before)
-    write_text(target, risk_page(risks, mechanism=words), force=force, private=False)
+    write_text(target, risk_page(risks, mechanism=words), force=force, private=True)
     sizes = pd.Series(risks.dropped, name="count", dtype="int64")
     return RiskReport(risks.measures, risks.utility, risks.people, sizes, target)
 

@@ -31,7 +31,10 @@ from promesse_geo.validation import key_of
 SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference"
 """The questions of the regulators (Article 29 Working Party, Opinion 05/2014)."""
 
-NOT_COMPUTED = "not computed: name the mechanism"
+NOT_COMPUTED = (
+    "not tried, because the protection was not named when this report was made: ask for a report that names it "
+    "(mechanism=, on the command line --mechanism)"
+)
 
 CANNOT_PROTECT = "the mechanism cannot protect the first half of the data alone"
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.parquet_table import encode_points, is_binary, locate_columns, read_located
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection
 from promesse_geo.io.writers.crs import bare_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
@@ -142,6 +142,8 @@ class Layout:
         How points are written; "" as two columns.
     is_encoded : bool
         Whether users are a dictionary.
+    protection : dict or None
+        What protected the data, as for `Traces`.
     """
 
     names: Names
@@ -149,6 +151,7 @@ class Layout:
     crs: Any
     encoding: str
     is_encoded: bool
+    protection: dict[str, Any] | None = field(default=None, compare=False)
 
     @classmethod
     def find(cls, schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = _NO_NATIVE) -> "Layout":
@@ -162,7 +165,8 @@ class Layout:
             kind = schema.field(places[0]).type
             kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
             encoding = "WKB" if is_binary(kind) else "point"
-        return cls(names, tuple(places), read_crs(crs), encoding, is_encoded)
+        text = (schema.metadata or {}).get(METADATA_KEY.encode())
+        return cls(names, tuple(places), read_crs(crs), encoding, is_encoded, parse_protection(text))
 
     @property
     def columns(self) -> list[str]:
@@ -185,6 +189,7 @@ class Layout:
             crs=self.crs,
             names=self.names,
             segments=None if columns.segments is None else columns.segments.codes,
+            protection=self.protection,
         )
 
     def has_segments(self, mechanism: Mechanism | None) -> bool:

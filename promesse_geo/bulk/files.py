@@ -66,8 +66,8 @@ def protect_parquet(
     mechanism : Mechanism or None
         The mechanism; None if the data are only prepared. Wait for Me compares all traces, and cannot be used.
     prepare : mapping, optional
-        Parameters of `prepare`: `tz`, `days`, `min_days`, `gap`, `keep_zone`. Besides, `max_speed` for `drop_jumps`,
-        and `keep_zero=False` for `drop_zero`, which come before. By default the data are not prepared.
+        Parameters of `prepare`: `tz`, `days`, `min_days`, `gap`, `keep_zone`, `max_speed`, `keep_zero`. By default the
+        data are not prepared.
     memory : str or int
         Memory to use, such as "2GB", "1200MB", or a number of bytes; at least 500 MB. It covers the whole process, of
         which Python and the imported packages take about 350 MB. It must hold the largest trace (about 200 bytes a

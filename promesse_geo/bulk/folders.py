@@ -231,7 +231,7 @@ def publish_folder(job: Job, target: Path, *, force: bool, has_names: bool = Fal
 
     They are for their owner only if they hold true positions, or names of users.
     """
-    private = has_names or keeps_positions(None if job.mechanism is None else job.mechanism.description())
+    private = has_names or keeps_positions(job.protection)
     mask = os.umask(0)
     os.umask(mask)
     for path in job.parts.iterdir():

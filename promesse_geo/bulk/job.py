@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from promesse_geo.bulk.arrow import Layout
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Mechanism, chained
 from promesse_geo.traces.columns import Names
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.values import Unit
@@ -99,6 +99,11 @@ class Job:
     encoding: str = "WKB"
     time_unit: Unit | None = None
     period: tuple[int, int] = (0, 0)
+
+    @property
+    def protection(self) -> dict[str, Any] | None:
+        """What protected the result, as for `Traces`: the mechanism, after what had protected the files."""
+        return chained(self.layout.protection, None if self.mechanism is None else self.mechanism.description())
 
     @property
     def output_names(self) -> Names:

@@ -1,7 +1,7 @@
 """Plan the work on files: what they hold, how it is divided, and how much memory and disk it needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,8 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
                 waiting, rows = [], 0
     tasks += [_joined(waiting)] if waiting else []
     _check_equal(paths, layouts, kinds)
+    if any(layout.protection != layouts[0].protection for layout in layouts):
+        layouts[0] = replace(layouts[0], protection=None)
     numbers, zone = _look_at_times(paths, layouts[0], owner=owner)
     return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states, unread)
 

@@ -29,7 +29,6 @@ from promesse_geo.io.writers.output import describe
 from promesse_geo.io.writers.parquet import write_parquet
 from promesse_geo.mechanisms import Chain
 from promesse_geo.messages import Remark, collected_warnings, remarks_of
-from promesse_geo.preprocess import drop_jumps, drop_zero
 from promesse_geo.preprocess.calendar import is_common_period
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.problems import Jumps, Unprepared, find_problems
@@ -329,7 +328,7 @@ def largest_trace(job: Job, bucket: int, spills: Sequence[Spill]) -> int:
 
 
 def check_preparation(preparation: Mapping[str, Any]) -> None:
-    """Raise TypeError or ValueError if a parameter of `prepare`, `drop_jumps` or `drop_zero` is invalid."""
+    """Raise TypeError or ValueError if a parameter of `prepare` is invalid."""
     nothing = Traces.from_arrays(
         np.empty(0), np.empty(0), times=np.empty(0, np.int64), users=[], counts=np.empty(0, np.int64)
     )
@@ -353,18 +352,13 @@ def _as_records(job: Job, runs: Runs) -> Records:
         names=job.layout.names,
         time_format=TimeFormat(job.zone),
         segments=runs.segments,
+        protection=job.layout.protection,
     )
 
 
 def _prepared(traces: Traces, preparation: Mapping[str, Any] | None) -> Traces:
-    """Apply `drop_zero`, `drop_jumps` and `prepare`, as the command line does."""
-    if preparation is None:
-        return traces
-    choices = dict(preparation)
-    max_speed, keep_zero = choices.pop("max_speed", None), choices.pop("keep_zero", True)
-    traces = traces if keep_zero else drop_zero(traces)
-    traces = traces if max_speed is None else drop_jumps(traces, max_speed=max_speed)
-    return prepare(traces, **choices, keep_user=True)
+    """Apply `prepare`."""
+    return traces if preparation is None else prepare(traces, **preparation, keep_user=True)
 
 
 def _as_runs(job: Job, traces: Traces) -> Runs:
@@ -428,14 +422,13 @@ def _in_name_order(job: Job, first: int, last: int, spills: Sequence[Spill]) -> 
 def write_part(job: Job, number: int, parts: Iterable[Runs], *, unit: Unit) -> int:
     """Write runs, one or more parts of them, as a GeoParquet file, which appears whole, and return its bytes."""
     names = job.output_names
-    protection = None if job.mechanism is None else job.mechanism.description()
     table = PointTable(
         blocks=(block for runs in parts for block in _blocks(job, runs, unit=unit)),
         geometry=str(names.geometry),
         crs=job.layout.crs,
         layer="",
         users=(),
-        metadata={METADATA_KEY: describe(protection, names)},
+        metadata={METADATA_KEY: describe(job.protection, names)},
         encoding=job.encoding,
     )
     path = job.parts / f"part-{number:05d}.parquet"

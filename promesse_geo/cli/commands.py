@@ -192,21 +192,14 @@ def prepare(
     Each part becomes a trace of a new virtual user. This protects nothing: locations are unchanged.
     """
     choices: dict[str, Any] = {"days": days, "min_days": min_days, "gap": gap, "keep_zone": keep_zone}
-    choices["tz"] = context.obj["tz"]
+    choices |= {"tz": context.obj["tz"], "keep_zero": keep_zero, "max_speed": max_speed}
     with expected_errors():
-        before = {"keep_zero": keep_zero, "max_speed": max_speed}
         if writes_data_set(context, output):
-            steps = choices | before
-            protect_data_set(context, None, output=output, keep_users=keep_users, force=force, prepare=steps)
+            protect_data_set(context, None, output=output, keep_users=keep_users, force=force, prepare=choices)
             return
         options.check_target(context, output, force=force)
-        traces = options.read(context)
-        if not keep_zero:
-            traces = pg.drop_zero(traces)
-        if max_speed is not None:
-            traces = pg.drop_jumps(traces, max_speed=max_speed)
-        parts = pg.prepare(traces, keep_user=keep_users, **choices)
-        options.write(parts, output, mechanism=None, force=force)
+        parts = pg.prepare(options.read(context), keep_user=keep_users, **choices)
+        options.write(parts, output, force=force)
 
 
 @layout.command(short_help="Rename all users.")
@@ -221,7 +214,7 @@ def pseudonymize(context: click.Context, output: str, force: bool) -> None:
     with expected_errors():
         options.check_target(context, output, force=force)
         renamed = pg.pseudonymize(options.read(context))
-        options.write(renamed, output, mechanism=file_mechanism(context.obj["source"]), force=force)
+        options.write(renamed, output, force=force)
 
 
 @layout.command(short_help="Describe: size, period, bounds, durations, and what is odd.")

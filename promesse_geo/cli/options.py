@@ -31,7 +31,6 @@ _OF_TEXT = ("columns", "separator", "decimal", "encoding", "time_format")
 _OF_FILE = (*_OF_TEXT, "tz", "layer")
 _OF_TRACKS = ("track", "device")  # values of --user for tracks and phones, which have no columns
 _NO_NAMES: dict[str, Any] = {"time": ..., "segment": ..., "lon": None, "lat": None}
-_USING_DAYS = ("prepare", "publish")  # commands that use --tz whatever INPUT is
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -151,7 +150,7 @@ def save(protected: Traces, mechanism: Mechanism, *, of: int, output: str, keep_
         raise ValueError(f"Nothing is left to write: no trace of INPUT could be protected.{remedy}")
     if not keep_users and protected.names.user is not None:  # a single trace has no user to rename
         protected = pg.pseudonymize(protected)
-    write(protected, output, mechanism=mechanism, force=force)
+    write(protected, output, force=force)
 
 
 def check_target(context: click.Context, output: str, *, force: bool) -> None:
@@ -287,9 +286,7 @@ def _read_reported(options: Mapping[str, Any], *, role: str = "INPUT") -> Traces
 def _used_options(context: click.Context) -> list[set[str]]:
     """Return the options of reading that apply to INPUT and to PROTECTED; raise if one that is passed never applies."""
     options = context.ensure_object(dict)
-    passed = [name for name in READING if options[name]]
-    if context.command.name in _USING_DAYS and "tz" in passed:
-        passed.remove("tz")
+    passed = [name for name in READING if options[name] and name != "tz"]  # times with a zone have none to specify
     places = [Path(place) for place in (options["source"], context.params.get("protected")) if place is not None]
     if not passed or not all(place.is_file() or place.is_dir() for place in places):
         return [set(READING) for _ in places]
@@ -357,10 +354,10 @@ def read_shapes(path: str | None, *, option: str, kinds: str = "lines or polygon
     return shapes
 
 
-def write(traces: Traces, output: str, *, mechanism: Mechanism | None, force: bool) -> None:
-    """Write OUTPUT and report its size."""
+def write(traces: Traces, output: str, *, force: bool) -> None:
+    """Write OUTPUT, which notes what protected the data, and report its size."""
     click.echo("writing OUTPUT …", err=True)
-    pg.write(traces, output, mechanism=mechanism, force=force)
+    pg.write(traces, output, force=force)
     click.echo(f"{click.format_filename(output)}: {size(traces)}")
 
 

@@ -12,7 +12,7 @@ import promesse_geo as pg
 from promesse_geo.cli import layout, options
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors
-from promesse_geo.io.atomic import write_text
+from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.publication.choices import check_secret
 
 VARIABLE = "PROMESSE_GEO_SECRET"
@@ -46,6 +46,7 @@ def read_secret(path: str | None) -> str | None:
     else:
         file, source = Path(path), click.format_filename(path)
         if not file.exists():
+            check_target(file, force=False)
             write_text(file, secrets.token_hex(32) + "\n", force=False, private=True)
             layout.say(f"A new secret is in {source}. Keep it, and pass it each time for the same people.")
         try:

@@ -95,10 +95,14 @@ def values_in_words(table: pd.DataFrame) -> list[tuple[str, str]]:
     columns = (table[name].tolist() for name in _MEASURES)
     reasons = table["reason"].fillna("").tolist() if "reason" in table else [""] * len(table)
     guesses = table["guess"].tolist() if "guess" in table else [math.nan] * len(table)
-    words = ["" if math.isnan(guess) else f", guessing {decimal(guess)}" for guess in guesses]
     return [
-        ("undefined", f"{metric}: {reason}") if reason else (f"{decimal(value)} {unit}", f"{metric}{guess}")
-        for metric, value, unit, guess, reason in zip(*columns, words, reasons, strict=True)
+        ("undefined", f"{metric}: {reason}")
+        if reason
+        else (
+            f"{decimal(value)} {unit}",
+            metric if math.isnan(guess) else f"{metric}, guessing {decimal(guess)} {unit}",
+        )
+        for metric, value, unit, guess, reason in zip(*columns, guesses, reasons, strict=True)
     ]
 
 

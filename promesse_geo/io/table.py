@@ -4,6 +4,7 @@ import json
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -235,10 +236,14 @@ def read_table(
     traces = Traces.from_records(_join(files), report=invalid.update)
     _raise_or_warn(files, skipped, invalid, errors=errors)
     if len(files) > 1 and user != "file":
-        has_column = any(file.users is not None for file in files)
-        who = "one name in several files is several users" if has_column else "each file is a user"
-        cure = f"If {who}, pass user='file' (--user file)."
-        batch.warn_overlaps(_spans(files, requested), noun="files", cure=cure)
+        spans = list(_spans(files, requested))
+        if max(Counter(span.place for span in spans).values(), default=0) > 1:  # a file is not a user
+            cure = "If one name is several users, name them differently in the files; else the files are parts of one."
+        else:
+            has_column = any(file.users is not None for file in files)
+            who = "one name in several files is several users" if has_column else "each file is a user"
+            cure = f"If {who}, pass user='file' (--user file)."
+        batch.warn_overlaps(spans, noun="files", cure=cure)
     if requested is not None:
         check_users_exist(requested, traces.users, owner="read_table")
         traces = traces.select(np.repeat([str(key) in requested for key in traces.users], traces.counts))

@@ -1,7 +1,7 @@
 """Protection mechanisms: one file each."""
 
 # Classes have their colours in figures by the order in which they are defined.
-from promesse_geo.mechanisms.base import Mechanism, mechanism_classes
+from promesse_geo.mechanisms.base import Mechanism, chained, mechanism_classes
 from promesse_geo.mechanisms.geo_indistinguishability import GeoIndistinguishability
 from promesse_geo.mechanisms.promesse import Promesse
 from promesse_geo.mechanisms.published_groups import WaitForMeReport
@@ -14,4 +14,4 @@ from promesse_geo.mechanisms.recommendations import recommended
 from promesse_geo.mechanisms.words import mechanism_in_words, members_of
 
 __all__ = ["Chain", "GeoIndistinguishability", "Mechanism", "PrivacyZones", "Promesse", "WaitForMe", "WaitForMeReport"]
-__all__ += ["mechanism_classes", "mechanism_in_words", "members_of", "recommended"]
+__all__ += ["chained", "mechanism_classes", "mechanism_in_words", "members_of", "recommended"]

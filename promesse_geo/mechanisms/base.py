@@ -23,6 +23,7 @@ from promesse_geo.validation import subclasses_by_name
 _ARRAYS: dict[str, np.dtype] = dict.fromkeys(("times", "offsets", "positions", "breaks"), np.dtype(np.int64))
 _ARRAYS |= {"points": np.dtype(np.float64)}
 _SLIP = 1e-6  # of squared lengths: 3 m
+_CHAIN = "Chain"
 _BLOCK = 1 << 15  # points whose lengths are measured at a time
 
 Remarks = str | Remark | Sequence[Remark]
@@ -79,6 +80,9 @@ class Mechanism(ABC):
     keeps_positions: ClassVar[bool] = False
     """Whether the records that are left lie where they were, so that new files of them are for their owner only."""
 
+    keeps_periods: ClassVar[bool] = False
+    """Whether what is left of a trace lies within its first and last time, so that times show which trace it is of."""
+
     remedy: ClassVar[str] = ""
     """Imperative sentence with the command line's options for data of which nothing is left."""
 
@@ -122,11 +126,11 @@ class Mechanism(ABC):
         if fault:
             raise ValueError(f"{type(self).__name__}._protect returned invalid Traces: {fault}. See pg.Traces.")
         self._warn(traces, self._remark(traces, protected) if remark is None else remark)
-        return self._note(protected)
+        return self._note(protected, traces)
 
-    def _note(self, protected: Traces) -> Traces:
-        """Note in protected Traces which mechanism protected them."""
-        return replace(protected, protection=self.description())
+    def _note(self, protected: Traces, traces: Traces) -> Traces:
+        """Note in protected Traces which mechanism protected them, after those that had protected `traces`."""
+        return replace(protected, protection=chained(traces.protection, self.description()))
 
     def _warn(self, traces: Traces, remark: Remarks) -> None:
         """Warn once of the mechanism's remark, and of data that are not prepared."""
@@ -185,14 +189,42 @@ def mechanism_classes() -> dict[str, type[Mechanism]]:
     return subclasses_by_name(Mechanism)
 
 
+def chained(first: Mapping[str, Any] | None, then: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the description of what was applied first and what was applied then, each None for nothing.
+
+    Examples
+    --------
+    >>> import promesse_geo as pg
+    >>> zones, promesse = pg.PrivacyZones(600, 500), pg.Promesse(200)
+    >>> chained(zones.description(), promesse.description()) == pg.Chain([zones, promesse]).description()
+    True
+    """
+    members = [*_members(first), *_members(then)]
+    if len(members) > 1:
+        return {"mechanism": _CHAIN, "parameters": {"mechanisms": members}}
+    return dict(members[0]) if members else None
+
+
+def _members(description: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Return the descriptions of the members of a chain, or of the only mechanism, if any."""
+    if description is None:
+        return []
+    members = description["parameters"].get("mechanisms")
+    return list(members) if description["mechanism"] == _CHAIN and isinstance(members, list) else [description]
+
+
 def keeps_positions(protection: Mapping[str, Any] | None) -> bool:
     """Return whether data with a description of a mechanism, or None, hold true positions."""
-    if protection is None:
-        return True
-    members = protection.get("parameters", {}).get("mechanisms")
-    if protection.get("mechanism") == "Chain" and isinstance(members, list):
-        return all(map(keeps_positions, members))
-    return bool(getattr(mechanism_classes().get(str(protection.get("mechanism"))), "keeps_positions", False))
+    classes = mechanism_classes()
+    kinds = (classes.get(str(member.get("mechanism"))) for member in _members(protection))
+    return all(getattr(kind, "keeps_positions", False) for kind in kinds)
+
+
+def keeps_periods(protection: Mapping[str, Any] | None) -> bool:
+    """Return whether what is left of each trace lies within its first and last time, by a description."""
+    classes = mechanism_classes()
+    kinds = [classes.get(str(member.get("mechanism"))) for member in _members(protection)]
+    return bool(kinds) and all(getattr(kind, "keeps_periods", False) for kind in kinds)
 
 
 def as_json(value: Any) -> Any:

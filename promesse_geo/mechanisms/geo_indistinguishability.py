@@ -71,6 +71,7 @@ class GeoIndistinguishability(Mechanism):
     True
     """
 
+    keeps_periods: ClassVar[bool] = True
     units: ClassVar[Mapping[str, str]] = {"epsilon": "1/m", "grid": "m"}
 
     epsilon: float

@@ -50,7 +50,8 @@ class PrivacyZones(Mechanism):
         of the object (pickle) do.
     places : int
         Without `zones`: how many places to find for each user, each next one without the ends within 200 m of those
-        before. A warning counts the users with a further place that has at least half as many ends as the first one.
+        before. A warning counts the users for whom fewer are found, and those with a further place that has at least
+        half as many ends as the first one.
     seed : int or str, optional
         Secret from which displacements are drawn. By default each call takes a new key from the operating system. Then
         **repeated publication of the same people averages the displacements out**: draw one secret, keep it, and use
@@ -94,6 +95,7 @@ class PrivacyZones(Mechanism):
     True
     """
 
+    keeps_periods: ClassVar[bool] = True
     units: ClassVar[Mapping[str, str]] = {"radius": "m", "offset": "m"}
     keeps_breaks: ClassVar[bool] = True
     makes_breaks: ClassVar[bool] = True
@@ -131,10 +133,11 @@ class PrivacyZones(Mechanism):
 
     def place(self, traces: Traces) -> PlacedZones:
         """Find or read the zones, and displace their centres."""
-        space, unclear = traces.space, 0
+        space, unclear, fewer = traces.space, 0, 0
         if self.zones is None:
             owners, spots, names = self._find(traces)
             unclear = self._count_unclear(spots)
+            fewer = len(owners) - int((spots.ranks == self.places - 1).sum())
             found: list[tuple[str | None, np.ndarray, Any]] = [
                 (owners[group], place, None) for group, place in zip(*spots.first(self.places)[:2], strict=True)
             ]
@@ -149,7 +152,7 @@ class PrivacyZones(Mechanism):
             if rings is not None:
                 reaches[number], polygon = flatten(middle, rings, space)
             polygons.append(polygon)
-        return PlacedZones(space, owned, centres, reaches, polygons, names, unclear)
+        return PlacedZones(space, owned, centres, reaches, polygons, names, unclear, fewer)
 
     def cut(self, traces: Traces, placed: PlacedZones) -> "tuple[Traces, _Removed]":
         """Return what placed zones leave of Traces, whose records keep their positions, and a remark with counts."""
@@ -223,6 +226,7 @@ class PrivacyZones(Mechanism):
             owners=len(owners),
             places=self.places,
             unclear=placed.unclear,
+            fewer=placed.fewer,
             searched=0 if self.zones is not None else len(set(placed.owners)),
         )
 
@@ -243,6 +247,7 @@ class _Removed(Remark):
     owners: int
     places: int
     unclear: int
+    fewer: int
     searched: int
 
     def __str__(self) -> str:
@@ -261,6 +266,11 @@ class _Removed(Remark):
             texts.append(
                 f"{missing:,} of {counted(self.owners, 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
                 "data: are the names right?"
+            )
+        if self.fewer:
+            texts.append(
+                f"Fewer than {self.places:,} places were found for {self.fewer:,} of {counted(self.searched, 'user')}, "
+                "whose traces begin and end nowhere else."
             )
         if self.unclear:
             texts.append(f"{unclear_in_words(self.unclear, self.searched, self.places)}.")

@@ -102,6 +102,7 @@ class Promesse(Mechanism):
     2
     """
 
+    keeps_periods: ClassVar[bool] = True
     units: ClassVar[Mapping[str, str]] = {"epsilon": "m", "ends": "m"}
     needs_prepared_data: ClassVar[bool] = True
     keeps_breaks: ClassVar[bool] = True

@@ -220,7 +220,7 @@ class WaitForMe(Mechanism):
                 order = np.argsort(np.minimum.reduceat(traces.positions, traces.offsets[:-1]), kind="stable")
             protected, report = self._protect_and_warn(traces, order)
             reports.append(report)
-            return self._note(protected)
+            return self._note(protected, traces)
 
         return map_traces(data, work, user=user, time=time, segment=segment), reports[0]
 

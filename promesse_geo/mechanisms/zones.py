@@ -100,6 +100,8 @@ class PlacedZones:
         The owner of each trace with zones, by the name of the trace.
     unclear : int
         How many owners begin or end nearly as many traces at a place without a zone; 0 if the zones were given.
+    fewer : int
+        Of how many owners fewer places were found than asked for; 0 if the zones were given.
     """
 
     space: Space
@@ -109,6 +111,7 @@ class PlacedZones:
     polygons: list[Any]
     names: Mapping[str, str]
     unclear: int = 0
+    fewer: int = 0
 
     def cut(self, traces: Traces, names: Mapping[str, str] | None = None) -> Traces:
         """Return Traces without the records in zones, with breaks instead of segments that cross a zone.

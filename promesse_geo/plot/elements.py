@@ -3,18 +3,21 @@
 import base64
 import copy
 import json
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import branca.element
 import folium
-from branca.element import Element, Figure, MacroElement
-from folium import Map, TileLayer
+from branca.element import Element, MacroElement
+from folium import TileLayer
 from folium.plugins import HeatMap
 from folium.template import Template
 
+from promesse_geo.io.atomic import write_text
 from promesse_geo.messages import invalid
 from promesse_geo.plot import colours
 from promesse_geo.validation import check_flag
@@ -28,6 +31,29 @@ def literal(data: Any) -> str:
     """Return data as a JavaScript expression in which no text can end a script, an attribute or a Jinja template."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return f"JSON.parse({json.dumps(text, ensure_ascii=False).translate(_UNSAFE)})"
+
+
+class _Page(Element):
+    """An element that saves its page, for its owner only if it shows true locations."""
+
+    is_private = True
+    """Whether a new file is for its owner only (mode 0600)."""
+
+    def save(self, outfile: Any, close_file: bool = True) -> None:  # type: ignore[override]
+        """Write the page to a path, where it replaces a file, or to an open file."""
+        if not isinstance(outfile, str | bytes | os.PathLike):
+            super().save(outfile, close_file=close_file)
+            return
+        path = Path(os.fsdecode(outfile))
+        write_text(path, self.get_root().render(), force=True, private=self.is_private)
+
+
+class Map(_Page, folium.Map):
+    """A map of folium that saves its page as `_Page` does."""
+
+
+class Figure(_Page, branca.element.Figure):
+    """A page of maps that is saved as `_Page` does."""
 
 
 class Assets(MacroElement):

@@ -7,14 +7,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import geopandas as gpd
 import numpy as np
 import pandas as pd
-from branca.element import Figure
-from folium import FeatureGroup, LayerControl, Map
+from folium import FeatureGroup, LayerControl
 
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.metrics.base import pair_by_user
 from promesse_geo.plot.background import background_of
-from promesse_geo.plot.elements import Call, Heat, new_map
+from promesse_geo.plot.elements import Call, Figure, Heat, Map, new_map
 from promesse_geo.plot.inks import COLORS
 from promesse_geo.plot.layers import (
     Layer,
@@ -113,7 +112,8 @@ def draw_map(
     Returns
     -------
     folium.Map
-        Jupyter displays it; `save("map.html")` writes a page that needs no other files.
+        Jupyter displays it; `save("map.html")` writes a page that needs no other files. A new file is for its owner
+        only (mode 0600), unless it shows protected data alone.
 
     Raises
     ------
@@ -135,6 +135,7 @@ def draw_map(
     what = "original and protected data" if data[1] is not None else "data" if shown == "unknown" else f"{shown} data"
     figure = Figure(title=f"Map of {what}")
     base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map", figure=figure)
+    base.is_private = figure.is_private = shown != "protected"
     times = _slider_remarks(content) if slider else _time_remarks(content)
     remarks = [*content.remarks, *times, _remark_on(data[0], shown)]
     groups = _add_layers(base, content.records + content.pois, content, remarks, offline=offline)
@@ -169,7 +170,7 @@ def draw_map_pair(
     Returns
     -------
     branca.element.Figure
-        Jupyter displays it; `save("pair.html")` writes a page that needs no other files.
+        Jupyter displays it; `save("pair.html")` writes a page that needs no other files, for its owner only.
 
     Raises
     ------
@@ -190,10 +191,7 @@ def draw_map_pair(
     figure = Figure(title="Maps of original and protected data")
     maps: list[Map] = []
     groups: list[FeatureGroup] = []
-    remarks = [
-        [*content.remarks, *_time_remarks(content), f"Original data. {_WARNING}"],
-        [*content.remarks, "Protected data."],
-    ]
+    remarks = [[*content.remarks, *_time_remarks(content), f"Original data. {_WARNING}"], ["Protected data."]]
     for half, layers in enumerate((content.records[:1] + content.pois[:1], content.records[1:] + content.pois[1:])):
         flat = content.projection.flat
         maps.append(new_map(tiles=tiles, offline=offline, flat=flat, owner="map_pair", figure=figure, half=half))

@@ -53,7 +53,7 @@ def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: N
     >>> len(city.pipe(pg.drop_jumps, 50)) == len(city)
     True
     """
-    speed = check_number(max_speed, name="max_speed", owner="drop_jumps", unit="metres per second")
+    speed = check_max_speed(max_speed, owner="drop_jumps")
 
     def work(traces: Traces) -> Traces:
         keep = Steps.survey(traces, speed).longest_chains(speed)
@@ -61,6 +61,11 @@ def drop_jumps(data: Data, max_speed: float = 50.0, *, user: Name = ..., time: N
         return traces if keep.all() else traces.select(keep)
 
     return map_traces(data, work, user=user, time=time, segment=segment, selects=True)
+
+
+def check_max_speed(value: float, *, owner: str) -> float:
+    """Return the greatest speed in metres per second; raise TypeError or ValueError if it is not a number above 0."""
+    return check_number(value, name="max_speed", owner=owner, unit="metres per second")
 
 
 def drop_zero(data: Data, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Data:

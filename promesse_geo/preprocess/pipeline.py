@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
-from promesse_geo.messages import CountedWarning, warn
+from promesse_geo.messages import CountedWarning, Remark, collected_warnings, remarks_of, warn
 from promesse_geo.preprocess.calendar import check_days, collapse, keep_first_days
 from promesse_geo.preprocess.gaps import check_gap, split
+from promesse_geo.preprocess.jumps import check_max_speed, drop_jumps, drop_zero
 from promesse_geo.preprocess.problems import Jumps, find_problems
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Data, Traces, map_traces
@@ -21,6 +22,8 @@ def prepare(
     days: int = 20,
     min_days: int | None = None,
     gap: Any = "4h",
+    max_speed: float | None = None,
+    keep_zero: bool = True,
     seed: int | str | None = None,
     keep_user: bool = False,
     keep_zone: bool = False,
@@ -35,8 +38,8 @@ def prepare(
     (`EndRetrieval`), and by the cells that they visit (`HeatMapReidentification`: 44.6 % of the taxis, 0.2 % by
     guessing).
 
-    Records that no traveller can reach (350 m/s) and fixes at longitude 0 and latitude 0 are counted, not dropped:
-    apply `drop_zero` and `drop_jumps` before.
+    Records that no traveller can reach (350 m/s) and fixes at longitude 0 and latitude 0 are counted, and by default
+    kept, as in the paper: pass `max_speed=350` and `keep_zero=False` to drop them first. `publish` drops them.
 
     Parameters
     ----------
@@ -50,6 +53,11 @@ def prepare(
         Drop users with fewer days of data.
     gap : str, timedelta or number of seconds
         Shortest time between records at which a trace is split.
+    max_speed : float, optional
+        First drop records that cannot be reached at this speed in metres per second (see `drop_jumps`).
+    keep_zero : bool
+        Whether to keep fixes at exactly longitude 0 and latitude 0; with False, drop them before all else (see
+        `drop_zero`). The command line drops them unless you pass `--keep-zero`.
     seed : int or str, optional
         Makes the new names repeatable, but also guessable; by default they are random.
     keep_user : bool
@@ -91,16 +99,22 @@ def prepare(
     days, least = check_days(days, min_days, owner="prepare")
     check_flag(keep_zone, name="keep_zone", owner="prepare")
     nanoseconds, seed, keep_user = check_gap(gap, seed, keep_user, owner="prepare")
+    speed = None if max_speed is None else check_max_speed(max_speed, owner="prepare")
+    check_flag(keep_zero, name="keep_zero", owner="prepare")
     local = None if tz is None else check_zone(tz, name="tz", owner="prepare")
 
     counts = {}
 
     def work(traces: Traces) -> Traces:
+        with collected_warnings() as caught:
+            traces = traces if keep_zero else drop_zero(traces)
+            traces = traces if speed is None else drop_jumps(traces, speed)
+        before: list[Remark] = [remark for warning in caught for remark in remarks_of(warning)]
         found = find_problems(traces)
         counts.update({name: count for name, count in vars(found).items() if count is not None})
         collapsed = collapse(traces, local)
         kept, dropped = keep_first_days(collapsed, days, least, None)
-        warn(CountedWarning([Jumps(**vars(found)), dropped]))
+        warn(CountedWarning([*before, Jumps(**vars(found)), dropped]))
         parts = split(kept, nanoseconds, seed=seed, keep_user=keep_user)
         return replace(parts, time_format=TimeFormat(UTC)) if keep_zone else parts
 

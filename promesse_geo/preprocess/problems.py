@@ -102,12 +102,14 @@ def _count_jumps(steps: Steps) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Jumps(Problems, Remark):
-    """A remark on what `drop_zero` and `drop_jumps` drop."""
+    """A remark on what `prepare` keeps unless its parameters say otherwise."""
 
     def __str__(self) -> str:
-        """Return counts and remedy."""
+        """Return counts, and the parameters of `prepare` that drop what is counted."""
+        remedies = ["keep_zero=False (--keep-zero omitted)"] * bool(self.zero_fixes)
+        remedies += [f"max_speed={FASTEST:g} (--max-speed {FASTEST:g})"] * bool(self.jumps)
         words = _jumps_in_words(self)
-        return f"The data have {' and '.join(words)}. {_remedy(replace(self, gaps=0, breaks=0))}" if words else ""
+        return f"The data have {' and '.join(words)}. Drop them with {' and '.join(remedies)}." if words else ""
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,9 @@ from typing import Any
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Chain, Mechanism, PrivacyZones, WaitForMe
 from promesse_geo.messages import invalid
+from promesse_geo.preprocess.jumps import check_max_speed
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import (
-    check_choice,
-    check_duration,
-    check_flag,
-    check_integer,
-    check_number,
-    check_path,
-    check_zone,
-)
+from promesse_geo.validation import check_choice, check_duration, check_flag, check_integer, check_path, check_zone
 
 CALENDARS = {
     "common": "all days, moved to a common calendar",
@@ -46,7 +39,7 @@ class Choices:
         """Check the parameters; raise TypeError or ValueError."""
         owner, speed = "publish", None
         if max_speed is not None:
-            speed = check_number(max_speed, name="max_speed", owner=owner, unit="metres per second")
+            speed = check_max_speed(max_speed, owner=owner)
         return cls(
             None if tz is None else check_zone(tz, name="tz", owner=owner),
             check_choice(calendar, name="calendar", owner=owner, options=list(CALENDARS)),

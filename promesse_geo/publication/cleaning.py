@@ -104,12 +104,13 @@ class AppliedZones:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of records and users removed, of breaks made, and of users with another place that may be a home."""
+        """Numbers of records and users removed, of breaks made, and of users with other or fewer places than asked."""
         return {
             "zone_records": self._raw.records - self.rest.records,
             "zone_users": len(self._raw) - len(self.rest),
             "zone_breaks": max(len(self.rest.breaks) - len(self._raw.breaks), 0),
             "zone_unclear_users": sum(placed.unclear for placed in self._placed),
+            "zone_users_with_fewer_places": sum(placed.fewer for placed in self._placed),
         }
 
     def cut(self, protected: Traces, parts: Traces) -> Traces:

@@ -12,6 +12,7 @@ from promesse_geo.messages import counted
 from promesse_geo.plot.tables import span
 from promesse_geo.preprocess.problems import FAST, FASTEST
 from promesse_geo.publication.choices import CALENDARS, Choices, split_mechanism
+from promesse_geo.publication.result import aligned
 
 
 def findings_of(counts: Mapping[str, int], mechanism: Mechanism, *, are_dated: bool) -> list[Finding]:
@@ -90,6 +91,7 @@ def counts_in_words(
         ("zone_records", "record", "in privacy zones", "removed"),
         ("zone_breaks", "break", "where they were removed", "traces are split there"),
         ("zone_users", "user", "in privacy zones entirely", "dropped"),
+        ("zone_users_with_fewer_places", "user", "with fewer places than asked for", "a zone around each of them"),
         ("gaps", "gap", f"of {gap} or more", "traces are split there"),
         ("dropped_users", "user", "with too few days", "dropped"),
         ("dropped_other_days", "record", "of other days or such users", "dropped"),
@@ -99,15 +101,14 @@ def counts_in_words(
         ("published_traces", "trace", "to publish", ""),
         ("published_records", "record", "to publish", ""),
     ]
-    width = max(len(f"{counts[name]:,}") for name, *_ in rows)
     lines = [
-        f"{counts[name]:>{width},}  {_noun(noun, counts[name])} {rest}{f' ({done})' if done else ''}"
+        f"{counts[name]:,} {_noun(noun, counts[name])} {rest}{f' ({done})' if done else ''}"
         for name, noun, rest, done in rows
         if counts[name] and not (name == "dropped_jumps" and not done)
     ]
     protection = mechanism_in_words(mechanism.description())
     calendar = f"{CALENDARS[choices.calendar]}; {_days_of(choices, zone)}"
-    return [f"Protected with {protection}. Calendar: {calendar}.", *lines]
+    return [f"Protected with {protection}. Calendar: {calendar}.", *aligned(lines)]
 
 
 def _days_of(choices: Choices, zone: tzinfo | None) -> str:

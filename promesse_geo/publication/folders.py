@@ -25,7 +25,7 @@ from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.buckets import DIVISIBLE, ENDS, PublicationJob, Published, SavedParts, publish_bucket
 from promesse_geo.publication.choices import Choices, check_mechanism, split_mechanism
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
-from promesse_geo.publication.result import METRICS, Publication, with_compression
+from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
 from promesse_geo.publication.steps import notes_of, warn_dropped
 from promesse_geo.publication.work import check_rest
 from promesse_geo.traces.columns import Name
@@ -158,7 +158,8 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publicat
     dropped = _dropped(counts)
     check_rest(counts["traces"], dropped, "no record is left after cleaning and preparation")
     check_rest(counts["published_records"], dropped, f"no trace could be protected. {remedy}".strip())
-    audit = _audit(gathered, counts, mechanism)
+    table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
+    audit = replace_findings(_audit(gathered, counts, mechanism), findings_on_ends(table, users=counts["users"]))
     names = ", ".join(metric.label for metric in METRICS if metric not in (ENDS, *DIVISIBLE))
     notes = (*notes_of(mechanism, choices), _NOT_MEASURED.format(names=names))
     if not (audit["verdict"] == FAILED).any():
@@ -171,7 +172,6 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publicat
         invalid[UNREAD] = run.unread
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=run.job.zone)
-    table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
     result = Publication(None, audit, series, table, None, notes, tuple(summary))
     return result.after_reading(invalid), added_up(each.remarks for each in gathered)
 

@@ -2,16 +2,17 @@
 
 import html
 import json
+import math
 import os
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from promesse_geo.audit import FAILED, REVIEW
+from promesse_geo.audit import FAILED, REVIEW, Finding, judge_ends
 from promesse_geo.messages import counted
 from promesse_geo.metrics import (
     AdaptivePoiRetrieval,
@@ -41,6 +42,12 @@ def with_compression(table: pd.DataFrame, records: int, published: int) -> pd.Da
     """Return a table of measures whose compression counts all raw records, those that were dropped before, too."""
     value = 100 * published / records if records else float("nan")
     return table.assign(value=table["value"].where(table["metric"] != repr(Compression()), value))
+
+
+def findings_on_ends(table: pd.DataFrame, *, users: int) -> list[Finding]:
+    """Return the finding on places at the ends of traces, if any user has one, from a table of measures."""
+    row = table[table["metric"] == repr(EndRetrieval())].iloc[0]
+    return judge_ends(float(row["value"]), float(row.get("guess", math.nan)), users=users)
 
 
 _READING = ["dropped_reading", "marked_records", "skipped_files", "unread_files"]
@@ -110,7 +117,7 @@ class Publication:
         ]
         counts = pd.concat([self.counts, pd.Series(by_kind, _READING, self.counts.dtype)]).rename("count")
         lines = [_in_words(count, reason) for reason, count in dropped.items() if count]
-        return replace(self, counts=counts, summary=(self.summary[0], *lines, *self.summary[1:]))
+        return replace(self, counts=counts, summary=(self.summary[0], *aligned([*lines, *self.summary[1:]])))
 
     def written_to(self, path: Path) -> "Publication":
         """Return the result of data that were written to a path."""
@@ -202,6 +209,19 @@ def _filled(text: str, width: int | None) -> str:
 
 def _headed(title: str, parts: Iterable[str]) -> str:
     return "\n".join([f"<h2>{html.escape(title)}</h2>", *filter(None, parts)])
+
+
+def aligned(lines: Sequence[str]) -> list[str]:
+    """Return lines that begin with a count, with the counts aligned to the right.
+
+    Examples
+    --------
+    >>> aligned(["1,200 records", "7  users"])
+    ['1,200  records', '    7  users']
+    """
+    rows = [_split(line) for line in lines]
+    width = max((len(count) for count, _ in rows), default=0)
+    return [f"{count:>{width}}  {text}" for count, text in rows]
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from promesse_geo.publication.choices import Choices, check_description, check_m
 from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
-from promesse_geo.publication.result import METRICS, Publication, with_compression
+from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
 from promesse_geo.publication.work import Work, check_rest, protect_raw
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
@@ -128,13 +128,14 @@ def publish(
     check_rest(parts.records, dropped, "no record is left after cleaning and preparation")
     check_rest(protected.records, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
     checked = check_published(parts, protected, mechanism=mechanism)
-    audit = replace_findings(checked, findings_of(counts, mechanism, are_dated=not uses_common_calendar(raw)))
     table = _measured(raw, work, choices)
+    others = findings_of(counts, mechanism, are_dated=not uses_common_calendar(raw))
+    audit = replace_findings(checked, [*others, *findings_on_ends(table, users=len(raw))])
     published = pseudonymize(protected)
     counts |= {"published_traces": len(published), "published_records": published.records}
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
-        write(published, written, mechanism=mechanism, force=force)
+        write(published, written, force=force)
     warn_dropped(dropped, work.remarks, failed=written is not target)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms import Mechanism, chained
 from promesse_geo.messages import CountedWarning, Remark, collected_warnings, remarks_of
 from promesse_geo.preprocess.problems import Unprepared
 from promesse_geo.publication.choices import Choices, split_mechanism
@@ -61,7 +61,7 @@ def protect_raw(raw: Traces, choices: Choices, mechanism: Mechanism, *, seed: st
     dropped = [*dropped_in_words(counts), *remarks]
     with collected_warnings() as caught:
         protected = applied.cut(after.protect(parts), parts) if parts.records else parts
-    protected = replace(protected, protection=mechanism.description())
+    protected = replace(protected, protection=chained(raw.protection, mechanism.description()))
     counts |= of_parts | {
         "dropped_traces": len(parts) - len(protected),
         "published_users": count_published_users(raw, parts, protected) if protected.records else 0,

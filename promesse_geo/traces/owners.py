@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces
 
 PART = re.compile(r"-[0-9]{5}$")
@@ -80,6 +81,28 @@ def name_owners(traces: Traces) -> list[str]:
 def count_overlapping(traces: Traces) -> int:
     """Count the owners of several traces `<user>-00000`, `<user>-00001`, … that do not follow each other in time."""
     return sum(not follow for _, follow in _numbered(traces, [str(user) for user in traces.users]).values())
+
+
+def count_renumbered(pairs: Pairs) -> int:
+    """Count protected parts that lie in the time of another original part of their user, not in that of their name.
+
+    Parts `<user>-00000`, `<user>-00001`, … are numbered anew where one of two data sets was split elsewhere. 0 if the
+    original has other traces, too.
+    """
+    original, protected = pairs.original, pairs.protected
+    begins, ends = original.times[original.offsets[:-1]], original.times[original.offsets[1:] - 1]
+    first, last = protected.times[protected.offsets[:-1]], protected.times[protected.offsets[1:] - 1]
+    apart = np.flatnonzero((last < begins[pairs.originals]) | (first > ends[pairs.originals]))
+    if not len(apart):
+        return 0
+    owners, numbers = number_owners(original)
+    if len(owners) == len(original):
+        return 0
+    inside = [
+        ((numbers == numbers[pairs.originals[part]]) & (begins <= first[part]) & (last[part] <= ends)).any()
+        for part in apart
+    ]
+    return int(np.sum(inside))
 
 
 def _numbered(traces: Traces, names: list[str]) -> dict[str, tuple[list[int], bool]]:
