@@ -44,7 +44,7 @@ def test_a_file_of_protected_data_is_recognized(folder, tmp_path):
     code, output = run(folder / "safe.parquet", page)
     assert code == 0, output
     html = page.read_text(encoding="utf-8")
-    assert "Protected data (Promesse)." in html
+    assert "Protected data: Promesse (epsilon = 200 m)." in html
     for secret in ("do not publish", "Original", "user-000", "Stays (POIs)"):
         assert secret not in html
     assert "do not publish" not in output

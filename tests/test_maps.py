@@ -114,8 +114,10 @@ def page_of_protected(drawn) -> list[str]:
 
 
 def test_protected_data_alone_are_a_map_to_publish(city, safe, tmp_path):
-    assert "Protected data (Promesse)." in page_of_protected(safe.promesse.map())
-    assert "Protected data (Promesse)." in page_of_protected(pg.draw_map(pg.Traces.from_frame(safe), slider=True))
+    assert "Protected data: Promesse (epsilon = 200 m)." in page_of_protected(safe.promesse.map())
+    assert "Protected data: Promesse (epsilon = 200 m)." in page_of_protected(
+        pg.draw_map(pg.Traces.from_frame(safe), slider=True)
+    )
     pg.write(safe, tmp_path / "safe.gpkg")
     assert page_of_protected(pg.draw_map(pg.read_file(tmp_path / "safe.gpkg", as_traces=True)))
     pg.write(safe, tmp_path / "safe.csv")
@@ -124,6 +126,14 @@ def test_protected_data_alone_are_a_map_to_publish(city, safe, tmp_path):
     drawn = safe.promesse.map(kind="original")
     assert names(drawn)[0].startswith("Original")
     assert "Shows true locations: do not publish." in call_in(drawn, "addControls").data["remarks"]
+
+
+@pytest.mark.filterwarnings("ignore:Privacy zones", "ignore:.*could not be protected")
+def test_a_map_names_all_mechanisms_of_a_chain(city):
+    chain = pg.Chain([pg.PrivacyZones(300, 200, seed="a secret"), pg.Promesse(200)])
+    safe = chain.protect(city.promesse.prepare(tz="UTC", keep_user=True))
+    words = "Protected data: PrivacyZones (radius = 300 m, offset = 200 m), then Promesse (epsilon = 200 m)."
+    assert words in call_in(safe.promesse.map(), "addControls").data["remarks"]
 
 
 def test_a_map_of_data_of_unknown_kind_claims_nothing(safe, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from folium import FeatureGroup, LayerControl
 
+from promesse_geo.mechanisms.words import mechanism_in_words
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.metrics.base import pair_by_user
@@ -227,7 +228,7 @@ def _remark_on(traces: Traces, kind: str) -> str:
     """Return whether a map of this kind can be published."""
     if kind != "protected":
         return _UNKNOWN if kind == "unknown" else _WARNING
-    return f"Protected data ({traces.protection['mechanism']})." if traces.protection else "Protected data."
+    return f"Protected data: {mechanism_in_words(traces.protection)}." if traces.protection else "Protected data."
 
 
 def _content(
