@@ -253,6 +253,10 @@ def test_a_map_is_thinned_with_a_remark(city, safe):
     assert [call.data["path"] for call in calls_in(city.promesse.map(safe), "records")] == [{}, {}]
 
 
+def test_a_pair_of_thinned_maps_has_one_remark(city, safe):
+    assert page(city.promesse.map_pair(safe, points=100)).count("are thinned") == 1
+
+
 def test_maps_send_no_requests_by_default(city, safe):
     for drawn in (city.promesse.map(safe), city.promesse.map_pair(safe)):
         html = page(drawn)

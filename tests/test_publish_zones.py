@@ -142,7 +142,9 @@ def test_users_whose_home_may_be_elsewhere_are_said_and_a_second_place_can_be_re
         counts[places] = content["counts"]["zone_unclear_users"]
         verdicts[places] = next(each for each in content["audit"] if each["test"] == test)
         zones = pg.PrivacyZones(700, 600, places=places)
-        assert counts[places] == zones.place(city.promesse.traces()).unclear
+        placed = zones.place(city.promesse.traces())
+        assert counts[places] == placed.unclear
+        assert content["counts"]["zone_users_with_fewer_places"] == placed.fewer
     assert counts[1] >= 3 > counts[2]
     assert verdicts[1]["verdict"] == "review"
     assert f"{counts[1]} of 6 users" in verdicts[1]["reason"]

@@ -66,6 +66,13 @@ def test_they_are_refused_with_the_reason(parts, zoned_first, protect):
         parts.promesse.check(some)
 
 
+def test_check_recognizes_promesse_in_files_that_note_nothing(parts, zoned_first):
+    some = lacking(parts, zoned_first.promesse.smooth(100))
+    some.attrs = {}
+    with pytest.raises(ValueError, match="another original part"):
+        parts.promesse.check(some)
+
+
 def test_the_risk_report_compares_them_by_owner(parts, zoned_first, tmp_path):
     some = lacking(parts, zoned_first.promesse.smooth(100))
     found = pg.report(parts, some, tmp_path / "page.html", seed=1)

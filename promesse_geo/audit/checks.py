@@ -18,6 +18,7 @@ from promesse_geo.audit.recognition import identify, main_mechanism, noted_mecha
 from promesse_geo.audit.seeds import has_guessable_noise
 from promesse_geo.audit.stays import retrieve_stays
 from promesse_geo.mechanisms import Chain, GeoIndistinguishability, Mechanism, Promesse, WaitForMe
+from promesse_geo.mechanisms.base import keeps_periods
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics.base import raise_if_renumbered
 from promesse_geo.preprocess.calendar import uses_common_calendar
@@ -166,9 +167,10 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     if not before.records or not after.records:
         reason = f"the {'protected data' if before.records else 'original'} is empty: there is nothing to compare"
         return [Finding("there are records", FAILED, reason)]
-    raise_if_renumbered(comparison.pairs)
     noted = noted_mechanism(after)
     mechanism, identified = identify(comparison, named)
+    if keeps_periods(after.protection) or getattr(mechanism, "keeps_periods", False):
+        raise_if_renumbered(comparison.pairs)
     if epsilon is None and isinstance(mechanism, Promesse):
         epsilon = mechanism.epsilon
     if isinstance(mechanism, WaitForMe):  # moves traces as far as it needs

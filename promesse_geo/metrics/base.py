@@ -406,13 +406,17 @@ def pair_by_user(original: Traces, protected: Traces) -> Pairs:
         unknown = ~protected.users.isin(pairs.protected.users)
         row = int(protected.positions[np.repeat(unknown, protected.counts)].min())
         raise ValueError(_unknown_users(original, protected, unknown, row))
-    raise_if_renumbered(pairs)
+    if keeps_periods(protected.protection):
+        raise_if_renumbered(pairs)
     return pairs
 
 
 def raise_if_renumbered(pairs: Pairs) -> None:
-    """Raise ValueError if protected parts have the names of other parts of their users, as far as times tell."""
-    if keeps_periods(pairs.protected.protection) and (renumbered := count_renumbered(pairs)):
+    """Raise ValueError if protected parts have the names of other parts of their users, as times tell.
+
+    The mechanism that protected them must leave each within its first and last time.
+    """
+    if renumbered := count_renumbered(pairs):
         lie = "lies" if renumbered == 1 else "lie"
         raise ValueError(
             f"{renumbered:,} of {counted(len(pairs.protected), 'protected part')} {lie} in the time of another "
