@@ -225,7 +225,10 @@ def test_info_says_if_each_file_is_a_user(tmp_path):
     for (user, day), track in city.groupby(["user", city["time"].dt.day]):
         (tmp_path / "raw" / user).mkdir(parents=True, exist_ok=True)
         pg.write(track.assign(user=f"{user}-{day}"), tmp_path / "raw" / user / f"{user}-{day}.gpx")
-    rows, of_people = (done("info", tmp_path / "raw", *by).stdout for by in ((), ("--user", "folder")))
+    by_file, by_folder = (done("info", tmp_path / "raw", *by) for by in ((), ("--user", "folder")))
+    assert "4 traces, each file a user" in by_file.stderr
+    assert "each file" not in by_folder.stderr
+    rows, of_people = by_file.stdout, by_folder.stdout
     assert re.search(r"^traces +4\nusers +the files.*--user folder", rows, re.MULTILINE)
     assert re.search(r"^traces +2$", of_people, re.MULTILINE)
     pg.write(city, tmp_path / "city.csv")

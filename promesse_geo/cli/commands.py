@@ -229,8 +229,8 @@ def info(context: click.Context) -> None:
     """
     with expected_errors():
         traces = options.read(context)
-        has_columns, users_are_files = options.has_columns(context), options.users_are_files(context, traces)
-        click.echo(description(traces, names_columns=has_columns, users_are_files=users_are_files))
+        by_file = options.users_are_files(context.obj["source"], traces)
+        click.echo(description(traces, names_columns=options.has_columns(context), users_are_files=by_file))
 
 
 @layout.command(short_help="Protect a synthetic city and show the result.")

@@ -279,7 +279,8 @@ def _read_reported(options: Mapping[str, Any], *, role: str = "INPUT") -> Traces
     """Read a file or folder, and report its size."""
     click.echo(f"reading {role} …", err=True)
     traces = pg.read_file(**options, as_traces=True)
-    click.echo(f"{role}: {size(traces)}", err=True)
+    by_file = options["user"] is ... and users_are_files(options["source"], traces)
+    click.echo(f"{role}: {size(traces)}{', each file a user (else pass --user folder)' if by_file else ''}", err=True)
     return traces
 
 
@@ -309,10 +310,9 @@ def has_columns(context: click.Context) -> bool:
     return "time" in used_options(source, named)
 
 
-def users_are_files(context: click.Context, traces: Traces) -> bool:
-    """Return whether INPUT is a folder in which the names of several files are the users."""
-    folder = Path(context.ensure_object(dict)["source"])
-    files = {user_of_file(Path(name)) for _, _, names in os.walk(folder) for name in names}
+def users_are_files(source: str, traces: Traces) -> bool:
+    """Return whether a source is a folder in which the names of several files are the users."""
+    files = {user_of_file(Path(name)) for _, _, names in os.walk(source) for name in names}
     return len(traces) > 1 and files.issuperset(map(str, traces.users.tolist()))
 
 
