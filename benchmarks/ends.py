@@ -38,10 +38,10 @@ CABS: dict[Radii, list[tuple[int, int]]] = {
     ],
     (700, 600): [(200, 0), (200, 400)],
 }
-NEAR: tuple[tuple[Radii, int], ...] = (((700, 600), 400), ((650, 600), 400), ((750, 600), 200))
+NEAR: tuple[tuple[tuple[float, float], int], ...] = (((700, 600), 400), ((650, 600), 400))
 """Zones and ends at ε = 200 m, those that are recommended first, that are tried with all recorders and secrets."""
 
-SECRETS = ("", "a", "b")
+SECRETS = ("", "-a")
 FULL = 200  # the epsilon at which all ends are tried; at the others 0, 600 and 2,000 are
 FEW = (0, 400, 600, 1_000, 2_000)
 

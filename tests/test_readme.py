@@ -81,13 +81,26 @@ def test_texts_on_ends_and_footprints_have_the_figures_of_the_tables(name):
     assert f"{IN_CITY[0]}, {IN_CITY[1]} and {IN_CITY[2]} % of" in text
 
 
+def of_recorder(recorder, column, *, zones="700/600", ends=400, digits=0):
+    """Return a figure of zones and ends near what is recommended for people, over cities of a recorder and secrets."""
+    table = pd.read_csv(RESULTS / "ends" / "recommended.csv").set_index(["recorder", "zones", "ends"])
+    return f"{table[column][recorder, zones, ends]:.{digits}f}"
+
+
 def test_texts_on_what_is_recommended_have_the_figures_of_the_tables():
-    people = ("700/600", 200, 400)
     readme, notes = " ".join(TEXT.split()), " ".join(pg.recommended.__doc__.split())
+    page = " ".join((README.parent / "docs" / "howto" / "homes.md").read_text(encoding="utf-8").split())
+    for recorder in ("phone", "trips"):
+        columns = [of_recorder(recorder, name, digits=1) for name in ("located", "place", "kept")]
+        worst = of_recorder(recorder, "worst")
+        assert f"| {columns[0]} | {worst} | {columns[1]} | {columns[2]} |" in page
+        for text in (readme, notes):
+            assert f"{of_recorder(recorder, 'located')} % of" in text
+            kept = of_recorder(recorder, "kept")
+            assert f"{kept} % of the records" in text or f"{kept} % are kept" in text
     for text in (readme, notes):
-        assert f"{homes(*people, 'located')} % of" in text
-        assert f"({homes(*people, 'worst')} % in the worst" in text
-        assert f"{homes(*people, 'kept')} % of the records" in text
+        assert f"{of_recorder('phone', 'worst')} % in the worst" in text
+        assert f"{of_recorder('trips', 'place')} % of the places where most" in text
         assert f"{homes('none', 200, 0, 'located')} %" in text
         assert f"{shares_of_taxis('End retrieval', 'recommended for fleets', digits=0)} of the taxis" in text
     recommended = [f"recommended for {kind}" for kind in ("fleets", "people")]

@@ -15,7 +15,7 @@ _ATTACK = EndRetrieval()
 _MOST = 15.0  # % of users: the goal from which `recommended` was chosen
 _REMEDY = (
     "zones and cut ends hide more: publish with recommended('people') (--recommended people), or apply zones() "
-    "(promesse-geo zones) and smooth(200, ends=400) (promesse-geo smooth --ends 400)"
+    "(promesse-geo zones) and smooth(200, ends=400) (promesse-geo smooth --epsilon 200 --ends 400)"
 )
 
 

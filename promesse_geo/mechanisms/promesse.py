@@ -42,12 +42,12 @@ class Promesse(Mechanism):
 
     Promesse hides how long somebody stopped, not that they went there. It does not hide the streets taken, nor roughly
     when a trace begins and ends. The ends of a trace point at what was removed: an attacker who knows which traces are
-    of one user, and steps back once from their ends, located 98, 92 and 66 % of the homes of a synthetic city within
-    100 m at epsilon = 100, 200 and 500 m, and the end place of 96, 36 and 9 % of the taxis of Cabspotting
-    (`EndRetrieval`). Footprints in cells of 800 m named 7.1, 6.3 and 5.2 % of these taxis, and 20.6, 18.6 and 18.6 % if
-    the attacker smooths what he knows (`HeatMapReidentification`). Parts without names can be joined (`Linkage`). For
-    traces of people, cut ends (`ends`), remove zones around homes before (`PrivacyZones`), and give each trace a new
-    name; footprints remain.
+    of one user, and steps back once from their ends, located 98, 92 and 66 % of the homes of a synthetic city of phones
+    (`recorder="phone"`) within 100 m at epsilon = 100, 200 and 500 m, and the end place of 96, 36 and 9 % of the taxis
+    of Cabspotting (`EndRetrieval`). Footprints in cells of 800 m named 7.1, 6.3 and 5.2 % of these taxis, and 20.6,
+    18.6 and 18.6 % if the attacker smooths what he knows (`HeatMapReidentification`). Parts without names can be joined
+    (`Linkage`). For traces of people, cut ends (`ends`), remove zones around homes before (`PrivacyZones`), and give
+    each trace a new name; footprints remain.
 
     Each trace is smoothed as a whole; if it has breaks, each segment on its own, under the same user. Split the data at
     gaps first, as `prepare` does: otherwise the path runs straight on through a night without records, and times of a
