@@ -18,6 +18,9 @@ import pandas as pd
 from promesse_geo.messages import counted, invalid
 
 _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
+_NO_SEEDS = ("", "nan")
+LARGEST = 1e12
+"""The largest number where none is specified: in metres, more than any place on Earth is away from another."""
 
 
 def is_number(value: object) -> bool:
@@ -31,7 +34,7 @@ def is_integer(value: object) -> bool:
 
 
 def check_number(
-    value: Any, *, name: str, owner: str, unit: str, low: float = 0.0, high: float = math.inf, zero: bool = False
+    value: Any, *, name: str, owner: str, unit: str, low: float = 0.0, high: float = LARGEST, zero: bool = False
 ) -> float:
     """Return a finite number of `unit` above zero, from low to high, as a float; with `zero`, 0 as well.
 
@@ -50,13 +53,13 @@ def check_number(
     if not finite or value < 0 or (value == 0 and not zero):
         raise ValueError(invalid(name, owner, rule, value))
     if value and not low <= value <= high:
-        rule = f"between {low:,.12g} and {high:,.12g} {unit}"
+        rule = f"between {low:,.13g} and {high:,.13g} {unit}"
         raise ValueError(invalid(name, owner, rule, value, cure=f"Is it in {unit}?"))
     return float(value)
 
 
 def check_integer(value: Any, *, name: str, owner: str, low: int = 1, high: int = sys.maxsize) -> int:
-    """Return a whole number from low to high as an int; without `high` larger ones become sys.maxsize.
+    """Return a whole number from low to high as an int.
 
     Raises
     ------
@@ -68,9 +71,9 @@ def check_integer(value: Any, *, name: str, owner: str, low: int = 1, high: int 
         raise TypeError(invalid(name, owner, rule, value))
     if value < low:
         raise ValueError(invalid(name, owner, rule, value))
-    if value > high != sys.maxsize:
+    if value > high:
         raise ValueError(invalid(name, owner, f"a whole number of at most {high:,}", value))
-    return min(int(value), high)
+    return int(value)
 
 
 def check_choice(value: Any, *, name: str, owner: str, options: Sequence[str]) -> str:
@@ -197,7 +200,7 @@ def check_zone(value: Any, *, name: str, owner: str) -> tzinfo:
 
 
 def check_seed(value: Any, *, owner: str) -> int | str | None:
-    """Return a seed: None, a whole number or a text.
+    """Return a seed: None, a whole number or a text that is neither blank nor "nan", a number that is missing.
 
     Raises
     ------
@@ -206,11 +209,14 @@ def check_seed(value: Any, *, owner: str) -> int | str | None:
     """
     if value is None:
         return value
+    rule = f"The 'seed' parameter of {owner} must be None, a whole number or a text."
     if isinstance(value, str):
         if any("\ud800" <= letter <= "\udfff" for letter in value):
             raise ValueError(f"The 'seed' parameter of {owner} must be valid Unicode. Got a lone surrogate instead.")
+        if value.strip().lower() in _NO_SEEDS:
+            got = "a missing number (nan)" if value.strip() else "an empty text"
+            raise ValueError(f"{rule} Got {got} instead. Omit it to draw one at random.")
         return value
-    rule = f"The 'seed' parameter of {owner} must be None, a whole number or a text."
     if not is_integer(value):
         raise TypeError(f"{rule} Got a {type(value).__name__} instead.")
     try:

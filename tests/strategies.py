@@ -8,6 +8,11 @@ from hypothesis import strategies as st
 
 from promesse_geo import Traces
 
+texts_of_seeds = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5).filter(
+    lambda text: text.strip().lower() not in ("", "nan")
+)
+"""Text that may be a seed, which blanks and a missing number are not."""
+
 EPSILONS = (0.05, 1.0, 25.0, 200.0, 5_000.0)
 SECOND = 1_000_000_000
 

@@ -11,9 +11,9 @@ from promesse_geo.cli import main
 from promesse_geo.cli.errors import with_options_named
 
 WRONG = {
-    click.FLOAT.name: ["nan", "inf", "-1", "1e400", "much"],
-    click.INT.name: ["-5", "many"],
-    "integer range": ["-5", "many"],
+    click.FLOAT.name: ["", "nan", "inf", "-1", "1e23", "1e400", "much"],
+    click.INT.name: ["", "-5", "1.5", "9" * 23, "nan", "many"],
+    "seed": ["", " ", "nan", "NaN"],
     "choice": ["nonsense"],
     "out": ["table.txt"],
     "report": ["page.pdf"],
@@ -22,7 +22,7 @@ WRONG = {
     "gap": ["soon", "-5min", "0"],
     "duration": ["soon", "-5min", "0"],
     "max_interval": ["soon", "-5min", "0"],
-    "separator": ["", "nonsense", "||"],
+    "separator": ["", "nonsense", "||", "0", "e", ".", "-", '"'],
     "columns": ["", "a,b", "a,,b", "a,a"],
     "encoding": ["", "nonsense", "zlib"],
     "time_format": ["", "nonsense", "%", "%Q"],
@@ -38,7 +38,7 @@ OF_DATA = {"source", "user", "time", "lon", "lat", "segment", "layer", "users", 
 OF_DATA |= {"tiles", "background", "cabspotting", "geolife", "mdc", "workers", "time_unit"}
 """Options whose values are wrong only for some data, are other files, or have another rule before: for folders."""
 
-ANY_TEXT = {"seed", "secret_file"}
+ANY_TEXT = {"secret_file"}
 FOLDERS = {("demo", "out"), ("reproduce", "out")}
 BASE = {
     "smooth": {"epsilon": "200"},

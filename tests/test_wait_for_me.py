@@ -712,7 +712,7 @@ def test_the_command_renames_users_and_knows_the_program_and_chunks(city, raw, t
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--k", 1], "--k of WaitForMe"),
+        (["--k", 1], "'--k': must be a whole number of at least 2. Got 1 instead"),
         (["--max-trash", 2], "--max-trash of WaitForMe"),
         (["--program", "v1.1", "--seed", "x"], "--seed of WaitForMe"),
     ],

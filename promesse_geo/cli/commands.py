@@ -102,7 +102,7 @@ def main(context: click.Context) -> None:
 @click.argument("protected", metavar="PROTECTED")
 @click.option(
     "--epsilon",
-    type=float,
+    type=values.NUMBER,
     metavar="METRES",
     help="Length that is hidden at both ends of a trace; by default as the metadata of PROTECTED state.",
 )
@@ -147,13 +147,13 @@ def _coloured(match: re.Match[str]) -> str:
 @options.output_argument
 @click.option(
     "--days",
-    type=click.IntRange(min=1),
+    type=values.Whole(min=1),
     metavar="NUMBER",
     default=20,
     show_default=True,
     help="Days of data to keep per user.",
 )
-@click.option("--min-days", type=click.IntRange(min=1), metavar="NUMBER", help="Drop users with fewer days of data.")
+@click.option("--min-days", type=values.Whole(min=1), metavar="NUMBER", help="Drop users with fewer days of data.")
 @click.option(
     "--max-speed",
     type=values.SPEED,
@@ -237,7 +237,7 @@ def info(context: click.Context) -> None:
 @click.option("--out", metavar="FOLDER", default="promesse-demo", show_default=True, help="Folder to write to.")
 @click.option(
     "--epsilon",
-    type=float,
+    type=values.NUMBER,
     metavar="METRES",
     default=200.0,
     show_default=True,

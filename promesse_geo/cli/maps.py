@@ -38,7 +38,7 @@ _SUMMARIES = {
 @click.option("--no-pois", is_flag=True, help="Draw no points of interest.")
 @click.option(
     "--points",
-    type=click.IntRange(min=2),
+    type=values.Whole(min=2),
     metavar="NUMBER",
     default=20_000,
     show_default=True,

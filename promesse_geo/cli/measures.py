@@ -22,7 +22,7 @@ from promesse_geo.validation import check_ending
 
 _diameter = click.option(
     "--diameter",
-    type=float,
+    type=values.NUMBER,
     metavar="METRES",
     default=200,
     show_default=True,
@@ -45,7 +45,7 @@ _duration = click.option(
 @_duration
 @click.option(
     "--threshold",
-    type=float,
+    type=values.NUMBER,
     metavar="METRES",
     default=100,
     show_default=True,
@@ -53,13 +53,13 @@ _duration = click.option(
 )
 @click.option(
     "--queries",
-    type=click.IntRange(min=1),
+    type=values.Whole(min=1),
     metavar="NUMBER",
     default=1000,
     show_default=True,
     help="Range queries to draw.",
 )
-@click.option("--seed", metavar="SEED", help="Seed of the range queries.")
+@click.option("--seed", type=values.SEED, metavar="SEED", help="Seed of the range queries.")
 @click.option("--out", metavar="FILE", help="Write the table to FILE as well: .csv or .parquet.")
 @options.force_option
 def measure(
@@ -102,9 +102,9 @@ def measure(
 @click.option(
     "--mechanism", type=click.Choice(list(MECHANISMS)), help="The protection; by default as PROTECTED names it."
 )
-@click.option("--epsilon", type=float, metavar="VALUE", help="Parameter of the mechanism.")
+@click.option("--epsilon", type=values.NUMBER, metavar="VALUE", help="Parameter of the mechanism.")
 @click.option("--parameter", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be repeated.")
-@click.option("--seed", metavar="SEED", help="Seed of known points, queries and guesses.")
+@click.option("--seed", type=values.SEED, metavar="SEED", help="Seed of known points, queries and guesses.")
 @options.force_option
 def report(
     context: click.Context,
@@ -179,17 +179,12 @@ PAPERS = ("trustcom2015", "most2014")
 @click.option("--mdc", metavar="PATH", help="The folder or file of the Mobile Data Challenge.")
 @click.option(
     "--min-days",
-    type=click.IntRange(min=1),
+    type=values.Whole(min=1),
     metavar="NUMBER",
     help="Drop users with fewer days of data; by default 21 in real data, none in the synthetic city.",
 )
 @click.option(
-    "--seeds",
-    type=click.IntRange(1, MOST_SEEDS),
-    metavar="NUMBER",
-    default=3,
-    show_default=True,
-    help="Number of seeds.",
+    "--seeds", type=values.Whole(1, MOST_SEEDS), metavar="NUMBER", default=3, show_default=True, help="Number of seeds."
 )
 @click.option(
     "--jobs",

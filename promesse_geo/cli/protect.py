@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.plot.tables import groups_in_words
@@ -17,7 +17,7 @@ from promesse_geo.plot.tables import groups_in_words
 @options.output_argument
 @click.option(
     "--epsilon",
-    type=float,
+    type=values.NUMBER,
     metavar="METRES",
     required=True,
     help="Distance between published points; 200 in the paper.",
@@ -31,7 +31,7 @@ from promesse_geo.plot.tables import groups_in_words
 )
 @click.option(
     "--min-points",
-    type=click.IntRange(min=1),
+    type=values.Whole(min=1),
     metavar="NUMBER",
     default=1,
     show_default=True,
@@ -39,7 +39,7 @@ from promesse_geo.plot.tables import groups_in_words
 )
 @click.option(
     "--ends",
-    type=float,
+    type=values.NUMBER,
     metavar="METRES",
     default=0,
     show_default=True,
@@ -80,14 +80,20 @@ def smooth(
 @layout.command(short_help="Add planar Laplace noise to each record.")
 @options.input_options
 @options.output_argument
-@click.option("--epsilon", type=float, metavar="VALUE", help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
+@click.option("--epsilon", type=values.NUMBER, metavar="VALUE", help="Level in 1/metre, such as 0.0069 for ln(4)/200.")
 @click.option(
-    "--level", type=float, metavar="VALUE", help="Instead of --epsilon: 4 with --radius 200 is an epsilon of ln(4)/200."
+    "--level",
+    type=values.NUMBER,
+    metavar="VALUE",
+    help="Instead of --epsilon: 4 with --radius 200 is an epsilon of ln(4)/200.",
 )
-@click.option("--radius", type=float, metavar="METRES", help="Radius of --level; 200 by default.")
-@click.option("--grid", type=float, metavar="METRES", help="Round to a grid of cells of this size after the noise.")
+@click.option("--radius", type=values.NUMBER, metavar="METRES", help="Radius of --level; 200 by default.")
+@click.option(
+    "--grid", type=values.NUMBER, metavar="METRES", help="Round to a grid of cells of this size after the noise."
+)
 @click.option(
     "--seed",
+    type=values.SEED,
     metavar="SEED",
     help="Seed of the noise, for experiments only: anyone who guesses it can remove the noise.",
 )
@@ -124,11 +130,11 @@ def geo_indistinguishability(
 
 
 _WAIT_FOR_ME: dict[str, tuple[Any, str | None, str]] = {
-    "k": (int, "NUMBER", "Minimum number of traces of a group."),
-    "delta": (float, "METRES", "Maximum distance within a group."),
-    "max_radius": (float, "METRES", "Initial group radius; increased until few enough traces are dropped."),
-    "max_trash": (float, "SHARE", "Maximum share of traces to drop, from 0 to 1."),
-    "cost_cap": (int, "NUMBER", "Cost of a pair of distant points, in multiples of delta."),
+    "k": (values.Whole(min=2), "NUMBER", "Minimum number of traces of a group."),
+    "delta": (values.NUMBER, "METRES", "Maximum distance within a group."),
+    "max_radius": (values.NUMBER, "METRES", "Initial group radius; increased until few enough traces are dropped."),
+    "max_trash": (values.NUMBER, "SHARE", "Maximum share of traces to drop, from 0 to 1."),
+    "cost_cap": (values.Whole(min=1), "NUMBER", "Cost of a pair of distant points, in multiples of delta."),
     "radius_test": (click.Choice(["members", "v1.1"]), None, "What is compared with the radius."),
     "chunk": (bool, None, "Group 20·k traces at a time, for data beyond memory."),
     "program": (
@@ -136,7 +142,7 @@ _WAIT_FOR_ME: dict[str, tuple[Any, str | None, str]] = {
         None,
         "Behave as the program of 2010, with traces in the order of their names.",
     ),
-    "seed": (None, "SEED", "Seed of the pivots, for experiments only: never publish with one."),
+    "seed": (values.SEED, "SEED", "Seed of the pivots, for experiments only: never publish with one."),
 }
 
 

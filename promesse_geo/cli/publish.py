@@ -157,7 +157,10 @@ def _parse(text: str) -> Any:
 _FILE = "FILE"
 _OPTIONS = (
     options.shared_option(
-        "--epsilon", "Parameter of the mechanism; for Promesse metres, such as 200.", kind=float, metavar="VALUE"
+        "--epsilon",
+        "Parameter of the mechanism; for Promesse metres, such as 200.",
+        kind=values.NUMBER,
+        metavar="VALUE",
     ),
     options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(MECHANISMS)), default="promesse"),
     options.shared_option(
@@ -168,13 +171,15 @@ _OPTIONS = (
     options.shared_option(
         "--ends",
         "Promesse: also cut a random length of up to METRES from each end, such as 400.",
-        kind=float,
+        kind=values.NUMBER,
         metavar="METRES",
     ),
     options.shared_option("--max-interval", "Promesse: drop traces with more time between points.", metavar="DURATION"),
-    options.shared_option("--zone-radius", "Remove zones of this radius around homes.", kind=float, metavar="METRES"),
     options.shared_option(
-        "--zone-offset", "Greatest displacement of the centre of a zone.", kind=float, metavar="METRES"
+        "--zone-radius", "Remove zones of this radius around homes.", kind=values.NUMBER, metavar="METRES"
+    ),
+    options.shared_option(
+        "--zone-offset", "Greatest displacement of the centre of a zone.", kind=values.NUMBER, metavar="METRES"
     ),
     ZONES,
     PLACES,
@@ -192,7 +197,7 @@ _OPTIONS = (
         "--gap", "Shortest gap at which a trace is split, such as 90min.", default="4h", metavar="DURATION"
     ),
     options.shared_option(
-        "--min-days", "Drop users with fewer days of data.", kind=click.IntRange(min=1), metavar="NUMBER"
+        "--min-days", "Drop users with fewer days of data.", kind=values.Whole(min=1), metavar="NUMBER"
     ),
     options.shared_option(
         "--max-speed",

@@ -11,13 +11,14 @@ import click
 
 import promesse_geo as pg
 from promesse_geo import metrics
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism, option_name
 from promesse_geo.evaluation.tuning import check_tuning
 from promesse_geo.io.atomic import atomic_path, check_target, write_text
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.mechanisms.recommendations import KINDS
+from promesse_geo.validation import LARGEST
 
 METRICS: dict[str, type[pg.Metric]] = {
     option_name(kind): kind
@@ -32,7 +33,7 @@ _Limits = tuple[tuple[str, float], ...]
 
 def _goal_option(name: str, help: str) -> Callable[..., Any]:
     """Return an option of a metric and a limit, which may be repeated."""
-    kinds: Any = (click.Choice(list(METRICS)), float)
+    kinds: Any = (click.Choice(list(METRICS)), values.NUMBER)
     return click.option(name, type=kinds, multiple=True, metavar="METRIC NUMBER", help=help)
 
 
@@ -43,11 +44,13 @@ def _goal_option(name: str, help: str) -> Callable[..., Any]:
 @options.input_options
 @click.option("--mechanism", type=click.Choice(list(MECHANISMS)), help="The protection; by default promesse.")
 @click.option("--recommended", type=click.Choice(KINDS), help="What we recommend, instead of --mechanism.")
-@click.option("--epsilon", type=float, metavar="VALUE", help="Parameter of the mechanism, if another one is tuned.")
+@click.option(
+    "--epsilon", type=values.NUMBER, metavar="VALUE", help="Parameter of the mechanism, if another one is tuned."
+)
 @click.option("--parameter", multiple=True, metavar="NAME=VALUE", help="A parameter to keep; may be repeated.")
 @click.option("--tune", "tuned", default="epsilon", show_default=True, metavar="NAME", help="The parameter to tune.")
-@click.option("--from", "low", type=float, metavar="VALUE", required=True, help="Smallest value to try.")
-@click.option("--to", "high", type=float, metavar="VALUE", required=True, help="Largest value to try.")
+@click.option("--from", "low", type=values.NUMBER, metavar="VALUE", required=True, help="Smallest value to try.")
+@click.option("--to", "high", type=values.NUMBER, metavar="VALUE", required=True, help="Largest value to try.")
 @_goal_option("--at-most", "Goal: the metric is at most this, as in --at-most poi-retrieval 1; may be repeated.")
 @_goal_option("--at-least", "Goal: the metric is at least this; may be repeated.")
 @click.option(
@@ -61,14 +64,14 @@ def _goal_option(name: str, help: str) -> Callable[..., Any]:
 @click.option("--maximize", is_flag=True, help="The objective shall be large.")
 @click.option(
     "--values",
-    type=click.IntRange(2, 100_000),
+    type=values.Whole(2, 100_000),
     metavar="NUMBER",
     default=30,
     show_default=True,
     help="Number of values to try.",
 )
 @click.option("--per-user", is_flag=True, help="Tune for each user alone.")
-@click.option("--seed", metavar="SEED", help="Seed of what is random, for repeatable results.")
+@click.option("--seed", type=values.SEED, metavar="SEED", help="Seed of what is random, for repeatable results.")
 @click.option("--out", metavar="FILE", help="Write the table of all values to FILE, a .csv.")
 @click.option("--figure", metavar="FILE", help="Draw values of the metrics to FILE: .png, .svg or .pdf.")
 @options.force_option
@@ -98,8 +101,8 @@ def tune(
     publish it.
     """
     with usage_errors():
-        if not 0 < low < high < math.inf:
-            raise click.UsageError("--from must be above zero and less than --to.")
+        if not 0 < low < high <= LARGEST:
+            raise click.UsageError(f"--from must be above zero and less than --to, which is at most {LARGEST:,.0f}.")
         chosen = _mechanism(mechanism, recommended, epsilon, parameter, tuned, low)
         kind = next((name for name, each in MECHANISMS.items() if isinstance(chosen, each)), "promesse")
         goals = [(_metric(name, kind), "<=", limit) for name, limit in at_most]

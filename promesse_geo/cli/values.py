@@ -1,5 +1,6 @@
 """Types of the values of options: what the library refuses, whatever the data are, is a usage error."""
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from promesse_geo.evaluation.runs import check_jobs
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.messages import invalid
 from promesse_geo.traces.crs import read_crs
-from promesse_geo.validation import check_number, check_zone
+from promesse_geo.validation import check_integer, check_number, check_seed, check_zone, is_number
 
 
 class Checked(click.ParamType):
@@ -31,11 +32,15 @@ class Checked(click.ParamType):
         self._check, self._base, self.name = check, base, base.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value; raise click.BadParameter if it is wrong."""
-        converted = self._base.convert(value, param, ctx)
-        if converted == "":  # which the callback of the option refuses
+        """Return the value; raise click.BadParameter with the rule if it is wrong."""
+        try:
+            converted = self._base.convert(value, param, ctx)
+        except click.BadParameter:  # whose words have no rule
+            converted = value
+        if converted == "" and param is not None and param.callback is not None:  # which refuses it
             return converted
         name, owner = ("" if each is None else str(each) for each in (param and param.name, ctx and ctx.command.name))
+        owner = owner.replace("-", "_")
         try:
             self._check(converted, name=name, owner=owner)
         except (ValueError, TypeError) as error:
@@ -49,6 +54,21 @@ def _check_text(value: str, *, name: str, owner: str) -> None:
     """Check an option of text, such as its separator."""
     others = dict.fromkeys(("separator", "decimal", "encoding", "time_format", "columns"))
     check_text_options(**(others | {name: value}))
+
+
+class Whole(click.IntRange):
+    """A whole number in a range, which help shows."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; raise click.BadParameter with the rule if it is wrong."""
+        check = partial(check_integer, low=int(self.min or 0), high=int(self.max or sys.maxsize))
+        return Checked(check, base=click.INT).convert(value, param, ctx)
+
+
+def _check_float(value: float, *, name: str, owner: str) -> None:
+    """Check that an option is a number, whose range a mechanism or metric knows."""
+    if not is_number(value):
+        raise TypeError(invalid(name, owner, "a number", value))
 
 
 def _check_period(value: str, *, name: str, owner: str) -> None:
@@ -67,7 +87,9 @@ def _check_crs(value: str, *, name: str, owner: str) -> None:
 CRS = Checked(_check_crs)
 JOBS = Checked(lambda value, *, name, owner: check_jobs(value, owner=owner), base=click.INT)
 MEMORY = Checked(lambda value, *, name, owner: check_memory(value, owner=owner))
+NUMBER = Checked(_check_float, base=click.FLOAT)
 PERIOD = Checked(_check_period)
+SEED = Checked(lambda value, *, name, owner: check_seed(value, owner=owner))
 SPEED = Checked(partial(check_number, unit="metres per second"), base=click.FLOAT)
 TEXT = Checked(_check_text)
 ZONE = Checked(check_zone)

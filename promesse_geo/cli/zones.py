@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import promesse_geo as pg
-from promesse_geo.cli import layout, options
+from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.data_sets import data_set_options, protect_data_set, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors
 from promesse_geo.io.atomic import check_target, write_text
@@ -25,7 +25,7 @@ ZONES = options.shared_option(
     metavar=_FILE,
 )
 PLACES = options.shared_option(
-    "--places", "Places to find for each user; 1 by default.", kind=click.IntRange(min=1), metavar="NUMBER"
+    "--places", "Places to find for each user; 1 by default.", kind=values.Whole(min=1), metavar="NUMBER"
 )
 SECRET = options.shared_option(
     "--secret-file",
@@ -77,8 +77,10 @@ def _zone_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @layout.command(short_help="Remove privacy zones around homes or other places.")
 @options.input_options
 @options.output_argument
-@click.option("--radius", type=float, metavar="METRES", help="Radius of a zone; 500 by default.")
-@click.option("--offset", type=float, metavar="METRES", help="Greatest displacement of its centre; 400 by default.")
+@click.option("--radius", type=values.NUMBER, metavar="METRES", help="Radius of a zone; 500 by default.")
+@click.option(
+    "--offset", type=values.NUMBER, metavar="METRES", help="Greatest displacement of its centre; 400 by default."
+)
 @_zone_options
 @data_set_options
 @options.keep_users_option

@@ -17,6 +17,7 @@ from promesse_geo.traces.columns import KNOWN, fold
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_SEPARATOR = re.compile(r'[^a-zA-Z0-9.+"\r\n\0-]')  # what no number and no time holds
 _DECIMAL = re.compile(r"[-+]?\d+[.,]\d+")
 _KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
 _LINES = 50  # looked at
@@ -60,8 +61,9 @@ def check_text_options(
         if value is not None and (not isinstance(value, str) or not value):
             raise TypeError(invalid(name, owner, "text, not empty", value))
     separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
-    if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
-        raise ValueError(invalid("separator", owner, "one character such as ';', or 'tab'", separator))
+    if separator is not None and not (separator.isascii() and _SEPARATOR.fullmatch(separator)):
+        rule = "one character such as ';', or 'tab', and no letter, digit, dot, sign or quote"
+        raise ValueError(invalid("separator", owner, rule, separator))
     if decimal not in (None, ".", ","):
         raise ValueError(invalid("decimal", owner, "'.' or ','", decimal))
     if decimal is not None and decimal == separator:

@@ -118,6 +118,7 @@ class GeoIndistinguishability(Mechanism):
         if not is_number(level) or not 1 < level < math.inf:
             kind = ValueError if is_number(level) else TypeError
             raise kind(invalid("level", owner, "a finite factor above 1", level))
+        level = check_number(level, name="level", owner=owner, unit="times", low=1)
         return cls(math.log(level) / radius, grid=grid, seed=seed)
 
     def _protect(self, traces: Traces) -> Traces:
