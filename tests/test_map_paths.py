@@ -1,5 +1,7 @@
 """Lines of thinned maps: paths that are simplified to what a screen shows."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,12 +55,36 @@ def test_no_vertex_is_far_from_the_simplified_path(vertices, cut, tolerance, pie
 @given(traces=data_sets(), most=st.integers(4, 200))
 def test_a_drawable_path_has_few_vertices_and_all_ends(traces, most):
     places = traces.points[:, :2]
-    chosen = drawable(places, traces.offsets, size=2.0, most=most)
+    chosen = drawable(places.__getitem__, traces.offsets, size=2.0, most=most)
     if chosen is None:
         return
     assert len(chosen) <= most
     long = np.flatnonzero(traces.counts > 1)
     assert {*traces.offsets[long].tolist(), *(traces.offsets[long + 1] - 1).tolist()} <= set(chosen.tolist())
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-4, 1e-2])
+def test_a_sample_shows_whether_many_vertices_can_be_drawn(scale):
+    rng = np.random.default_rng(0)
+    offsets = np.append(0, np.cumsum(rng.integers(1, 3_000, 200)))
+    x = np.linspace(0, 1, offsets[-1])
+    vertices = np.column_stack((x, np.sin(20 * x))) + rng.normal(scale=scale, size=(offsets[-1], 2))
+    read = []
+
+    def places_of(positions):
+        read.append(len(positions))
+        return vertices[positions]
+
+    chosen = drawable(places_of, offsets, size=2.0, most=20_000)
+    if scale == 1e-2:
+        assert chosen is None
+        assert sum(read) < 60_000  # not all of them
+        return
+    assert len(chosen) <= 20_000
+    for first, last in itertools.pairwise(offsets.tolist()):
+        kept = chosen[(chosen >= first) & (chosen < last)]
+        apart = shapely.distance(shapely.LineString(vertices[kept]), shapely.points(vertices[first:last]))
+        assert apart.max() <= 2 * 2.0 / 128
 
 
 def test_a_thinned_layer_has_the_lines_of_its_path():

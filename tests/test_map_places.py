@@ -133,7 +133,7 @@ def test_records_beyond_the_edge_of_the_map_are_counted():
     assert remark in call_in(frame.promesse.map(attack=None), "addControls").data["remarks"]
     pair = frame.promesse.map_pair(frame.iloc[:1], attack=None)
     halves = [child for child in pair._children.values() if isinstance(child, folium.Map)]
-    assert [remark in call_in(half, "addControls").data["remarks"] for half in halves] == [True, True]
+    assert [remark in call_in(half, "addControls").data["remarks"] for half in halves] == [True, False]
     near = walk(np.zeros(90), np.linspace(-84, -85.05, 90)).promesse.map(attack=None)
     assert not any("edge" in remark for remark in call_in(near, "addControls").data["remarks"])
 

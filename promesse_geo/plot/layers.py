@@ -288,17 +288,20 @@ def _path(
     """
     if len(chosen) == traces.records:
         return {}
-    numbers = np.repeat(np.arange(len(traces)), traces.counts)
-    everywhere = projection.coordinates(traces.points, traces, numbers)
+
+    def places_of(records: np.ndarray) -> np.ndarray:
+        return projection.coordinates(traces.points[records], traces, numbers_of(records, traces.offsets))
+
     size = float(np.ptp(_view(places)[0], axis=0).max())
-    vertices = drawable(everywhere, traces.segments, size=size, most=_VERTICES * most)
+    vertices = drawable(places_of, traces.segments, size=size, most=_VERTICES * most)
     if vertices is None:
         return None
-    used = np.unique(numbers[chosen])
-    vertices = vertices[np.isin(numbers[vertices], used)]
+    used = np.unique(numbers_of(chosen, traces.offsets))
+    numbers = numbers_of(vertices, traces.offsets)
+    vertices = vertices[np.isin(numbers, used)]
     palette, inks, _ = inks_at(vertices)
-    return packed(everywhere[vertices], projection) | {
-        "counts": np.bincount(numbers[vertices], minlength=len(traces))[used].tolist(),
+    return packed(places_of(vertices), projection) | {
+        "counts": np.bincount(numbers, minlength=len(traces))[used].tolist(),
         "breaks": _breaks(traces, vertices),
         "palette": palette,
         "inks": inks,

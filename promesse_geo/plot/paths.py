@@ -1,5 +1,7 @@
 """Paths on a map, simplified to what a screen shows."""
 
+from collections.abc import Callable
+
 import numpy as np
 import shapely
 
@@ -7,6 +9,7 @@ FINEST = 4096
 """Simplified paths err by this part of the view at least: less than a pixel until the map is enlarged."""
 
 _PIECE = 512  # vertices that are simplified at once: the time for a piece can grow with the square of its length
+_SAMPLE = 50_000  # vertices that show how coarse the paths of more of them must be
 _COARSEST = 128  # by this part of the view at most, a few pixels
 
 
@@ -39,13 +42,17 @@ def simplified(places: np.ndarray, numbers: np.ndarray, tolerance: float) -> np.
     return shapely.get_coordinates(simple, include_z=True)[:, 2].astype(np.int64)
 
 
-def drawable(places: np.ndarray, offsets: np.ndarray, *, size: float, most: int) -> np.ndarray | None:
+def drawable(
+    places_of: Callable[[np.ndarray], np.ndarray], offsets: np.ndarray, *, size: float, most: int
+) -> np.ndarray | None:
     """Return up to `most` vertices that show paths in a view, or None if so few cannot.
+
+    Of many vertices a sample shows first how coarse the paths must be, and whether they can be drawn at all.
 
     Parameters
     ----------
-    places : numpy.ndarray of float64, shape (n, 2)
-        Coordinates on the map.
+    places_of : callable
+        Returns coordinates on the map, shape (n, 2), of vertices at positions, shape (n,).
     offsets : numpy.ndarray of int, shape (paths + 1,)
         Position of the first vertex of each path, and the number of vertices.
     size : float
@@ -61,10 +68,36 @@ def drawable(places: np.ndarray, offsets: np.ndarray, *, size: float, most: int)
     counts = np.diff(offsets)
     numbers = np.repeat(np.arange(len(counts)), counts)
     chosen = np.flatnonzero(np.repeat(counts > 1, counts))
-    parts = FINEST
-    while len(chosen) > most:
+    if 2 * np.count_nonzero(counts > 1) > most:
+        return None
+    parts = FINEST if len(chosen) <= 2 * _SAMPLE else _fineness(places_of, chosen, numbers, size=size, most=most)
+    places, kept = places_of(chosen if parts >= _COARSEST else chosen[:0]), np.arange(len(chosen))
+    while len(kept) > most:
         if parts < _COARSEST:
             return None
-        chosen = chosen[simplified(places[chosen], numbers[chosen], size / parts)]
+        kept = kept[simplified(places[kept], numbers[chosen[kept]], size / parts)]
         parts //= 2
-    return chosen
+    return chosen[kept]
+
+
+def _fineness(
+    places_of: Callable[[np.ndarray], np.ndarray], chosen: np.ndarray, numbers: np.ndarray, *, size: float, most: int
+) -> int:
+    """Return by which part of the view paths may err to have about `most` vertices, from a sample of pieces of them.
+
+    It is less than `_COARSEST` if they would have more in any case.
+    """
+    starts = np.linspace(0, len(chosen) - _PIECE, _SAMPLE // _PIECE).astype(np.int64)
+    sample = chosen[(starts[:, None] + np.arange(_PIECE)).ravel()]
+    begins = np.arange(len(sample)) % _PIECE == 0
+    pieces = np.cumsum(begins | (np.diff(numbers[sample], prepend=-1) != 0)) - 1
+    is_path = np.bincount(pieces)[pieces] > 1
+    sample, pieces = sample[is_path], pieces[is_path]
+    places, ends = places_of(sample), 2 * len(np.unique(pieces))
+    parts = FINEST
+    while parts >= _COARSEST:
+        inner = len(simplified(places, pieces, size / parts)) - ends
+        if inner * len(chosen) <= most * len(sample):
+            break
+        parts //= 2
+    return parts
