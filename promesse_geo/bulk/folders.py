@@ -158,6 +158,9 @@ def _remove(folder: Path) -> None:
         pass
     except OSError as error:
         warn(f"{str(folder)!r} holds true data, and could not be removed ({error.strerror}). Remove it.")
+    except BaseException:  # interrupted once more
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _in_words(error: OSError, job: Job) -> OSError:

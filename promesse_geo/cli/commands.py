@@ -70,18 +70,31 @@ Exit status: 0 success; 1 error, the reason is on stderr; 2 wrong usage;
 
 @contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP end a command as an error does, so that incomplete files are removed."""
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        signals = []  # only the main thread may change handlers
-    changed = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    """Make SIGTERM and SIGHUP end a command as an error does, so that incomplete files are removed.
+
+    Further signals, Ctrl-C too, do not interrupt that.
+    """
+    handlers: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # only it may change handlers
+        numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)]
+        handlers = {number: signal.getsignal(number) for number in numbers}
+
+    def end(number: int, frame: Any) -> None:
+        for each in changed:
+            signal.signal(each, signal.SIG_IGN)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
+    known = (signal.SIG_DFL, signal.default_int_handler)  # nohup ignores SIGHUP
+    changed = [number for number, handler in handlers.items() if handler in known]
     for number in changed:
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+        signal.signal(number, end)
     try:
         yield
     finally:
         for number in changed:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, handlers[number])
 
 
 @click.group(
