@@ -2,6 +2,7 @@
 
 import stat
 
+import geopandas as gpd
 import pytest
 from click.testing import CliRunner
 
@@ -17,6 +18,7 @@ def folder(tmp_path_factory):
     pg.write(city, folder / "raw.parquet")
     pg.write(safe, folder / "safe.parquet")
     pg.write(safe, folder / "safe.csv")
+    gpd.GeoDataFrame(geometry=[], crs=4326).to_parquet(folder / "empty.parquet")
     return folder
 
 
@@ -113,6 +115,7 @@ def test_colours_and_background_are_options(folder, tmp_path):
     [
         ("none.gpkg", 1, "--background none.gpkg does not exist"),
         ("safe.csv", 1, "--background safe.csv cannot be read as lines or polygons"),
+        ("empty.parquet", 1, "--background empty.parquet is empty: it has no lines or polygons. Omit --background"),
     ],
 )
 def test_an_unusable_background_is_an_error(folder, tmp_path, monkeypatch, file, code, words):

@@ -351,6 +351,8 @@ def read_shapes(path: str | None, *, option: str, kinds: str = "lines or polygon
         raise ValueError(unreadable) from error
     if not isinstance(shapes, gpd.GeoDataFrame):  # a table without geometries
         raise ValueError(unreadable)
+    if (shapes.geometry.isna() | shapes.geometry.is_empty).all():
+        raise ValueError(f"{option} {name} is empty: it has no {kinds}. Omit {option}, or name another file.")
     return shapes
 
 
