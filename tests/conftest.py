@@ -1,5 +1,6 @@
 """Configuration of the tests: hypothesis profiles, compiled loops, and real data if available."""
 
+import functools
 import gc
 import os
 import re
@@ -48,7 +49,7 @@ if not COMPILED:
     ]
 
 # "quick" and "ci" use the same examples in every run; HYPOTHESIS_PROFILE=hunt searches for new ones.
-_PROFILES = {"quick": 20 if COMPILED else 12, "ci": 60 if COMPILED else 12, "hunt": 2000 if COMPILED else 200}
+_PROFILES = {"quick": 15 if COMPILED else 12, "ci": 60 if COMPILED else 12, "hunt": 2000 if COMPILED else 200}
 for _profile, _examples in _PROFILES.items():
     settings.register_profile(
         _profile,
@@ -137,6 +138,24 @@ def synchronize_nothing():
     """Check descriptors, but do not wait for the disk: thousands of files are written, and none must survive."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: os.fstat(file if isinstance(file, int) else file.fileno()) and None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def make_each_city_once():
+    """Return a copy of a city that a test has made before; `promesse_geo.synthetic.make_city` makes a new one."""
+    make_once = functools.lru_cache(maxsize=100)(pg.make_city)
+
+    def copied(part: Any) -> Any:
+        return part if isinstance(part, pg.Traces) else part.copy()  # traces cannot be changed
+
+    @functools.wraps(pg.make_city)
+    def make_city(*arguments: Any, **named: Any) -> Any:
+        made = make_once(*arguments, **named)
+        return tuple(map(copied, made)) if isinstance(made, tuple) else copied(made)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pg, "make_city", make_city)
         yield
 
 

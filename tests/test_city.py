@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import promesse_geo as pg
+from promesse_geo.synthetic import make_city
 
 RADIUS = 6_371_008.8
 SHORTEST_STAY = pd.Timedelta("15min")
@@ -14,7 +15,7 @@ SHORTEST_STAY = pd.Timedelta("15min")
 
 @pytest.fixture(scope="module")
 def city():
-    return pg.make_city(users=4, days=2, return_pois=True, recorder="phone")
+    return make_city(users=4, days=2, return_pois=True, recorder="phone")
 
 
 def as_arrays(frame) -> tuple[list, list, list, list]:
@@ -56,19 +57,19 @@ def find_stays(records, *, diameter=200.0, least=900.0) -> list[tuple[float, flo
 @pytest.mark.parametrize("recorder", ["trips", "phone"])
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_same_seed_gives_the_same_bytes(seed, recorder):
-    first, pois = pg.make_city(users=2, days=1, seed=seed, recorder=recorder, return_pois=True)
-    again, same = pg.make_city(users=2, days=1, seed=seed, recorder=recorder, return_pois=True)
+    first, pois = make_city(users=2, days=1, seed=seed, recorder=recorder, return_pois=True)
+    again, same = make_city(users=2, days=1, seed=seed, recorder=recorder, return_pois=True)
     assert as_arrays(first) == as_arrays(again)
     assert pois.to_wkb().equals(same.to_wkb())
 
 
 def test_another_seed_gives_other_people():
-    assert as_arrays(pg.make_city(users=1, days=1)) != as_arrays(pg.make_city(users=1, days=1, seed=1))
+    assert as_arrays(make_city(users=1, days=1)) != as_arrays(make_city(users=1, days=1, seed=1))
 
 
 def test_the_first_users_do_not_depend_on_the_number(city):
     records, pois = city
-    fewer, fewer_pois = pg.make_city(users=2, days=2, return_pois=True, recorder="phone")
+    fewer, fewer_pois = make_city(users=2, days=2, return_pois=True, recorder="phone")
     first = ["user-000", "user-001"]
     assert as_arrays(fewer) == as_arrays(records[records["user"].isin(first)])
     assert fewer_pois.to_wkb().equals(pois[pois["user"].isin(first)].to_wkb())
@@ -87,7 +88,7 @@ def test_records_are_a_frame_of_points_in_order(city):
 
 
 def test_traces_hold_the_same(city):
-    traces = pg.make_city(users=4, days=2, as_traces=True, recorder="phone")
+    traces = make_city(users=4, days=2, as_traces=True, recorder="phone")
     assert isinstance(traces, pg.Traces)
     assert as_arrays(traces.to_frame()) == as_arrays(city[0])
 
@@ -172,21 +173,21 @@ def test_speeds_differ_before_smoothing_and_not_after(city):
 )
 def test_a_wrong_parameter_is_refused(arguments, kind, message):
     with pytest.raises(kind, match=message):
-        pg.make_city(**arguments)
+        make_city(**arguments)
 
 
 def test_recorders_have_names():
-    trips, phones = (as_arrays(pg.make_city(1, 1, recorder=recorder)) for recorder in ("trips", "phone"))
-    assert as_arrays(pg.make_city(1, 1)) == trips != phones
+    trips, phones = (as_arrays(make_city(1, 1, recorder=recorder)) for recorder in ("trips", "phone"))
+    assert as_arrays(make_city(1, 1)) == trips != phones
     with pytest.raises(ValueError, match="'recorder' parameter of make_city must be one of 'trips', 'phone'"):
-        pg.make_city(1, 1, recorder="watch")
+        make_city(1, 1, recorder="watch")
     with pytest.raises(TypeError, match="'recorder' parameter of make_city"):
-        pg.make_city(1, 1, recorder=None)
+        make_city(1, 1, recorder=None)
 
 
 @pytest.fixture(scope="module")
 def trips():
-    return pg.make_city(users=12, days=5, recorder="trips", as_traces=True)
+    return make_city(users=12, days=5, recorder="trips", as_traces=True)
 
 
 def test_devices_for_trips_record_every_one_to_five_seconds(trips):
@@ -197,7 +198,7 @@ def test_devices_for_trips_record_every_one_to_five_seconds(trips):
 
 @pytest.mark.compiled
 def test_about_half_of_the_time_of_trips_is_in_stays(city):
-    for data, low, high in ((pg.make_city(as_traces=True), 0.35, 0.55), (city[0], 0.85, 1)):
+    for data, low, high in ((make_city(as_traces=True), 0.35, 0.55), (city[0], 0.85, 1)):
         parts = pg.prepare(data, tz="Europe/Paris")
         stays, described = pg.pois(parts, 200, "15min"), pg.describe(parts)
         inside = (stays["departure"] - stays["arrival"]).sum() / (described["mean_duration"] * described["traces"])
@@ -207,7 +208,7 @@ def test_about_half_of_the_time_of_trips_is_in_stays(city):
 @pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore:25 of 600 traces")
 def test_the_attack_orders_mechanisms_of_trips_as_in_the_paper():
-    parts = pg.prepare(pg.make_city(as_traces=True), tz="Europe/Paris", keep_user=True)
+    parts = pg.prepare(make_city(as_traces=True), tz="Europe/Paris", keep_user=True)
     levels = ((4, 200), (10, 100))
     noise = [pg.GeoIndistinguishability.from_level(level, radius=radius, seed=0) for level, radius in levels]
     found = [pg.PoiRetrieval().measure(parts, each.protect(parts)) for each in (pg.Promesse(200), *noise)]
@@ -215,17 +216,17 @@ def test_the_attack_orders_mechanisms_of_trips_as_in_the_paper():
 
 
 def test_users_of_trips_do_not_depend_on_their_number(trips):
-    few = pg.make_city(users=3, days=5, recorder="trips", as_traces=True)
+    few = make_city(users=3, days=5, recorder="trips", as_traces=True)
     assert few.times.tolist() == trips.times[: few.records].tolist()
     assert few.points.tolist() == trips.points[: few.records].tolist()
 
 
 def test_each_user_records_something():
-    assert pg.make_city(users=100, days=1, recorder="trips", as_traces=True).counts.min() > 0
+    assert make_city(users=100, days=1, recorder="trips", as_traces=True).counts.min() > 0
 
 
 def test_records_of_trips_are_near_streets(trips):
-    streets = pg.make_city(users=1, days=1, return_pois=True, return_streets=True)[2].to_crs(2154)
+    streets = make_city(users=1, days=1, return_pois=True, return_streets=True)[2].to_crs(2154)
     assert set(streets["kind"]) == {"street", "avenue"}
     points = trips.to_frame().iloc[::97].to_crs(2154)
     assert points.distance(streets.union_all()).quantile(0.99) < 60

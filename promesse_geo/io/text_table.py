@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
-from pyproj import CRS
 
 from promesse_geo.io import table_columns, table_times
 from promesse_geo.io.batch import DroppedRecords
@@ -38,6 +37,7 @@ from promesse_geo.io.text_layout import (
 )
 from promesse_geo.messages import counted
 from promesse_geo.traces.columns import Names, candidates_for, find_columns, renamed_error
+from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.marks import find_marked, find_marks
 
 _BLOCK = 1 << 20  # bytes that pyarrow reads at a time, which no line may exceed
@@ -307,7 +307,7 @@ def _fit(
 
 def _check_decimal_commas(table: pa.Table, numbers: Sequence[str], crs: Any) -> None:
     """Raise ValueError for a column such as 652,123 metres, where all numbers are below 1000: it may be 652123."""
-    if isinstance(crs, IfFits) or not CRS.from_user_input(crs).is_projected:
+    if isinstance(crs, IfFits) or not read_crs(crs).is_projected:
         return
     for name in numbers:
         largest_number = pc.max(pc.abs(table.column(name))).as_py()

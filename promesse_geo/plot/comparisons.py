@@ -25,7 +25,7 @@ from promesse_geo.validation import check_text
 _PAPER = ("ours", "paper", "spread")  # numbers beside the texts "row" and "unit"
 _ROUNDING, _WIDE = 1e-6, 20  # values that are 0 but for rounding; ratio of values that no linear axis shows
 _REACH = 4.5  # typographic points from the middle of a marker to its edge
-_ITERATIONS = 300  # a limit of time would place labels in another way on a busy machine
+_ITERATIONS = 100  # a limit of time would place labels in another way on a busy machine
 _SIZE = 8  # of labels, in typographic points
 
 

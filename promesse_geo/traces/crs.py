@@ -1,5 +1,6 @@
 """Facts about coordinate reference systems."""
 
+import functools
 from typing import Any
 
 from pyproj import CRS
@@ -24,10 +25,15 @@ def read_crs(crs: Any) -> CRS:
         If pyproj does not accept it.
     """
     try:
-        return CRS.from_user_input(crs)
+        return _named_crs(crs) if isinstance(crs, (str, int)) else CRS.from_user_input(crs)
     except (CRSError, TypeError, ValueError) as error:  # the last two from comparisons in pyproj
         rule = "a coordinate reference system such as 'EPSG:4326'"
         raise ValueError(f"The 'crs' parameter must be {rule}. Got {shown(crs)} instead.") from error
+
+
+@functools.lru_cache(maxsize=64)
+def _named_crs(crs: str | int) -> CRS:
+    return CRS.from_user_input(crs)
 
 
 def inner_crs(crs: CRS) -> CRS:
