@@ -28,7 +28,7 @@ WRONG = {
     "time_format": ["", "nonsense", "%", "%Q"],
     "memory": ["", "1", "-2GB", "nan", "much"],
     "crs": ["", "nonsense", "EPSG:999999"],
-    "period": ["nonsense", "2008-13-01"],
+    "period": ["", "nan", "nonsense", "2008-13-01"],
     "tz": ["Berlin", ""],
     "jobs": ["0", "many"],
 }

@@ -73,10 +73,13 @@ def _check_float(value: float, *, name: str, owner: str) -> None:
 
 def _check_period(value: str, *, name: str, owner: str) -> None:
     """Check a day, an hour or a minute."""
+    rule = "a day such as '2008-05-18', an hour or a minute"
     try:
-        pd.Period(value)
+        period = pd.Period(value)
     except (ValueError, TypeError) as error:
-        raise ValueError(invalid(name, owner, "a day such as '2008-05-18', an hour or a minute", value)) from error
+        raise ValueError(invalid(name, owner, rule, value)) from error
+    if pd.isna(period):  # as of nan
+        raise ValueError(invalid(name, owner, rule, value))
 
 
 def _check_crs(value: str, *, name: str, owner: str) -> None:
