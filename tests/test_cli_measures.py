@@ -117,7 +117,7 @@ def _no_work(**named):
 def test_the_number_of_draws_has_a_bound(tmp_path):
     called = run("reproduce", "--seeds", 99999999999999, "--out", tmp_path)
     assert called.exit_code == 2
-    assert "100000" in called.stderr
+    assert "100,000" in called.stderr
 
 
 @pytest.mark.parametrize("wrong", [{"n_jobs": 0}, {"seeds": 0}, {"mdc": "/none"}])
