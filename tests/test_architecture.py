@@ -35,12 +35,14 @@ LAYERS = (
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 LAZY = {"__init__", "accessor", "fit", "data_sets"}  # may load heavy or optional packages when they are first used
 
-every_file = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(PACKAGE)) for file in FILES])
-
 
 @functools.cache
 def nodes_of(file: Path) -> list[ast.AST]:
     return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+def place(file: Path, node: ast.AST) -> str:
+    return f"{file.relative_to(PACKAGE)}:{node.lineno}"
 
 
 def package_of(file: Path) -> str:
@@ -80,41 +82,38 @@ def test_every_package_has_its_layer():
     assert {package_of(file) for file in FILES} - set(LAYER_OF) == set()
 
 
-@every_file
-def test_imports_only_go_down(file):
-    top = package_of(file)
-    wrong = {used for used in packages_used(file) - {top} if LAYER_OF[used] >= LAYER_OF[top]}
-    assert wrong == set()
+def test_imports_only_go_down():
+    used = {(package_of(file), other) for file in FILES for other in packages_used(file)}
+    assert [(top, other) for top, other in used if top != other and LAYER_OF[other] >= LAYER_OF[top]] == []
 
 
-@every_file
-def test_nothing_is_imported_inside_a_function(file):
-    late = {name for function in functions(file) for node in ast.walk(function) for name in imported(node)}
-    assert late == set()
+def test_nothing_is_imported_inside_a_function():
+    inner = ((file, node) for file in FILES for function in functions(file) for node in ast.walk(function))
+    assert [place(file, node) for file, node in inner if list(imported(node))] == []
 
 
-@every_file
-def test_only_init_and_accessor_import_late(file):
-    names = {node.id for node in nodes_of(file) if isinstance(node, ast.Name)}
-    attributes = {node.attr for node in nodes_of(file) if isinstance(node, ast.Attribute)}
-    assert file.stem in LAZY or not {"import_module", "__import__"} & (names | attributes)
+def test_only_init_and_accessor_import_late():
+    late = set()
+    for file in FILES:
+        names = {node.id for node in nodes_of(file) if isinstance(node, ast.Name)}
+        attributes = {node.attr for node in nodes_of(file) if isinstance(node, ast.Attribute)}
+        late |= {file.stem} if {"import_module", "__import__"} & (names | attributes) else set()
+    assert late - LAZY == set()
 
 
-@pytest.mark.parametrize("file", sorted((PACKAGE / "kernels").glob("[!_]*.py")), ids=lambda file: file.stem)
-def test_kernels_import_only_numpy_math_and_other_kernels(file):
-    others = {name for name in imports(file) if not name.startswith("promesse_geo.kernels.")}
-    assert others <= {"numpy", "math"}
+def test_kernels_import_only_numpy_math_and_other_kernels():
+    used = {name for file in (PACKAGE / "kernels").glob("[!_]*.py") for name in imports(file)}
+    assert {name for name in used if not name.startswith("promesse_geo.kernels.")} == {"numpy", "math"}
 
 
-@every_file
-def test_no_function_takes_arbitrary_arguments(file):
-    assert [node.lineno for node in functions(file) if node.args.vararg or node.args.kwarg] == []
+def test_no_function_takes_arbitrary_arguments():
+    all_functions = [(file, node) for file in FILES for node in functions(file)]
+    assert [place(file, node) for file, node in all_functions if node.args.vararg or node.args.kwarg] == []
 
 
-@every_file
-def test_nothing_is_printed(file):
-    names = [node for node in nodes_of(file) if isinstance(node, ast.Name)]
-    assert [node.lineno for node in names if node.id == "print"] == []
+def test_nothing_is_printed():
+    names = [(file, node) for file in FILES for node in nodes_of(file) if isinstance(node, ast.Name)]
+    assert [place(file, node) for file, node in names if node.id == "print"] == []
 
 
 def test_every_module_is_named_after_its_subject():
