@@ -78,7 +78,7 @@ def _check_period(value: str, *, name: str, owner: str) -> None:
         period = pd.Period(value)
     except (ValueError, TypeError) as error:
         raise ValueError(invalid(name, owner, rule, value)) from error
-    if pd.isna(period):  # as of nan
+    if period is pd.NaT:  # as of nan
         raise ValueError(invalid(name, owner, rule, value))
 
 

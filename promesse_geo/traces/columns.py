@@ -9,6 +9,7 @@ from types import EllipsisType
 from typing import Any
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import listed, shown
@@ -174,7 +175,8 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
 
 def _is_empty(frame: pd.DataFrame, name: Any) -> bool:
     """Whether a column, which may be one of several of its name, is empty in all rows, of which there are some."""
-    return bool(len(frame) and frame.loc[:, frame.columns == name].isna().all(axis=None))
+    columns = (frame.iloc[:, int(place)] for place in np.flatnonzero(frame.columns == name))
+    return len(frame) > 0 and all(column.iloc[:1].isna().all() and column.isna().all() for column in columns)
 
 
 def existing_roles(frame: pd.DataFrame) -> dict[str, Any]:
