@@ -75,7 +75,7 @@ def _check_period(value: str, *, name: str, owner: str) -> None:
     """Check a day, an hour or a minute."""
     rule = "a day such as '2008-05-18', an hour or a minute"
     try:
-        period = pd.Period(value)
+        period: Any = pd.Period(value)
     except (ValueError, TypeError) as error:
         raise ValueError(invalid(name, owner, rule, value)) from error
     if period is pd.NaT:  # as of nan
