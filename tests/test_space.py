@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyproj import CRS, Transformer
 
 from promesse_geo import Traces
+from promesse_geo.traces.crs import unit_factor
 from promesse_geo.traces.space import EARTH_RADIUS, Plane, Sphere, choose_space
 
 GRID = 'LOCAL_CS["building site",UNIT["metre",1]]'
@@ -387,3 +388,11 @@ def test_the_extent_is_in_metres():
 def test_a_space_of_another_crs_is_refused():
     with pytest.raises(ValueError, match="another CRS"):
         choose_space(4326, np.zeros(1), np.zeros(1), space=Plane(CRS.from_epsg(2154)))
+
+
+@pytest.mark.parametrize("code", [4326, 4807, 4901, 2263, 2222, 2314, 3857, 32631])
+def test_a_crs_from_a_file_has_the_unit_of_the_database(code):
+    crs = CRS(code)
+    copies = [CRS.from_json_dict(crs.to_json_dict()), CRS.from_wkt(crs.to_wkt()), CRS.from_wkt(crs.to_wkt("WKT1_GDAL"))]
+    assert unit_factor(crs) == crs.axis_info[0].unit_conversion_factor
+    assert [unit_factor(copy) for copy in copies] == [unit_factor(crs)] * 3

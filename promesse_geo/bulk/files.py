@@ -95,7 +95,8 @@ def protect_parquet(
         Whether to raise an error if records have no valid location, time or user, or files are of formats other than
         Parquet that `read_file` reads, or to leave them out with a warning. Other files are never read.
     time_unit : {"s", "ms", "us", "ns"}, optional
-        The unit of written times; by default that of the mechanism. Spark needs "us".
+        The unit of written times; by default that of the input, or of the mechanism if it makes times. Spark needs
+        "us".
 
     Returns
     -------

@@ -47,6 +47,8 @@ class Job:
         Where distances are measured.
     zone : tzinfo or None
         The time zone.
+    unit : {"s", "ms", "us", "ns"}
+        The unit of the times that are read.
     chunk : int
         Records of a spill.
     buckets, name_buckets : int
@@ -85,6 +87,7 @@ class Job:
     time_numbers: str | None
     space: Space
     zone: tzinfo | None
+    unit: Unit = "ns"
     chunk: int
     buckets: int
     name_buckets: int = 1

@@ -28,8 +28,10 @@ from promesse_geo.io.table_times import (
 )
 from promesse_geo.messages import DroppedWarning, collected_warnings, counted, warn
 from promesse_geo.traces.columns import renamed_error
+from promesse_geo.traces.crs import metres_per_unit
 from promesse_geo.traces.marks import find_marked, find_marks, marks_some
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
+from promesse_geo.traces.values import UNITS, TimeFormat, Unit
 
 ENDINGS = (".parquet", ".geoparquet")
 """Extensions of the files of a data set."""
@@ -57,6 +59,8 @@ class Sources:
         The unit of times that are numbers.
     zone : tzinfo or None
         The zone of the times.
+    unit : {"s", "ms", "us", "ns"}
+        The finest unit of timestamps; "ns" for other times.
     states : list of list
         Path, size and time of change of each file.
     unread : int
@@ -69,12 +73,13 @@ class Sources:
     has_integers: bool
     time_numbers: str | None
     zone: tzinfo | None
+    unit: Unit
     states: list[list[Any]]
     unread: int
 
     def choices(self) -> dict[str, Any]:
         """Return what a job takes from the files, by name."""
-        names = ("tasks", "layout", "has_integers", "time_numbers", "zone")
+        names = ("tasks", "layout", "has_integers", "time_numbers", "zone", "unit")
         return {name: getattr(self, name) for name in names}
 
 
@@ -108,8 +113,8 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
     _check_equal(paths, layouts, kinds)
     if any(layout.protection != layouts[0].protection for layout in layouts):
         layouts[0] = replace(layouts[0], protection=None)
-    numbers, zone = _look_at_times(paths, layouts[0], owner=owner)
-    return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, zone, states, unread)
+    numbers, times = _look_at_times(paths, layouts[0], owner=owner)
+    return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, times.zone, times.unit, states, unread)
 
 
 def _find_parquet(source: Any, *, owner: str, drops: bool) -> tuple[list[Path], int]:
@@ -185,8 +190,8 @@ def _check_equal(paths: Sequence[Path], layouts: Sequence[Layout], kinds: Sequen
             )
 
 
-def _look_at_times(paths: Sequence[Path], layout: Layout, *, owner: str) -> tuple[str | None, tzinfo | None]:
-    """Return the unit of times that are numbers, and the zone of the times, from the first records that have any."""
+def _look_at_times(paths: Sequence[Path], layout: Layout, *, owner: str) -> tuple[str | None, TimeFormat]:
+    """Return the unit of times that are numbers, and how times are kept, from the first records that have any."""
     name = str(layout.names.time)
     for path in paths:
         with open_parquet(path) as source:
@@ -195,26 +200,28 @@ def _look_at_times(paths: Sequence[Path], layout: Layout, *, owner: str) -> tupl
             is_timestamp = pa.types.is_timestamp(kind)
             first = None if is_timestamp else next(file.iter_batches(_LOOK, columns=[name]), None)
         if is_timestamp:
-            return None, _zone_of_files(paths, name)
+            return None, _format_of_files(paths, name)
         if first is None or first.column(0).null_count == len(first):
             continue
         column = as_numbers_or_text(pa.chunked_array([first.column(0)]))
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             unit = unit_of_numbers(column, name)
             warn_assumed([note_of_numbers(name, unit)], owner=owner)
-            return unit, times_of_numbers(column, unit).dt.tz
-        return None, parse_times(column, name)[0].dt.tz
-    return None, None
+            return unit, TimeFormat(times_of_numbers(column, unit).dt.tz)
+        return None, TimeFormat(parse_times(column, name)[0].dt.tz)
+    return None, TimeFormat()
 
 
-def _zone_of_files(paths: Sequence[Path], name: str) -> tzinfo | None:
-    """Return the zone of timestamps, UTC if files have several; None if they have none."""
-    zones = set()
+def _format_of_files(paths: Sequence[Path], name: str) -> TimeFormat:
+    """Return the zone of timestamps, UTC if files have several, None if they have none, and the finest unit."""
+    zones, units = set(), set()
     for path in paths:
         with open_parquet(path) as source:
-            zones.add(pq.ParquetFile(source).schema_arrow.field(name).type.tz)
+            kind = pq.ParquetFile(source).schema_arrow.field(name).type
+        zones.add(kind.tz)
+        units.add(kind.unit)
     zone = pa.array([], pa.timestamp("ns", zones.pop() if len(zones) == 1 else "UTC"))
-    return pd.DatetimeIndex(zone.to_pandas()).tz
+    return TimeFormat(pd.DatetimeIndex(zone.to_pandas()).tz, max(units, key=UNITS.index))
 
 
 def find_space(sources: Sources, space: Any) -> Space:
@@ -239,7 +246,7 @@ def space_of(crs: CRS, look: Callable[[], np.ndarray], *, space: Any) -> Space:
 
 def bounds_of(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
     """Return the corners of the bounding box of coordinates, shape (n,): two, or none; far ones are errors."""
-    limit = FARTHEST / (float(crs.axis_info[0].unit_conversion_factor) or 1.0)
+    limit = FARTHEST / metres_per_unit(crs)
     near = (np.abs(x) <= limit) & (np.abs(y) <= limit)
     if not near.any():
         return np.empty((0, 2))

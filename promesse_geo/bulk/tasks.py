@@ -350,7 +350,7 @@ def _as_records(job: Job, runs: Runs) -> Records:
         users=users,
         crs=job.layout.crs,
         names=job.layout.names,
-        time_format=TimeFormat(job.zone),
+        time_format=TimeFormat(job.zone, job.unit),
         segments=runs.segments,
         protection=job.layout.protection,
     )

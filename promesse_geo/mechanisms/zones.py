@@ -13,7 +13,7 @@ from pyproj import CRS
 from promesse_geo import threads
 from promesse_geo.kernels import zones as kernel
 from promesse_geo.messages import counted, invalid
-from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.crs import read_crs, unit_factor
 from promesse_geo.traces.owners import owner_of
 from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets, within_traces
@@ -267,7 +267,7 @@ def flatten(middle: np.ndarray, rings: list[np.ndarray], space: Space) -> tuple[
 
 def _rings(polygon: Any, crs: CRS) -> Iterator[np.ndarray]:
     """Yield the rings of a polygon with points added on long edges, straight in the CRS of the zones."""
-    unit = float(crs.axis_info[0].unit_conversion_factor) if crs.axis_info else 1.0
+    unit = unit_factor(crs)
     turn, step = 2 * np.pi / unit, (np.radians(0.01) if crs.is_geographic else _STEP) / unit
     for ring in (polygon.exterior, *polygon.interiors):
         corners = np.asarray(ring.coords)[:, :2]

@@ -1,6 +1,7 @@
 """Facts about coordinate reference systems."""
 
 import functools
+import math
 from typing import Any
 
 from pyproj import CRS
@@ -11,9 +12,21 @@ from promesse_geo.messages import shown
 USE_DEGREES = "Bring the data to EPSG:4326 first: gdf.to_crs(4326) (ogr2ogr -t_srs EPSG:4326)."
 
 
+_FACTORS = (0.017453292519943295, 0.01570796326794895, 0.30480060960121924)  # degree, grad, and US survey foot
+
+
+def unit_factor(crs: CRS) -> float:
+    """Return the radians or metres in one unit of a CRS's axes, 1 if it has none.
+
+    It is the factor in PROJ's database, of which the CRS in a file has fewer digits.
+    """
+    factor = float(crs.axis_info[0].unit_conversion_factor) if crs.axis_info else 1.0
+    return next((known for known in _FACTORS if math.isclose(factor, known, rel_tol=1e-12)), factor)
+
+
 def metres_per_unit(crs: CRS) -> float:
     """Metres in one unit of a projected or engineering CRS's axes."""
-    return float(crs.axis_info[0].unit_conversion_factor) or 1.0
+    return unit_factor(crs) or 1.0
 
 
 def read_crs(crs: Any) -> CRS:

@@ -12,7 +12,7 @@ from pyproj.exceptions import ProjError
 from promesse_geo import threads
 from promesse_geo.kernels import projections
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.crs import USE_DEGREES, inner_crs, is_world_mercator, metres_per_unit, read_crs
+from promesse_geo.traces.crs import USE_DEGREES, inner_crs, is_world_mercator, metres_per_unit, read_crs, unit_factor
 from promesse_geo.validation import check_choice, set_fields
 
 EARTH_RADIUS = 6_371_008.8
@@ -108,15 +108,14 @@ class Sphere:
         base = inner.geodetic_crs if is_projected else inner
         if base is None:
             raise ValueError(f"A CRS of the kind '{self.crs.type_name}' has no longitude and latitude. {USE_DEGREES}")
-        degrees = math.degrees(base.axis_info[0].unit_conversion_factor)
+        degrees = math.degrees(unit_factor(base))
         degrees = 1.0 if abs(degrees - 1.0) < 1e-9 else degrees
         set_fields(self, {"_base": base, "_is_projected": is_projected, "_degrees_per_unit": degrees})
 
     @property
     def unit(self) -> float:
         """Metres in one unit of the CRS's axes; along the meridian if that is an angle."""
-        axes = self.crs.axis_info
-        factor = float(axes[0].unit_conversion_factor) if axes else 1.0
+        factor = unit_factor(self.crs)
         return factor * EARTH_RADIUS if self.crs.is_geographic else factor
 
     def points(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
