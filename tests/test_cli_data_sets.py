@@ -4,6 +4,7 @@ import os
 import stat
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -132,3 +133,16 @@ def test_true_positions_and_names_are_for_their_owner_only(folder, tmp_path, com
     written = [tmp_path / "out.csv", *(tmp_path / "out").iterdir()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in written} == {expected}
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == (0o700 if expected == 0o600 else 0o755)
+
+
+def test_a_user_of_whom_too_much_is_left_is_refused_with_the_options(tmp_path):
+    latitudes = 45 + np.arange(20) % 2 * 0.9  # 100 km apart
+    times = np.arange(20) * 3_600 * 10**9
+    far = pg.Traces.from_arrays(np.full(20, 2.0), latitudes, times=times, users=["a"], counts=[20])
+    (tmp_path / "in").mkdir()
+    pg.write(far, tmp_path / "in" / "far.parquet")
+    choices = ("--epsilon", "1", "--memory", "500MB", "--workers", "2")
+    result = run("smooth", tmp_path / "in", tmp_path / "out", *choices)
+    assert result.exit_code == 1
+    assert "--memory is 500 MB. Specify more, or fewer workers with --workers." in " ".join(result.stderr.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]

@@ -75,7 +75,7 @@ def check_left(records: int, memory: int, *, workers: int, weight: int) -> None:
     needed = _BASE + _LEFT * weight * records * workers / _SHARE
     if needed > memory:
         beside = "" if workers == 1 else f" with {workers} workers, which may have such traces at a time"
-        fewer = "" if workers == 1 else ", or fewer workers"
+        fewer = "" if workers == 1 else ", or fewer workers with 'executor' (--workers)"
         raise MemoryError(
             f"About {counted(records, 'record')} would be left of the user with the longest path. This needs about "
             f"{sized(needed)}{beside}, and 'memory' (--memory) is {sized(memory)}. Specify more{fewer}."
