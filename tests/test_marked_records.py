@@ -182,3 +182,13 @@ def test_json_marks_by_the_rule_of_columns(tmp_path):
     records[0]["valid"] = 7
     path.write_text(json.dumps(records))
     assert pg.read_file(path, as_traces=True).records == 5
+
+
+@pytest.mark.parametrize("flags", [FLAGS, [True] * 6])
+@pytest.mark.filterwarnings("ignore:2 records of 6", "ignore:The data")
+def test_a_column_of_marks_must_not_be_published(flags):
+    data = _points(table())
+    found = data.promesse.check(data.assign(valid=flags))
+    row = found.set_index("test").loc["no other columns"]
+    assert row["verdict"] == "failed"
+    assert "'valid'" in row["reason"]

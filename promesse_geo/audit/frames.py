@@ -16,7 +16,7 @@ from promesse_geo.traces.traces import Traces
 
 def check_frame(frame: gpd.GeoDataFrame, traces: Traces, dropped: DroppedColumns) -> list[Finding]:
     """Check columns, index, row order, categories and attributes of a frame and of the traces read from it."""
-    others = [*dropped.columns, *(["Z or M"] if dropped.elevation else [])]
+    others = [*dropped.columns, *dropped.marks, *(["Z or M"] if dropped.elevation else [])]
     return [
         find_other_columns(others),
         _check_index(frame, traces.names),

@@ -22,10 +22,11 @@ from promesse_geo.traces.values import TimeFormat, check_geometry, read_points, 
 
 @dataclass(frozen=True)
 class DroppedColumns:
-    """What a frame holds besides user, time and location: columns and elevations."""
+    """What a frame holds besides user, time and location: columns, elevations, and columns that mark bad records."""
 
     columns: tuple[Hashable, ...] = ()
     elevation: bool = False
+    marks: tuple[Hashable, ...] = ()
 
 
 def warn_dropped_columns(dropped: DroppedColumns) -> None:
@@ -142,8 +143,8 @@ class Records:
         x, y, has_z = read_points(frame.geometry.array)
         taken = {names.user, names.geometry, names.segment} | (set() if names.time_is_index else {names.time})
         marked = find_marked_rows(frame, names)
-        taken |= set(() if marked is None else marked.columns)
-        others = [column for column in frame.columns if column not in taken]
+        marks = () if marked is None else tuple(marked.columns)
+        others = [column for column in frame.columns if column not in taken and column not in marks]
         warn_marked(marked)
         records = cls.from_columns(
             x,
@@ -152,7 +153,7 @@ class Records:
             users=None if names.user is None else frame[names.user],
             crs=frame.crs,
             names=names,
-            dropped=DroppedColumns(tuple(others), has_z),
+            dropped=DroppedColumns(tuple(others), has_z, marks),
             segments=None if names.segment is None else read_segments(frame[names.segment]),
             protection=read_protection(frame.attrs.get(ROLES)),
         )
