@@ -52,6 +52,8 @@ WORDS = {
     ("smooth", "--min-points", "9" * 23): "must be a whole number of at most 9,223,372,036,854,775,807",
     ("wait-for-me", "--k", "1"): "must be a whole number of at least 2. Got 1 instead",
     ("wait-for-me", "--k", "many"): "must be a whole number of at least 2. Got 'many' instead",
+    ("wait-for-me", "--k", "1_0"): "must be a whole number of at least 2. Got '1_0' instead",
+    ("geo-indistinguishability", "--radius", "1_0"): "must be a number. Got '1_0' instead",
     ("geo-indistinguishability", "--radius", "wide"): "must be a number. Got 'wide' instead",
     ("info", "--separator", "0"): "must be one character such as ';'",
 }

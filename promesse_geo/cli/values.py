@@ -37,6 +37,8 @@ class Checked(click.ParamType):
             converted = self._base.convert(value, param, ctx)
         except click.BadParameter:  # whose words have no rule
             converted = value
+        if is_number(converted) and "_" in str(value):  # Python's way of writing numbers, likely a slip
+            converted = value
         if converted == "" and param is not None and param.callback is not None:  # which refuses it
             return converted
         name, owner = ("" if each is None else str(each) for each in (param and param.name, ctx and ctx.command.name))
