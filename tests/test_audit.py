@@ -995,3 +995,26 @@ def test_a_chain_is_named_with_all_its_members(parts):
     chain = pg.Chain([pg.PrivacyZones(300, 200), pg.Promesse(200)])
     found = reason(parts.promesse.check(chain.protect(parts), mechanism=chain), "the mechanism is known")
     assert found == "named: PrivacyZones (radius = 300 m, offset = 200 m), then Promesse (epsilon = 200 m)"
+
+
+def with_times_of_the_path(safe: gpd.GeoDataFrame, parts: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
+    """Points of Promesse, at about the times at which their users were nearest to them."""
+    records = dict(tuple(parts.to_crs(32631).groupby("user")))
+    points = safe.to_crs(32631).geometry
+    pairs = zip(safe["user"], points, strict=True)
+    nearest = [records[user].geometry.distance(point).argmin() for user, point in pairs]
+    times = [records[user]["time"].iloc[row] for user, row in zip(safe["user"], nearest, strict=True)]
+    late = pd.Series(times, safe.index).groupby(safe["user"]).cummax() + pd.Timedelta("50ms")
+    return safe.assign(time=late.astype(safe["time"].dtype))
+
+
+def test_trips_without_stops_are_nearly_as_they_were_at_constant_intervals_only():
+    trips = pg.make_city(users=12, days=2).promesse.prepare(days=2)
+    with pytest.warns(UserWarning, match="dropped"):
+        safe = trips.promesse.smooth(200)
+    table = trips.promesse.check(unmarked(safe), mechanism=pg.Promesse(200))
+    assert verdicts(table)[SHARED] == "passed"
+    assert "they hardly stop, and Promesse hides stops only" in reason(table, SHARED)
+    timed = unmarked(with_times_of_the_path(safe, trips))
+    for mechanism in (None, pg.Promesse(200)):
+        assert verdicts(trips.promesse.check(timed, mechanism=mechanism))[SHARED] != "passed"

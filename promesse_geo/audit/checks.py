@@ -190,7 +190,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
         lambda: left_out.get(TIMES) or check_times(comparison, mechanism),
         lambda: check_locations(comparison, mechanism),
         lambda: _check_stays(comparison, mechanism),
-        lambda: left_out.get(RECORDS) or check_records(comparison),
+        lambda: left_out.get(RECORDS) or check_records(comparison, mechanism),
         lambda: _check_noise(comparison, mechanism, named=mechanism in map(main_mechanism, (named, noted))),
         lambda: check_digits(comparison, mechanism),
     ]
