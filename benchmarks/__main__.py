@@ -9,6 +9,7 @@ environments of their own in a folder; those that cannot be installed are named 
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))  # the other files are scripts, which import each other
 
@@ -31,18 +34,50 @@ from data import commuters
 
 _HEAD = ("what", "ours", "beside", "theirs", "ratio")
 _LAPLACE = pg.GeoIndistinguishability.from_level(4, radius=200)
-_PEERS = {"trackintel": ["trackintel", "pyarrow"], "infostop": ["infostop"], "scikit-mobility": ["scikit-mobility"]}
-_STAYS = """
+_READ = """
 import sys, time, warnings
 warnings.simplefilter("ignore")
-import geopandas as gpd, trackintel as ti
-frame = gpd.read_parquet(sys.argv[1]).rename(columns={"user": "user_id", "time": "tracked_at"})
-frame.index.name = "id"
-fixes = ti.Positionfixes(frame)
+import pandas as pd
+frame = pd.read_csv(sys.argv[1], parse_dates=["time"])
+{prepare}
 start = time.perf_counter()
-fixes.generate_staypoints(method="sliding", dist_threshold=200, time_threshold=15, gap_threshold=60, include_last=True)
+{run}
 print(time.perf_counter() - start)
 """
+_PREPARE = (
+    """
+import geopandas as gpd, trackintel as ti
+frame = frame.rename(columns={"user": "user_id", "time": "tracked_at"})
+fixes = ti.Positionfixes(gpd.GeoDataFrame(frame, geometry=gpd.points_from_xy(frame.lon, frame.lat), crs=4326))
+fixes.index.name = "id"
+""",
+    """
+from infostop import Infostop
+frame["time"] = frame.time.dt.tz_localize(None).astype("datetime64[s]").astype("int64")
+arrays = [frame[["lat", "lon", "time"]].to_numpy()[rows] for rows in frame.groupby("user").indices.values()]
+model = {"r1": 200, "r2": 200, "min_staying_time": 900, "max_time_between": 3600}
+""",
+    """
+import skmob
+from skmob.preprocessing import detection
+find = getattr(detection, "stay_locations", None) or detection.stops  # its name before version 1.2
+data = skmob.TrajDataFrame(frame.assign(time=frame.time.dt.tz_localize(None)), longitude="lon", latitude="lat",
+                           datetime="time", user_id="user")
+""",
+)
+_RUN = (
+    "fixes.generate_staypoints(dist_threshold=200, time_threshold=15, gap_threshold=60, include_last=True)",
+    "for array in arrays: Infostop(**model).fit_predict(array)",
+    "find(data, minutes_for_a_stop=15, spatial_radius_km=0.1)",
+)
+_INSTALL = (
+    [["trackintel"]],
+    [["setuptools<80", "wheel", "numpy", "pybind11", "pandas"], ["--no-build-isolation", "infostop"]],
+    [["--only-binary=:all:", "scikit-mobility", "numpy<2", "pandas<2", "shapely<2", "geopandas<1"]],
+)
+_PEERS = dict(
+    zip(("trackintel", "infostop", "scikit-mobility"), zip(_INSTALL, _PREPARE, _RUN, strict=True), strict=True)
+)
 
 
 class Row(NamedTuple):
@@ -125,33 +160,41 @@ def peers(folder: Path, records: int) -> Iterator[Row]:
     traces = commuters(max(records // 20_000, 1), 20_000, interval=10)
     seconds = in_turn({"ours": lambda: pg.pois(traces)}, rounds=3)["ours"]
     row = Row("stays", traces.records, seconds, "", 1.0)
-    pg.write(traces, folder / "stays.parquet", force=True)
-    for peer, packages in _PEERS.items():
-        python, reason = _install(folder / peer, packages)
-        if reason or peer != "trackintel":
-            yield row._replace(beside=peer, note=reason or "installs; see attack.py --peers")
-            continue
-        command = [str(python), "-c", _STAYS, str(folder / "stays.parquet")]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if done.returncode:
-            yield row._replace(beside=peer, note=_last_line(done.stderr))
+    lon, lat = traces.coordinates()
+    users = np.repeat(traces.users.to_numpy(), traces.counts)
+    times = pd.DatetimeIndex(traces.times, tz="UTC")
+    data = folder / "stays.csv"
+    pd.DataFrame({"user": users, "time": times, "lon": lon, "lat": lat}).to_csv(data, index=False)
+    for peer, (steps, prepare, run) in _PEERS.items():
+        python, reason = _install(folder / peer, steps)
+        if not reason:
+            command = [str(python), "-c", _READ.format(prepare=prepare, run=run), str(data)]
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
+            reason = f"installed, but fails: {_reason(done.stderr)}" if done.returncode else ""
+        if reason:
+            yield row._replace(beside=peer, note=reason)
         else:
             yield row._replace(beside=peer, theirs=float(done.stdout.splitlines()[-1]))
 
 
-def _install(folder: Path, packages: list[str]) -> tuple[Path, str]:
+def _install(folder: Path, steps: list[list[str]]) -> tuple[Path, str]:
     """Make an environment with packages; return its interpreter, and why it could not be made."""
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    command = [str(python), "-m", "pip", "install", "-q", *packages]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    return python, f"not installed: {_last_line(done.stderr)}" if done.returncode else ""
+    for packages in steps:
+        command = [str(python), "-m", "pip", "install", "-q", *packages]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode:
+            return python, f"not installed: {_reason(done.stderr)}"
+    return python, ""
 
 
-def _last_line(text: str) -> str:
+def _reason(text: str) -> str:
+    """Return the last line of an output that names an error, else the last one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1][:160].replace("|", "/") if lines else "no reason given"
+    errors = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|error):", line)]
+    return (errors or lines or ["no reason given"])[-1][:160].replace("|", "/")
 
 
 def _sizes(up_to: int) -> list[int]:

@@ -73,11 +73,7 @@ def apart(traces, mechanism, preparation):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if preparation is not None:
-            choices = dict(preparation)
-            speed, keeps = choices.pop("max_speed", None), choices.pop("keep_zero", True)
-            traces = traces if keeps else pg.drop_zero(traces)
-            traces = traces if speed is None else pg.drop_jumps(traces, speed)
-            traces = pg.prepare(traces, **choices, keep_user=True)
+            traces = pg.prepare(traces, **preparation, keep_user=True)
         if mechanism is not None:
             mechanism.protect(traces)
     return words_of(caught)
