@@ -101,7 +101,7 @@ class Row(NamedTuple):
             self._number(self.ours) + self.resources[0],
             self.beside,
             self._number(self.theirs) + self.resources[1],
-            f"{self.ours / self.theirs:.2f}",
+            f"{ratio:.2f}" if (ratio := self.ours / self.theirs) >= 0.1 else f"{ratio:.1g}",
         )
 
     def _number(self, seconds: float) -> str:
