@@ -513,7 +513,8 @@ def test_users_breaks_and_gaps_add_up_to_traces():
             warnings.simplefilter("ignore")
             result = pg.publish(traces, None, mechanism, tz="Europe/Paris", dry_run=True)
         counts = result.counts
-        users = counts["users"] - counts["zone_users"] - counts["dropped_users"]
+        users = counts["kept_users"]
+        assert users == counts["users"] - counts["zone_users"] - counts["dropped_users"]
         assert counts["breaks"] > 5
         assert counts["gaps"] > 5
         assert counts["traces"] == users + counts["breaks"] + counts["zone_breaks"] + counts["gaps"]

@@ -111,7 +111,9 @@ def test_what_is_recommended_can_be_published(city, folder, monkeypatch, tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = pg.publish(city, None, mechanism, dry_run=True, **PARIS)
-    assert result.counts["zone_records"] == expected.counts["zone_records"]
+    names = ["zone_records", "kept_users", "breaks", "zone_breaks", "gaps", "traces"]
+    assert result.counts[names].tolist() == expected.counts[names].tolist()
+    assert result.counts["traces"] == result.counts[names[1:-1]].sum()
     assert result.counts["published_records"] == len(load(tmp_path / "out"))
     assert pg.read_file(tmp_path / "out", as_traces=True).protection == mechanism.description()
 

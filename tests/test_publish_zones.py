@@ -9,12 +9,17 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import promesse_geo as pg
 from promesse_geo.cli import main
 from promesse_geo.cli.zones import VARIABLE
+from promesse_geo.publication.choices import Choices
 from promesse_geo.publication.cleaning import owners_of_parts
+from promesse_geo.publication.work import protect_raw
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SECRET = secrets.token_hex(32)
@@ -331,3 +336,78 @@ def test_a_saved_configuration_holds_no_secret(files, tmp_path):
         again = run("publish", files / "raw.parquet", "--dry-run", "--config", config)
     assert again.exit_code == 0, again.output
     assert again.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
+
+
+@st.composite
+def recorded(draw):
+    """Traces in a plane with breaks and gaps, some of whose users stay in a zone, and the breaks by record."""
+    rows, step = [], st.sampled_from([-1_000, 0, 1_000])
+    for user in range(draw(st.integers(1, 4))):
+        x, y = (500 + 1_000 * draw(st.integers(-2, 2)) for _ in range(2))
+        for number in range(draw(st.integers(1, 15))):
+            begins = draw(st.booleans()) and number > 0
+            rows.append((f"u{user}", x, y, draw(st.sampled_from([600, 600, 20_000])), begins))
+            x, y = x + draw(step), y + draw(step)
+    frame = pd.DataFrame(rows, columns=["user", "x", "y", "wait", "begins"])
+    frame["time"] = pd.Timestamp("2026-05-04 06:00") + pd.to_timedelta(frame.groupby("user")["wait"].cumsum(), "s")
+    frame["segment"] = frame.groupby("user")["begins"].cumsum()
+    return frame
+
+
+def count_splits(frame, box, gap):
+    """Return the numbers of users, of breaks of the recorder and of zones, and of gaps, record by record."""
+    counts = dict.fromkeys(("kept_users", "breaks", "zone_breaks", "gaps"), 0)
+    for _, rows in frame.groupby("user"):
+        last, began = None, False
+        for row in rows.itertuples():
+            began = began or row.begins
+            if box.intersects(shapely.Point(row.x, row.y)):
+                continue
+            if last is None:
+                counts["kept_users"] += 1
+            elif began:
+                counts["breaks"] += 1
+            elif row.Index > last.Index + 1 or box.intersects(shapely.LineString([(last.x, last.y), (row.x, row.y)])):
+                counts["zone_breaks"] += 1
+            elif (row.time - last.time).total_seconds() >= gap:
+                counts["gaps"] += 1
+            last, began = row, False
+    return counts
+
+
+@given(recorded(), st.sampled_from(["common", "keep-dates"]))
+@settings(max_examples=100, deadline=None)
+def test_breaks_of_the_recorder_and_of_zones_are_counted_as_a_plain_loop_counts_them(frame, calendar):
+    box = shapely.box(0, 0, 1_900, 1_900)
+    zones = pg.PrivacyZones(1, 0, zones=gpd.GeoDataFrame(geometry=[box], crs="EPSG:32631"))
+    points = gpd.points_from_xy(frame["x"], frame["y"], crs="EPSG:32631")
+    data = gpd.GeoDataFrame(frame[["user", "time", "segment"]], geometry=points)
+    raw = pg.Traces.from_frame(data, segment="segment", space="plane")
+    choices = Choices.check(None, calendar, "4h", None, None, True)
+    counts = protect_raw(raw, choices, pg.Chain([zones, pg.Promesse(200)])).counts
+    expected = count_splits(frame, box, 4 * 3600)
+    assert {name: counts[name] for name in expected} == expected
+    assert counts["traces"] == sum(expected.values())
+
+
+def test_the_breaks_of_users_in_zones_entirely_are_no_breaks_of_what_is_kept():
+    """Zones that make breaks and remove a person with as many make some all the same."""
+    times = pd.date_range("2026-05-04 08:00", periods=40, freq="5min", tz="UTC")
+    still = pd.DataFrame({"user": "still", "time": times, "x": 900_000.0, "y": 0.0, "segment": np.arange(40)})
+    walker = pd.DataFrame({"user": "walker", "time": times, "x": 500.0 * np.arange(40), "y": 0.0, "segment": 0})
+    frame = pd.concat([still, walker], ignore_index=True)
+    data = gpd.GeoDataFrame(
+        frame[["user", "time", "segment"]], geometry=gpd.points_from_xy(frame.x + 4e5, frame.y + 5e6), crs=32631
+    )
+    places = gpd.GeoDataFrame(geometry=gpd.points_from_xy([1_300_000.0, 410_000.0], [5e6, 5e6]), crs=32631)
+    zones = pg.PrivacyZones(800, 0, zones=places)
+    traces = pg.Traces.from_frame(data, segment="segment", space="plane")
+    with pytest.warns(UserWarning, match=r"and made 1 break in traces\."):
+        zones.protect(traces)
+    result = pg.publish(traces, None, pg.Chain([zones, pg.Promesse(200)]), dry_run=True)
+    counts = result.counts[["kept_users", "breaks", "zone_breaks", "zone_users", "gaps", "traces"]]
+    assert counts.tolist() == [1, 0, 1, 1, 0, 2]
+    assert "break of the recorder" not in result.to_text()
+    assert "2 traces after splitting (of 1 user, of each one more than breaks and gaps in what is kept)" in " ".join(
+        result.to_text().split()
+    )

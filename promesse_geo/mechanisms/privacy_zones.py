@@ -156,8 +156,8 @@ class PrivacyZones(Mechanism):
 
     def cut(self, traces: Traces, placed: PlacedZones) -> "tuple[Traces, _Removed]":
         """Return what placed zones leave of Traces, whose records keep their positions, and a remark with counts."""
-        rest = placed.cut(traces)
-        return rest, self._remark_on(traces, rest, placed)
+        rest, made = placed.cut_and_count(traces)
+        return rest, self._remark_on(traces, rest, placed, made)
 
     def _protect(self, traces: Traces) -> "tuple[Traces, _Removed]":
         rest, remark = self.cut(traces, self.place(traces))
@@ -212,14 +212,13 @@ class PrivacyZones(Mechanism):
         first, second = ((word >> 11) * _FINE for word in words)
         return first, second
 
-    def _remark_on(self, traces: Traces, rest: Traces, placed: PlacedZones) -> "_Removed":
+    def _remark_on(self, traces: Traces, rest: Traces, placed: PlacedZones, made: int) -> "_Removed":
         """Return how many records and traces were removed, breaks made, and users of zones not found."""
         owners = set() if self.zones is None else {owner for owner in placed.owners if owner is not None}
         return _Removed(
             removed=traces.records - rest.records,
             records=traces.records,
-            made=len(rest.breaks) - len(traces.breaks),
-            breaks=len(rest.breaks),
+            made=made,
             dropped=len(traces) - len(rest),
             traces=len(traces),
             found=len(owners & set(placed.names.values())),
@@ -240,7 +239,6 @@ class _Removed(Remark):
     removed: int
     records: int
     made: int
-    breaks: int
     dropped: int
     traces: int
     found: int
@@ -255,8 +253,8 @@ class _Removed(Remark):
         texts = []
         if self.removed or self.made:
             texts.append(
-                f"Privacy zones removed {self.removed:,} of {counted(self.records, 'record')}, and left "
-                f"{counted(self.breaks, 'break')} in traces."
+                f"Privacy zones removed {self.removed:,} of {counted(self.records, 'record')}, and made "
+                f"{counted(self.made, 'break')} in traces."
             )
         if self.dropped:
             verb = "lies" if self.dropped == 1 else "lie"

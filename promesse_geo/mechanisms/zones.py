@@ -123,11 +123,16 @@ class PlacedZones:
         names : mapping of str to str, optional
             The owner of each trace by its name, if others than in `names`.
         """
+        return self.cut_and_count(traces, names)[0]
+
+    def cut_and_count(self, traces: Traces, names: Mapping[str, str] | None = None) -> tuple[Traces, int]:
+        """Return what `cut` returns, and how many breaks were made beside those that Traces had."""
         inside, crossed = self._touch(traces, self.names if names is None else names)
         kept = np.flatnonzero(~inside)
         rest = traces.select(~inside)
         begins = np.flatnonzero((np.diff(kept) > 1) | crossed[kept[:-1]]) + 1
-        return replace(rest, breaks=freeze(within_traces(np.union1d(rest.breaks, begins), rest.offsets)))
+        breaks = within_traces(np.union1d(rest.breaks, begins), rest.offsets)
+        return replace(rest, breaks=freeze(breaks)), len(breaks) - len(rest.breaks)
 
     def _touch(self, traces: Traces, names: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
         """Return which records lie in a zone, and from which a segment crosses one, bool of shape (records,)."""

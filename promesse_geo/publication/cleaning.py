@@ -41,43 +41,48 @@ def clean(raw: Traces, choices: Choices) -> tuple[Traces, dict[str, int]]:
         "kept_jumps": rest.jumps or 0,
         "fast_steps": rest.fast_steps or 0,
         "equal_times": odd.equal_times,
-        "breaks": rest.breaks,
         "swapped_axes": are_axes_swapped(raw, zone=choices.zone),
     }
 
 
 def split_days(
-    traces: Traces, choices: Choices, *, seed: str | None = None
+    traces: Traces, recorded: np.ndarray, choices: Choices, *, seed: str | None = None
 ) -> tuple[Traces, dict[str, int], list[str]]:
     """Choose days and split Traces at gaps; return the parts, counts, and what was dropped in words.
 
-    The parts have random names, which a secret seed makes repeatable.
+    The parts have random names, which a secret seed makes repeatable. Parts are one more for each user than the breaks
+    and gaps of the days that are kept. The breaks at the positions `recorded` are the recorder's, others of zones.
     """
     zone = choices.zone if traces.time_format.zone is not None else None  # naive times are local times
     days = _PAPER_DAYS if choices.calendar == "paper" else max(traces.records, 1)
-    dated, gaps = _break_at_gaps(traces, choices.gap)
+    dated = _break_at_gaps(traces, choices.gap)
     if choices.calendar != "keep-dates":
         dated, zone = collapse(dated, zone), None
     kept, dropped = keep_first_days(dated, days, choices.min_days or 1, zone)
     parts = split(kept, choices.gap, seed=seed, keep_user=False)
+    breaks, of_recorder = (
+        int(np.isin(after, kept.positions).sum()) for after in (traces.positions[traces.breaks], recorded)
+    )
     return (
         parts,
         {
+            "kept_users": len(kept),
             "dropped_users": len(traces) - len(kept),
             "dropped_other_days": traces.records - kept.records,
-            "gaps": int(np.isin(gaps, kept.positions).sum()),
+            "breaks": of_recorder,
+            "zone_breaks": breaks - of_recorder,
+            "gaps": len(parts) - len(kept) - breaks,
             "traces": len(parts),
         },
         dropped.parts(),
     )
 
 
-def _break_at_gaps(traces: Traces, gap: int) -> tuple[Traces, np.ndarray]:
-    """Return Traces with breaks at gaps of true time, which the common calendar may close, and positions after gaps."""
+def _break_at_gaps(traces: Traces, gap: int) -> Traces:
+    """Return Traces with breaks at gaps of true time, which the common calendar may close."""
     after = np.flatnonzero(np.diff(traces.times) >= gap) + 1
     after = np.setdiff1d(after, traces.segments)
-    breaks = np.union1d(traces.breaks, after)
-    return replace(traces, breaks=freeze(breaks)), traces.positions[after]
+    return replace(traces, breaks=freeze(np.union1d(traces.breaks, after)))
 
 
 class AppliedZones:
@@ -104,14 +109,21 @@ class AppliedZones:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of records and users removed, of breaks made, and of users with other or fewer places than asked."""
+        """Numbers of records and users removed, and of users with other or fewer places than asked."""
         return {
             "zone_records": self._raw.records - self.rest.records,
             "zone_users": len(self._raw) - len(self.rest),
-            "zone_breaks": max(len(self.rest.breaks) - len(self._raw.breaks), 0),
             "zone_unclear_users": sum(placed.unclear for placed in self._placed),
             "zone_users_with_fewer_places": sum(placed.fewer for placed in self._placed),
         }
+
+    @property
+    def recorded_breaks(self) -> np.ndarray:
+        """The positions of the records of `rest` that begin a segment of the recorder, shape (breaks,)."""
+        kept = np.zeros(self._raw.positions.max(initial=-1) + 1, bool)
+        kept[self.rest.positions] = True
+        recorded = self._raw.select(kept[self._raw.positions])
+        return recorded.positions[recorded.breaks]
 
     def cut(self, protected: Traces, parts: Traces) -> Traces:
         """Return protected parts without points in zones, with breaks instead of lines that cross one."""

@@ -78,7 +78,7 @@ def counts_in_words(
     if speed is not None and speed > FASTEST and counts["dropped_jumps"]:
         jumps = f"{counts['dropped_jumps']:,} over {speed:g} m/s dropped"
     slower = f"kept; if nobody travelled as fast, pass max_speed={FAST:g} (--max-speed {FAST:g})"
-    gap = span(pd.Timedelta(choices.gap, unit="ns"))
+    gap, kept = span(pd.Timedelta(choices.gap, unit="ns")), counted(counts["kept_users"], "user")
     rows = [
         ("records", "record", f"of {counted(counts['users'], 'user')}", ""),
         ("zero_fixes", "fix", "at exactly (0, 0)", zeros),
@@ -95,7 +95,7 @@ def counts_in_words(
         ("gaps", "gap", f"of {gap} or more", "traces are split there"),
         ("dropped_users", "user", "with too few days", "dropped"),
         ("dropped_other_days", "record", "of other days or such users", "dropped"),
-        ("traces", "trace", "after splitting", "of each user, one more than breaks and gaps in what is kept"),
+        ("traces", "trace", "after splitting", f"of {kept}, of each one more than breaks and gaps in what is kept"),
         ("dropped_traces", "trace", "that cannot be protected", "dropped"),
         ("published_users", "user", "in the data to publish", ""),
         ("published_traces", "trace", "to publish", ""),

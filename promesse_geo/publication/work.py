@@ -56,7 +56,7 @@ def protect_raw(raw: Traces, choices: Choices, mechanism: Mechanism, *, seed: st
     zones, after = split_mechanism(mechanism)
     cleaned, counts = clean(raw, choices)
     applied = AppliedZones(cleaned, zones)
-    parts, of_parts, remarks = split_days(applied.rest, choices, seed=seed)
+    parts, of_parts, remarks = split_days(applied.rest, applied.recorded_breaks, choices, seed=seed)
     counts |= applied.counts
     dropped = [*dropped_in_words(counts), *remarks]
     with collected_warnings() as caught:
