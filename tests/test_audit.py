@@ -982,6 +982,23 @@ def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(mechanism, ve
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_users_with_two_places_of_many_ends_are_counted_and_reviewed_if_either_is_located():
+    """Trips between home and work, of which zones hide one."""
+    city = pg.make_city(users=12, days=10, seed=3, recorder="trips")
+    parts = city.promesse.prepare(tz="Europe/Paris", keep_user=True)
+    safe = parts.promesse.protect(pg.Chain([pg.PrivacyZones(700, 600, seed="secret"), pg.Promesse(200, seed=1)]))
+    metric = pg.EndRetrieval()
+    both = metric.compare_second(metric.pair(*map(pg.Traces.from_frame, (parts, safe))))
+    seconds, located = int(both["second"].sum()), 100 * (both["either"] <= 100).mean()
+    assert located > metric.value(both)
+    found = reason(parts.promesse.check(safe), ENDS)
+    assert verdicts(parts.promesse.check(safe))[ENDS] == "review"
+    assert f"{seconds} of {len(both)} users begin or end at least half as many traces at another place" in found
+    assert f"one is located for {located:.1f} % of users" in found
+    assert "places=2" in found
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_publish_says_of_ends_what_it_measures():
     city = pg.make_city(users=6, days=7, seed=3, recorder="phone")
     result = city.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True)

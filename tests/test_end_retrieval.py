@@ -4,6 +4,7 @@ import math
 
 import geopandas as gpd
 import naive_attacks as twin
+import naive_zones
 import numpy as np
 import pandas as pd
 import pytest
@@ -184,6 +185,47 @@ def test_guesses_are_those_of_the_twin(crowd, least):
             assert_one_of(row[f"step_{step}"], guesses, truths)
         if len(ends[owner]) <= 6:
             assert_one_of(row["rays"], twin.crossing(ends[owner]), truths)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=3, max_size=14),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=8),
+    st.integers(1, 3),
+)
+def test_second_places_are_those_of_the_twin(original, protected, least):
+    """One user's parts of one point each, on a coarse grid; the guess of step 0 is the densest published point."""
+    traces = [
+        on_grid({f"a-{i:05d}": [(150 * x, 170 * y)] for i, (x, y) in enumerate(rows)}) for rows in (original, protected)
+    ]
+    metric = EndRetrieval(least=least, steps=[0], rays=False)
+    both = metric.compare_second(metric.pair(*traces))
+    pd.testing.assert_frame_equal(both[["step_0", "ends"]], metric.detail(*traces))
+    points, published = ([tuple(point) for point in each.points.tolist()] for each in traces)
+    spots = naive_zones.spots(points, number=2)
+    assert len(both) == (sum(distance(point, spots[0]) <= 200 for point in points) >= least)
+    if len(both):
+        is_close = naive_zones.is_unclear(points, places=1)
+        guess = naive_zones.spots(published, number=1)[0]
+        assert both["second"].tolist() == [is_close]
+        assert both["either"].item() == pytest.approx(min(distance(guess, spot) for spot in spots[: 1 + is_close]))
+
+
+def test_the_strategy_for_both_places_locates_most_users_at_one_of_them():
+    """All begin at the first place, of which nothing is published, and half as often at the second, 3 km away."""
+    first = {f"a-{i:05d}": [(d * math.cos(i), d * math.sin(i)) for d in range(0, 1_000, 100)] for i in range(6)}
+    second = {f"a-{i + 6:05d}": [(3_000 + x, y) for x, y in first[f"a-{i:05d}"]] for i in range(3)}
+    original = on_grid(first | second)
+    protected = on_grid({name: rows[2:-2] for name, rows in second.items()})
+    metric = EndRetrieval()
+    both = metric.compare_second(metric.pair(original, protected))
+    assert metric.value(both) == metric.measure(original, protected) == 0
+    assert both.attrs["strategy"] == "step_0"
+    assert both["second"].all()
+    assert both["either"].item() <= 100
+    assert both.attrs["either"] != "step_0"
+    known = EndRetrieval(truth=places([("a", 0.0, 0.0)]))
+    assert not known.compare_second(known.pair(original, protected))["second"].any()
 
 
 def assert_one_of(metres, guesses, truths):

@@ -177,7 +177,10 @@ def test_an_example_by_hand():
     path = [(-300, 50), (-200, 50), (-50, 50), (50, 50), (200, 50), (200, 300), (300, 0), (-300, 0), (-400, 0)]
     traces = on_grid({"a": path, "b": [(0, 0), (10, 10)], "c": [(500, 500)]})
     zones = PrivacyZones(100, 0, zones=frame_of([shapely.Point(0, 0)]))
-    with pytest.warns(UserWarning, match=r"removed 4 of 12 records, and made 2 breaks.*1 of 3 traces lies in zones"):
+    with pytest.warns(
+        UserWarning,
+        match=r"removed 4 of 12 records, and made 2 breaks.*1 of 3 traces lies in zones entirely and was dropped",
+    ):
         result = zones.protect(traces)
     assert result.users.tolist() == ["a", "c"]
     assert result.segments.tolist() == [0, 2, 5, 7, 8]

@@ -8,6 +8,7 @@ from promesse_geo.audit.comparison import Comparison
 from promesse_geo.audit.findings import PASSED, REVIEW, Finding
 from promesse_geo.messages import collected_warnings
 from promesse_geo.metrics import EndRetrieval
+from promesse_geo.stays.spots import close_in_words
 from promesse_geo.traces.owners import number_owners
 
 _TEST = "places at the ends are hidden"
@@ -18,10 +19,13 @@ _REMEDY = (
     "(promesse-geo zones) and smooth(200, ends=400) (promesse-geo smooth --epsilon 200 --ends 400)"
 )
 
+_SECOND = "zones around both hide more: pass places=2 to zones() (--places 2), or known homes as zones (--zones)"
+
 
 def check_ends(comparison: Comparison) -> list[Finding]:
     """Check that the place where most traces of a user begin or end is not located from those that are published.
 
+    Users with another place of at least half as many ends, which may be the home, are counted, and judged by both.
     There is no finding if it is not known which traces are of one user, as after renaming.
     """
     if not comparison.by_user:
@@ -32,8 +36,12 @@ def check_ends(comparison: Comparison) -> list[Finding]:
     if 2 * parts.max() < _ATTACK.least:  # as of parts under new names
         return []
     with collected_warnings():
-        detail = _ATTACK.compare(_ATTACK.pair(original, protected))
-    return judge_ends(_ATTACK.value(detail), _ATTACK.guess(detail), users=len(detail))
+        detail = _ATTACK.compare_second(_ATTACK.pair(original, protected))
+    value, guess, users = _ATTACK.value(detail), _ATTACK.guess(detail), len(detail)
+    seconds = int(detail["second"].sum())
+    if not seconds:
+        return judge_ends(value, guess, users=users)
+    return _judge_both(value, guess, 100 * float((detail["either"] <= _ATTACK.threshold).mean()), seconds, users)
 
 
 def judge_ends(value: float, guess: float, *, users: int) -> list[Finding]:
@@ -43,9 +51,30 @@ def judge_ends(value: float, guess: float, *, users: int) -> list[Finding]:
     """
     if math.isnan(value):
         return []
-    near = f"within {_ATTACK.threshold:g} m"
-    reason = f"where most traces begin or end is located {near} for {value:.1f} % of users, {guess:.1f} % by guessing"
-    chance = 1.64 * math.sqrt(_MOST * (100 - _MOST) / max(users, 1))
-    if value > max(_MOST + chance, guess):
+    reason = _in_words(value, guess)
+    if _is_much(value, guess, users):
         return [Finding(_TEST, REVIEW, f"{reason}; {_REMEDY}")]
     return [Finding(_TEST, PASSED, f"{reason}; stronger attacks may find more")]
+
+
+def _judge_both(value: float, guess: float, either: float, seconds: int, users: int) -> list[Finding]:
+    """Return the finding where users have a second place, which is to be reviewed if it is located, too."""
+    reason = (
+        f"{_in_words(value, guess)}; {close_in_words(seconds, users)}: counting both places, one is located for "
+        f"{either:.1f} % of users"
+    )
+    is_much = _is_much(value, guess, users)
+    if is_much or _is_much(either, guess, users) or either > value:
+        return [Finding(_TEST, REVIEW, "; ".join([reason, *[_REMEDY] * is_much, _SECOND]))]
+    return [Finding(_TEST, PASSED, f"{reason}; stronger attacks may find more")]
+
+
+def _in_words(value: float, guess: float) -> str:
+    near = f"within {_ATTACK.threshold:g} m"
+    return f"where most traces begin or end is located {near} for {value:.1f} % of users, {guess:.1f} % by guessing"
+
+
+def _is_much(value: float, guess: float, users: int) -> bool:
+    """Whether a value exceeds the goal, beyond what chance gives among so many users in one case of twenty."""
+    chance = 1.64 * math.sqrt(_MOST * (100 - _MOST) / max(users, 1))
+    return value > max(_MOST + chance, guess)

@@ -13,7 +13,7 @@ from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.zones import PlacedZones, Zones, flatten, locate, owners_by_name
 from promesse_geo.messages import Remark, counted
 from promesse_geo.preprocess.problems import GAP
-from promesse_geo.stays.spots import Spots, find_spots
+from promesse_geo.stays.spots import Spots, close_in_words, find_spots
 from promesse_geo.traces.owners import name_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze
@@ -21,7 +21,6 @@ from promesse_geo.validation import check_integer, check_number, check_seed, key
 
 _FINE = 2.0**-53
 _OWNER = "PrivacyZones"
-_CLOSE = 0.5  # of the ends at the first place: with as many at another one, that may be the home
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class PrivacyZones(Mechanism):
         space, unclear, fewer = traces.space, 0, 0
         if self.zones is None:
             owners, spots, names = self._find(traces)
-            unclear = self._count_unclear(spots)
+            unclear = len(spots.close(self.places).groups)  # without a zone at such a place
             fewer = len(owners) - int((spots.ranks == self.places - 1).sum())
             found: list[tuple[str | None, np.ndarray, Any]] = [
                 (owners[group], place, None) for group, place in zip(*spots.first(self.places)[:2], strict=True)
@@ -180,13 +179,6 @@ class PrivacyZones(Mechanism):
         offsets = as_offsets(np.bincount(group, minlength=len(owners)))
         spots = find_spots(traces.points[rows[order]], offsets, traces.space, number=self.places + 1)
         return owners, spots, dict(zip(map(str, traces.users), owned, strict=True))
-
-    def _count_unclear(self, spots: Spots) -> int:
-        """Return how many owners have a spot without a zone, with at least half as many ends as the densest one."""
-        most = dict(zip(spots.groups[spots.ranks == 0], spots.counts[spots.ranks == 0], strict=True))
-        other = spots.ranks == self.places
-        pairs = zip(spots.groups[other], spots.counts[other], strict=True)
-        return sum(bool(count >= _CLOSE * most[group]) for group, count in pairs)
 
     def _displace(self, traces: Traces, found: list[tuple[str | None, np.ndarray, Any]]) -> np.ndarray:
         """Return the centres of zones: those of circles are displaced, middles of polygons stay."""
@@ -257,9 +249,9 @@ class _Removed(Remark):
                 f"{counted(self.made, 'break')} in traces."
             )
         if self.dropped:
-            verb = "lies" if self.dropped == 1 else "lie"
+            verbs = ("lies", "was") if self.dropped == 1 else ("lie", "were")
             total = counted(self.traces, "trace")
-            texts.append(f"{self.dropped:,} of {total} {verb} in zones entirely and were dropped.")
+            texts.append(f"{self.dropped:,} of {total} {verbs[0]} in zones entirely and {verbs[1]} dropped.")
         if missing := self.owners - self.found:
             texts.append(
                 f"{missing:,} of {counted(self.owners, 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
@@ -277,9 +269,8 @@ class _Removed(Remark):
 
 def unclear_in_words(unclear: int, users: int, places: int) -> str:
     """Return how many users have another place that may be their home, and what to do."""
-    verbs = ("begins or ends", "has") if unclear == 1 else ("begin or end", "have")
+    verb = "has" if unclear == 1 else "have"
     return (
-        f"{unclear:,} of {counted(users, 'user')} {verbs[0]} at least half as many traces at another place, which may "
-        f"be the home, and {verbs[1]} no zone there: pass places={places + 1} (--places {places + 1}), or known homes "
-        "as zones (--zones)"
+        f"{close_in_words(unclear, users)}, and {verb} no zone there: pass places={places + 1} (--places "
+        f"{places + 1}), or known homes as zones (--zones)"
     )

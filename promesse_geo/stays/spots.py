@@ -6,6 +6,7 @@ import numpy as np
 
 from promesse_geo import threads
 from promesse_geo.kernels import densest
+from promesse_geo.messages import counted
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 
@@ -14,6 +15,8 @@ SPOT = 100.0
 
 NEAR = 200.0
 """Metres within which ends belong to a spot."""
+
+_CLOSE = 0.5  # of the points of the first spot: with as many ends at another one, that may be the home
 
 
 def densest_spots(points: np.ndarray, offsets: np.ndarray, space: Space) -> np.ndarray:
@@ -61,7 +64,15 @@ class Spots(NamedTuple):
 
     def first(self, number: int) -> "Spots":
         """Return the first spots of each group."""
-        kept = self.ranks < number
+        return self._select(self.ranks < number)
+
+    def close(self, rank: int) -> "Spots":
+        """Return the spots of a rank that have at least half as many points as the first one of their group."""
+        first = self.first(1)
+        most = first.counts[np.searchsorted(first.groups, self.groups)]
+        return self._select((self.ranks == rank) & (self.counts >= _CLOSE * most))
+
+    def _select(self, kept: np.ndarray) -> "Spots":
         return Spots(*(values[kept] for values in self))
 
 
@@ -88,3 +99,12 @@ def find_spots(points: np.ndarray, offsets: np.ndarray, space: Space, *, number:
         rounds.append(Spots(found, points[rows[found]], np.full(len(found), rank), counts[found]))
         points, owners = points[far], owners[far]
     return Spots(*map(np.concatenate, zip(*rounds, strict=True)))
+
+
+def close_in_words(number: int, users: int, *, nouns: tuple[str, str] = ("user", "users")) -> str:
+    """Return how many users have another place with at least half as many ends as the first one (`Spots.close`)."""
+    verb = "begins or ends" if number == 1 else "begin or end"
+    return (
+        f"{number:,} of {counted(users, *nouns)} {verb} at least half as many traces at another place, which may be "
+        "the home"
+    )

@@ -1,6 +1,6 @@
 """Places at the ends of traces: the attacker steps back from where published traces begin and end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from promesse_geo.kernels import densest
 from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.metrics.base import Metric
 from promesse_geo.metrics.owners import pair_by_owner
-from promesse_geo.stays.spots import NEAR, SPOT, densest_spots
+from promesse_geo.stays.spots import NEAR, SPOT, densest_spots, find_spots
 from promesse_geo.traces.owners import find_owners, number_owners
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.placing import place_points
@@ -21,6 +21,8 @@ from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_integer, check_number, set_fields
+
+_Guesses = tuple[np.ndarray, np.ndarray]  # points, and the rows of guesses among them
 
 _RAY_WIDTH, _RAY_STEP, _RAY_POINTS = 40.0, 25.0, 61  # metres, metres, and their number
 
@@ -174,24 +176,51 @@ class EndRetrieval(Metric):
     def _index(self, original: Traces) -> "_Truth":
         owners, numbers = number_owners(original)
         ends = _Ends.of(original, numbers, len(owners))
-        truth = self._truth(original, owners, ends)
-        raw = self._distances(ends, truth, original.space)
-        return _Truth(owners, *truth, raw=raw)
+        numbers, places, second = self._truth(original, owners, ends)
+        raw = self._distances(self._guesses(ends, original.space), numbers, places, original.space)
+        return _Truth(owners, numbers, places, second, raw=_share(raw[self._best(raw)], self.threshold))
+
+    def compare_second(self, pairs: Pairs) -> pd.DataFrame:
+        """Return the detail with second places, each of which may be the home if the true place is not.
+
+        A second place has at least half as many ends as the true one. There is none with `truth`.
+
+        Parameters
+        ----------
+        pairs : Pairs
+            Matched original and protected parts.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The detail, whether an owner has a `second` place, and the distance in metres `either`: from the guess to
+            the nearer of both places, by the strategy that locates most owners at one of them (`attrs["either"]`).
+        """
+        return self._both(pairs, self._index(pairs.original))
 
     def _detail(self, pairs: Pairs, index: "_Truth") -> pd.DataFrame:
-        truth, space = (index.numbers, index.places), pairs.original.space
+        return self._both(pairs, index).drop(columns=["second", "either"])
+
+    def _both(self, pairs: Pairs, index: "_Truth") -> pd.DataFrame:
+        space = pairs.original.space
         ends = _Ends.of(pairs.protected, pairs.originals, len(index.owners))
-        columns = self._distances(ends, truth, space)
-        users = index.owners[index.numbers].rename("user")
-        table = {name: distances for name, (distances, _) in columns.items()}
-        detail = pd.DataFrame(table | {"ends": np.diff(ends.offsets)[index.numbers]}, index=users)
-        strategy = self._best(detail)
-        raw = self._best(pd.DataFrame({name: distances for name, (distances, _) in index.raw.items()}))
-        detail.attrs["strategy"] = strategy
-        detail.attrs["raw"] = _share(index.raw[raw][0], self.threshold)
+        guesses = self._guesses(ends, space)
+        columns, seconds = (
+            self._distances(guesses, index.numbers, places, space) for places in (index.places, index.second)
+        )
+        nearer = {name: np.fmin(columns[name], seconds[name]) for name in columns}
+        strategy, either = self._best(columns), self._best(nearer)
+        others = {
+            "ends": np.diff(ends.offsets)[index.numbers],
+            "second": ~np.isnan(index.second).any(axis=1),
+            "either": nearer[either],
+        }
+        detail = pd.DataFrame(columns | others, index=index.owners[index.numbers].rename("user"))
+        detail.attrs |= {"strategy": strategy, "either": either}
+        detail.attrs["raw"] = index.raw
         detail.attrs["random"] = self._random(pairs, index)
         if not self.linked:
-            detail.attrs["precision"] = columns[strategy][1]
+            detail.attrs["precision"] = self._precision(guesses[strategy], index.places, space)
         return detail
 
     def value(self, detail: pd.DataFrame) -> float:
@@ -202,14 +231,19 @@ class EndRetrieval(Metric):
         """Return the percentage of owners that a random published point of each locates."""
         return float(detail.attrs["random"])
 
-    def _best(self, detail: pd.DataFrame) -> str:
-        """Return the first strategy that locates most owners."""
-        found = {name: int((detail[name] <= self.threshold).sum()) for name in detail.columns if name != "ends"}
-        return max(found, key=lambda name: found[name])
+    @property
+    def _strategies(self) -> list[str]:
+        """The names of the strategies, in the order in which they are tried."""
+        return [f"step_{step:g}" for step in self.steps] + ["rays"] * (self.rays and self.linked)
 
-    def _truth(self, original: Traces, owners: pd.Index, ends: "_Ends") -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of owners with a true place, and the places."""
+    def _best(self, columns: "Mapping[str, np.ndarray] | pd.DataFrame") -> str:
+        """Return the first strategy that locates most owners."""
+        return max(self._strategies, key=lambda name: int(np.count_nonzero(columns[name] <= self.threshold)))
+
+    def _truth(self, original: Traces, owners: pd.Index, ends: "_Ends") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the positions of owners with a true place, the places, and second places, NaN without one."""
         space = original.space
+        second = np.full((len(owners), space.dimension), np.nan)
         if self.truth is not None:
             positions = find_owners(self.truth.owners, owners)
             known = np.flatnonzero(positions >= 0)
@@ -219,37 +253,38 @@ class EndRetrieval(Metric):
                     "not in the original data: are the names right?"
                 )
             order = known[np.argsort(positions[known], kind="stable")]
-            return positions[order], self.truth.points(space)[order]
-        best = densest_spots(ends.points, ends.offsets, space)
-        numbers = np.flatnonzero(best >= 0)
-        places = ends.points[best[numbers]]
-        group = np.repeat(np.arange(len(owners)), np.diff(ends.offsets))
-        spots = np.full((len(owners), space.dimension), np.nan)
-        spots[numbers] = places
-        near = space.metres(np.linalg.norm(ends.points - spots[group], axis=1)) <= NEAR
-        enough = np.bincount(group[near], minlength=len(owners))[numbers] >= self.least
-        return numbers[enough], places[enough]
+            return positions[order], self.truth.points(space)[order], second[positions[order]]
+        spots = find_spots(ends.points, ends.offsets, space, number=2)
+        first, close = spots.first(1), spots.close(1)
+        second[close.groups] = close.points
+        enough = first.counts >= self.least
+        return first.groups[enough], first.points[enough], second[first.groups[enough]]
 
-    def _distances(
-        self, ends: "_Ends", truth: tuple[np.ndarray, np.ndarray], space: Space
-    ) -> dict[str, tuple[np.ndarray, float]]:
-        """Return for each strategy the distance from each true place to the guess, and the precision of guesses."""
-        guesses = {f"step_{step:g}": ends.step_back(step, space) for step in self.steps}
+    def _guesses(self, ends: "_Ends", space: Space) -> dict[str, _Guesses]:
+        """Return points of each strategy, and the rows of the guesses among them.
+
+        They are one for each owner, −1 without ends; or without `linked` all guesses from one pool.
+        """
+        tried = {f"step_{step:g}": ends.step_back(step, space) for step in self.steps}
         if not self.linked:
             number = int(np.count_nonzero(np.diff(ends.offsets)))
-            return {name: self._pooled(points, number, truth[1], space) for name, points in guesses.items()}
-        numbers, places = truth
-        columns = {
-            name: (_between(places, points, densest_spots(points, ends.offsets, space)[numbers], space), np.nan)
-            for name, points in guesses.items()
-        }
-        if self.rays:
-            points, rows = ends.cross_rays(space)
-            columns["rays"] = _between(places, points, rows[numbers], space), np.nan
-        return columns
+            return {name: (points, self._pooled(points, number, space)) for name, points in tried.items()}
+        guesses = {name: (points, densest_spots(points, ends.offsets, space)) for name, points in tried.items()}
+        return guesses | ({"rays": ends.cross_rays(space)} if self.rays else {})
 
-    def _pooled(self, points: np.ndarray, number: int, places: np.ndarray, space: Space) -> tuple[np.ndarray, float]:
-        """Return the distance from each true place to the nearest of the guesses from one pool, and their precision."""
+    def _distances(
+        self, guesses: dict[str, _Guesses], numbers: np.ndarray, places: np.ndarray, space: Space
+    ) -> dict[str, np.ndarray]:
+        """Return for each strategy the metres from each place, of the owner of a number, to the guess."""
+        if self.linked:
+            return {name: _between(places, points, rows[numbers], space) for name, (points, rows) in guesses.items()}
+        return {
+            name: _all_between(places, *each, space).min(axis=1) if len(each[1]) else np.full(len(places), np.nan)
+            for name, each in guesses.items()
+        }
+
+    def _pooled(self, points: np.ndarray, number: int, space: Space) -> np.ndarray:
+        """Return the rows of up to so many guesses from one pool."""
         rows = np.empty(number, np.int64)
         sums, width = np.empty(len(points)), SPOT / space.scale
         threads.run(
@@ -257,11 +292,13 @@ class EndRetrieval(Metric):
             threads.even(len(points)),
         )
         densest.take_densest(points, sums, space.curvature, width, space.chord(NEAR) ** 2, rows)
-        guesses = points[rows[rows >= 0]]
-        if not len(guesses) or not len(places):
-            return np.full(len(places), np.nan), np.nan
-        metres = space.metres(np.linalg.norm(places[:, None] - guesses[None], axis=2))
-        return metres.min(axis=1), _share(metres.min(axis=0), self.threshold)
+        return rows[rows >= 0]
+
+    def _precision(self, guesses: _Guesses, places: np.ndarray, space: Space) -> float:
+        """Return the percentage of guesses within the threshold of a true place; NaN without guesses or places."""
+        if not len(guesses[1]) or not len(places):
+            return np.nan
+        return _share(_all_between(places, *guesses, space).min(axis=0), self.threshold)
 
     def _random(self, pairs: Pairs, index: "_Truth") -> float:
         """Return the percentage of owners that a random published point of each locates, as expectation."""
@@ -285,12 +322,13 @@ class EndRetrieval(Metric):
 
 @dataclass(frozen=True, eq=False)
 class _Truth:
-    """Owners, the positions of those with a true place, the places, and the distances of guesses from raw data."""
+    """Owners, positions of those with a true place, these and second places, and the percentage found in raw data."""
 
     owners: pd.Index
     numbers: np.ndarray
     places: np.ndarray
-    raw: dict[str, tuple[np.ndarray, float]]
+    second: np.ndarray
+    raw: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,6 +405,11 @@ def _between(places: np.ndarray, points: np.ndarray, rows: np.ndarray, space: Sp
     if not len(points):
         return np.full(len(places), np.nan)
     return np.where(rows >= 0, space.metres(np.linalg.norm(points[rows] - places, axis=1)), np.nan)
+
+
+def _all_between(places: np.ndarray, points: np.ndarray, rows: np.ndarray, space: Space) -> np.ndarray:
+    """Return the metres from each place to each of the points in rows, shape (places, rows)."""
+    return space.metres(np.linalg.norm(places[:, None] - points[rows][None], axis=2))
 
 
 def _share(distances: np.ndarray, threshold: float) -> float:
