@@ -302,7 +302,7 @@ def _record(kinds: list[str], *, edges: np.ndarray, midnights: np.ndarray, rng: 
     ticks = np.append(0, np.cumsum(np.diff(edges) / intervals))
     due = np.arange(int(ticks[-1]))
     times = np.floor(np.interp(due + rng.uniform(0, 0.4, len(due)), ticks, edges))
-    legs = np.searchsorted(edges, times, side="right") - 1
+    legs = _count_before(edges, times) - 1
     # Most phones are off on most nights, some hardly ever.
     silent = rng.random(len(midnights)) < rng.choice([0.9, 0.0], p=[0.85, 0.15])
     bedtimes, rises = rng.uniform([[-1.5], [5.8]], [[0.6], [7.6]], (2, len(midnights))) * _HOUR + midnights
@@ -329,7 +329,7 @@ def _record_trips(
     recorded = _within(times, starts[used], ends[used])
     recorded &= ~_lost(times, end=edges[-1], days=len(midnights) - 1, rng=rng)
     times = times[recorded]
-    return times, np.searchsorted(edges, times, side="right") - 1
+    return times, _count_before(edges, times) - 1
 
 
 def _lost(times: np.ndarray, *, end: float, days: int, rng: Generator) -> np.ndarray:
@@ -341,7 +341,13 @@ def _lost(times: np.ndarray, *, end: float, days: int, rng: Generator) -> np.nda
 def _within(times: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return which times lie in one of the spans, given by start; spans may overlap."""
     latest = np.concatenate([[-math.inf], np.maximum.accumulate(ends)])
-    return times < latest[np.searchsorted(starts, times, side="right")]
+    return times < latest[_count_before(starts, times)]
+
+
+def _count_before(moments: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return how many of a few sorted moments are at or before each of many sorted times."""
+    firsts = np.searchsorted(times, moments)
+    return np.repeat(np.arange(len(moments) + 1), np.diff(firsts, prepend=0, append=len(times)))
 
 
 def _noise(legs: np.ndarray, *, rng: Generator) -> np.ndarray:
