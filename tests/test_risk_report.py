@@ -14,7 +14,7 @@ import pytest
 
 import promesse_geo as pg
 from promesse_geo.audit.owned_parts import OwnedParts, owner_numbers
-from promesse_geo.audit.risk_page import _of_people, number
+from promesse_geo.audit.risk_page import number
 from promesse_geo.audit.risk_report import _in_words
 from promesse_geo.cli.commands import main
 
@@ -130,14 +130,14 @@ def test_raw_data_is_found_and_nothing_is_found_in_no_data(parts, tmp_path):
     assert values["unicity"] == values_of(same, "raw")["unicity"] > 99
     assert (values["places"], values["ends"]) == (100, 100)
     assert values["stays"] == values_of(same, "raw")["stays"] > 60
-    assert same.people["home_located"].sum() == same.people["home_distance"].notna().sum() > 0
+    assert same.people["place_located"].sum() == same.people["place_distance"].notna().sum() > 0
     assert (same.people["stays_found"] == same.people["stays"]).all()
     nothing = Nothing().protect(parts)
     none = pg.report(parts, nothing, tmp_path / "none.html", mechanism=Nothing(), seed=1)
     found = values_of(none).dropna()
     assert (found == 0).all()
     assert {"stays", "footprints", "places", "ends", "unicity"} <= set(found.index)
-    assert not none.people[["home_located", "recognized_by_stays", "recognized_by_footprints"]].any(axis=None)
+    assert not none.people[["place_located", "recognized_by_stays", "recognized_by_footprints"]].any(axis=None)
     assert none.people["stays_found"].sum() == 0
     assert none.sizes["published_users"] == none.sizes["published_records"] == 0
 
@@ -164,20 +164,20 @@ def test_guesses_for_stops_are_random_published_points(done, parts, safe):
 def test_people_are_numbered_anew_the_worst_first(done, parts, safe):
     people = done.people
     assert people["person"].tolist() == list(range(1, 9))
-    risks = people[["home_located", "recognized_by_stays", "recognized_by_footprints"]].sum(axis=1)
+    risks = people[["place_located", "recognized_by_stays", "recognized_by_footprints"]].sum(axis=1)
     assert risks.is_monotonic_decreasing
-    ends = pg.EndRetrieval().detail(parts, safe)
-    distances = ends[ends.attrs["strategy"]]
-    assert people["home_located"].sum() == (distances <= 100).sum()
-    assert sorted(people["home_distance"].dropna()) == sorted(np.ceil(distances / 10) * 10)
+    metric = pg.EndRetrieval()
+    ends = metric.compare_second(metric.pair(parts, safe))
+    assert people["place_located"].sum() == (ends["either"] <= 100).sum()
+    assert sorted(people["place_distance"].dropna()) == sorted(np.ceil(ends["either"] / 10) * 10)
+    assert people["second_place"].sum() == ends["second"].sum()
     assert people["stays"].sum() == len(pg.pois(parts))
     best = np.zeros(8)
     for metric in (pg.PoiRetrieval(), pg.AdaptivePoiRetrieval(kind="geo-indistinguishability"), pg.Residue()):
         matched = metric.detail(parts, safe)["matched"]
         best = np.maximum(best, matched.groupby(matched.index.str.rpartition("-").get_level_values(0)).sum())
     assert people["stays_found"].sum() == best.sum()
-    homes, total = int(people["home_located"].sum()), len(people)
-    assert f"{homes} of {total} people" in repr(done)
+    assert f"{people['place_located'].sum()} of {len(ends)} people whose traces often begin or end" in repr(done)
 
 
 def test_sizes_are_of_original_and_protected_data(done, parts, safe):
@@ -351,8 +351,8 @@ def test_the_page_is_readable_in_both_themes_and_on_narrow_screens(browser, done
     assert browser.run("document.documentElement.scrollWidth") <= 390
     widths = browser.run("[...document.querySelectorAll('.bar i')].map(bar => bar.getBoundingClientRect().width)")
     full = browser.run("document.querySelector('.bar').getBoundingClientRect().width")
-    raw = values_of(done, "raw").tolist()
-    assert widths[1::3] == pytest.approx([full * value / 100 for value in raw], abs=1)
+    bars = done.measures[["value", "raw", "guess"]].to_numpy(float).ravel()
+    assert widths == pytest.approx(full * bars[~np.isnan(bars)] / 100, abs=1)
 
 
 # Errors
@@ -398,7 +398,7 @@ def test_the_command_takes_the_mechanism_from_the_file_or_from_its_options(parts
 
     called = run(page, "--seed", "5")
     assert called.exit_code == 0, called.output
-    assert "of 8 people: home locatable" in called.output
+    assert "is located within 100 m" in called.output
     by_file = page.read_bytes()
     assert b"not tried" not in by_file
     assert run(page).exit_code == 1
@@ -420,9 +420,66 @@ def test_people_without_a_second_half_are_left_out_of_footprints(tmp_path):
     assert row["value"] == row["raw"] == 100
 
 
-@pytest.mark.parametrize(("people", "words"), [(1, "Of the people"), (5, "Of the people"), (100, "Of 100 people")])
-def test_few_people_are_no_fractions(people, words):
-    sentence = _of_people("Of 100 people of whom something is known, {number} are found.", people)
-    assert sentence.startswith(words)
-    assert ("{value}" in sentence) is (people < 100)
-    assert "100" not in _of_people("He recognizes {number} of 100.", 5)
+@pytest.mark.filterwarnings("ignore")
+def test_a_second_place_counts_for_people_and_not_for_the_value_of_the_attack(tmp_path):
+    """Trips between home and work, of which zones hide one."""
+    city = pg.make_city(users=12, days=10, seed=3, recorder="trips")
+    parts = city.promesse.prepare(tz="Europe/Paris", keep_user=True)
+    safe = parts.promesse.protect(pg.Chain([pg.PrivacyZones(700, 600, seed="secret"), pg.Promesse(200, seed=1)]))
+    report = pg.report(parts, safe, tmp_path / "page.html", seed=1)
+    metric, people = pg.EndRetrieval(), report.people
+    both = metric.compare_second(metric.pair(*map(pg.Traces.from_frame, (parts, safe))))
+    assert values_of(report)["ends"] == metric.measure(parts, safe)
+    located, seconds = int((both["either"] <= 100).sum()), int(both["second"].sum())
+    assert people["place_located"].sum() == located > len(both) * metric.value(both) / 100
+    assert people["second_place"].sum() == seconds > 1
+    text = report.path.read_text(encoding="utf-8")
+    assert f"{located} of {len(both)} people whose traces often begin or end at one place</b>" in text
+    assert f"{seconds} have a second such place" in text
+    assert f"{seconds} of {len(both)} people begin or end at least half as many traces at another place" in text
+    assert text.count("(two places)") == seconds
+
+
+def test_unicity_has_no_value_of_guessing(done):
+    row = done.measures.set_index("key").loc["unicity"]
+    assert np.isnan(row["guess"])
+    assert values_of(done, "guess").drop("unicity").notna().all()
+    text = done.path.read_text(encoding="utf-8")
+    assert text.count("<span>guessing</span>") == len(KEYS) - 1
+    assert not any("guessing" in line for line in repr(done).splitlines() if line.startswith(row["title"]))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_shares_of_people_name_of_whom_they_are(tmp_path):
+    """Of the first of four people there are records in the first half alone."""
+    city = pg.make_city(users=4, days=4, seed=3, recorder="phone").iloc[::10]
+    first, middle = city["user"].min(), city["time"].min() + (city["time"].max() - city["time"].min()) / 2
+    parts = pg.split_gaps(city[(city["user"] != first) | (city["time"] < middle)], keep_user=True)
+    report = pg.report(parts, parts, tmp_path / "report.html", seed=1)
+    basis = values_of(report, "basis")
+    assert basis["footprints"] == "3 people with records in both halves"
+    assert basis["stays"] == "4 people with stops in the first half"
+    assert "3 of 3 people with records in both halves: recognized by the areas" in repr(report)
+    assert report.people["recognized_by_footprints"].isna().sum() == 1
+    text = report.path.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert "recognizes 100 % of 3 people with records in both halves. Guesses choose among 4 people" in text
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("users", [1, 2])
+def test_one_person_cannot_be_hidden_among_others(users, tmp_path):
+    city = pg.make_city(users=users, days=3, seed=3, recorder="phone")
+    parts = city.promesse.prepare(tz="Europe/Paris", keep_user=True)
+    report = pg.report(parts, parts, tmp_path / "report.html", seed=1)
+    for text in (repr(report), report.path.read_text(encoding="utf-8")):
+        assert ("cannot be hidden among others" in text) == (users == 1)
+        assert ("1 people" in text, "1 persons" in text) == (False, False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_seed_repeats_what_a_random_mechanism_draws_for_the_attacker(parts, tmp_path):
+    noise = pg.GeoIndistinguishability(0.002)
+    safe = noise.protect(parts)
+    maps = [pg.report(parts, safe, tmp_path / f"{n}.html", mechanism=noise, seed=7) for n in range(2)]
+    assert maps[0].path.read_bytes() == maps[1].path.read_bytes()
+    assert "a seed (seed=, on the command line --seed) repeats them" in maps[0].path.read_text(encoding="utf-8")

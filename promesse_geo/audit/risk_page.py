@@ -79,7 +79,7 @@ def risk_page(risks: Risks, *, mechanism: str) -> str:
     for question, (title, text) in _QUESTIONS.items():
         rows = risks.measures[risks.measures["question"] == question]
         parts.append(f'<h2>{title}</h2><p class="lead">{text}</p>')
-        parts += [_measure(row, len(risks.people)) for row in rows.to_dict("records")]
+        parts += [_measure(row) for row in rows.to_dict("records")]
     parts += [_utility(risks), _dropped(risks.dropped), _people(risks.people), _notes()]
     return page(TITLE, "\n".join(parts), style=_STYLE)
 
@@ -87,22 +87,30 @@ def risk_page(risks: Risks, *, mechanism: str) -> str:
 def glance(risks: Risks) -> list[str]:
     """Return the main results as sentences."""
     people = risks.people
-    users = len(people)
     stays, found = int(people["stays"].sum()), int(people["stays_found"].sum())
-    places = int(people["home_distance"].notna().sum())
-    homes, by_stays, by_areas = (
-        f"{int(people[name].sum()):,} of {counted(users, 'person', 'people')}"
-        for name in ("home_located", "recognized_by_stays", "recognized_by_footprints")
+    second = int(people["second_place"].sum())
+    another = (
+        f"; {second:,} {'has' if second == 1 else 'have'} a second such place with at least half as many ends, which "
+        "may be the home, and a guess near either one counts"
     )
-    if not places:
-        homes = f"Not measured for {counted(users, 'person', 'people')}"
-    has_place = f"the place where trips regularly begin and end; {places:,} have one and are in the published data"
+    alone = (
+        "1 person: all data are of one person, who cannot be hidden among others. Whoever knows who was recorded knows "
+        "whose every trace is, and new names hide nothing."
+    )
     return [
-        f"{homes}: home locatable within 100 m ({has_place}).",
-        f"{by_stays}: recognized by where they stop.",
-        f"{by_areas}: recognized by the areas they visit.",
+        *[alone] * (len(people) == 1),
+        f"{_share(people['place_located'], 'whose traces often begin or end at one place')}: that place, mostly the "
+        f"home, is located within 100 m{another if second else ''}.",
+        f"{_share(people['recognized_by_stays'], 'with stops in the first half')}: recognized by where they stop.",
+        f"{_share(people['recognized_by_footprints'], 'with records in both halves')}: recognized by the areas they "
+        "visit.",
         f"{found:,} of {counted(stays, 'stop')} of 15 minutes or more: found by the best of three attacks.",
     ]
+
+
+def _share(found: pd.Series, which: str) -> str:
+    """Return of how many people, among those of whom something can be found, it is found."""
+    return f"{int(found.sum()):,} of {counted(int(found.notna().sum()), 'person', 'people')} {which}"
 
 
 def percent(value: float) -> str:
@@ -125,7 +133,7 @@ def _facts(risks: Risks, mechanism: str) -> str:
     sizes = risks.dropped
     facts = {
         "Protected with": mechanism or "a mechanism that is not known",
-        "People": f"{sizes['users']:,}, of whom {sizes['published_users']:,} are in the protected data",
+        "People": f"{sizes['users']:,} original, {sizes['published_users']:,} protected",
         "Records": f"{sizes['records']:,} original, {sizes['published_records']:,} protected",
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escaped(text)}</dd>" for name, text in facts.items())
@@ -148,20 +156,12 @@ def _legend() -> str:
     )
 
 
-def _of_people(sentence: str, people: int) -> str:
-    """Return a sentence on 100 people; of fewer people, who are no fractions, one on a share of them."""
-    if people >= 100:
-        return sentence
-    sentence = sentence.replace("Of 100 p", "Of the p").replace("{number} of 100", "{value}")
-    return sentence.replace("{number}", "{value}")
-
-
-def _measure(row: Mapping[Any, Any], people: int) -> str:
+def _measure(row: Mapping[Any, Any]) -> str:
     title, value = escaped(row["title"]), row["value"]
     if row["reason"]:
         text = f"No value: {escaped(row['reason'])}."
         return f"<section><h3>{title}</h3><p>{text}</p></section>"
-    sentence = _of_people(row["sentence"], people).format(number=number(value), value=percent(value))
+    sentence = row["sentence"].format(value=percent(value), basis=row["basis"])
     bars = "".join(
         _bar(name, row[column], colour)
         for name, column, colour in (
@@ -169,6 +169,7 @@ def _measure(row: Mapping[Any, Any], people: int) -> str:
             ("raw data", "raw", "raw"),
             ("guessing", "guess", "guess"),
         )
+        if not math.isnan(row[column])
     )
     return f'<section><h3>{title}</h3><p>{escaped(sentence)}</p><div class="bars">{bars}</div></section>'
 
@@ -216,7 +217,7 @@ def _dropped(sizes: Mapping[str, int]) -> str:
 def _people(people: pd.DataFrame) -> str:
     heads = (
         "person",
-        "home located within 100 m",
+        "place where traces often begin or end located within 100 m",
         "recognized by stops",
         "recognized by areas",
         "stops found",
@@ -228,8 +229,9 @@ def _people(people: pd.DataFrame) -> str:
     first, others = rows[:_SHOWN], rows[_SHOWN:]
     text = (
         "<h2>Person by person</h2><p>The worst first. People are numbered anew in this order; the numbers mean nothing "
-        "outside this report. Distances to the home are rounded up to 10 m. A dash means that there is nothing to find "
-        "or to compare.</p>"
+        "outside this report. Where a person has two places at which traces often begin or end, such as home "
+        "and work, the distance is that from the nearer one. Distances are rounded up to 10 m. A dash "
+        "means that there is nothing to find or to compare.</p>"
     )
     table = f'<div class="wide"><table>{head}<tbody>{{}}</tbody></table></div>'
     text += table.format("".join(first))
@@ -240,19 +242,25 @@ def _people(people: pd.DataFrame) -> str:
 
 
 def _person(row: Mapping[Any, Any]) -> str:
-    distance = row["home_distance"]
-    home = "–" if math.isnan(distance) else f"{'yes' if row['home_located'] else 'no'}, {distance:,.0f} m"
+    distance = row["place_distance"]
+    place = _yes_or_no(row["place_located"])
+    place += "" if math.isnan(distance) else f", {distance:,.0f} m"
+    place += " (two places)" if row["second_place"] else ""
     stops = f"{row['stays_found']:,} of {row['stays']:,}" if row["stays"] else "–"
     cells = [
-        (home, row["home_located"]),
-        ("yes" if row["recognized_by_stays"] else "no", row["recognized_by_stays"]),
-        ("yes" if row["recognized_by_footprints"] else "no", row["recognized_by_footprints"]),
+        (place, row["place_located"]),
+        *((_yes_or_no(row[name]), row[name]) for name in ("recognized_by_stays", "recognized_by_footprints")),
         (stops, False),
         (percent(row["singled_out"]), False),
         (percent(row["linked"]), False),
     ]
-    body = "".join(f"<td{' class=risk' if risk else ''}>{escaped(text)}</td>" for text, risk in cells)
+    body = "".join(f"<td{' class=risk' if risk is True else ''}>{escaped(text)}</td>" for text, risk in cells)
     return f"<tr><th>{row['person']}</th>{body}</tr>"
+
+
+def _yes_or_no(found: Any) -> str:
+    """Return whether something is found, a dash if there is nothing to find."""
+    return "–" if found is pd.NA else "yes" if found else "no"
 
 
 def _notes() -> str:
@@ -262,7 +270,12 @@ def _notes() -> str:
         "Halves: where the attacker knows the first half, it is the original records before the midpoint of the "
         "period. The published half is the protected records after it.",
         "F-score: a mean of two shares, that of the true stops that are found, and that of the found ones that are "
-        "true. 100 % means all of them and no others.",
+        "true. 100 % means all of them and no others. The page shows its mean over traces with stops, so it differs "
+        "from the share of all stops that are found.",
+        "Chance: the known places and hours, the guesses for stops, the areas of the distortion of counts, the order "
+        "of people at equal risk, and the noise, zones and cut ends that the attacker applies to what he knows are "
+        "drawn at random, so their figures differ from report to report; a seed (seed=, on the command line --seed) "
+        "repeats them.",
         "Other attacks may find more. People with unusual places or trips are at greater risk than the averages show.",
         "Publish each person once: two publications of the same people can be joined.",
         "There is no overall grade. Whether a risk is acceptable depends on who the people are, who receives the data, "

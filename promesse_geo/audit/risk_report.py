@@ -1,6 +1,7 @@
 """Report what attackers find in protected data before it is published."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,12 +32,15 @@ class RiskReport:
     Parameters
     ----------
     measures : pandas.DataFrame
-        One row per attack: the `question` of the regulators, a `key`, `title` and `sentence`, the `value` in the
-        protected data, in the `raw` data and of guessing (`guess`), in %, and the `reason` if there is no value.
+        One row per attack: the `question` of the regulators, a `key`, `title` and `sentence`, the `basis`, of which
+        values are a share, the `value` in the protected data, in the `raw` data and of guessing (`guess`), in %, and
+        the `reason` if there is no value. Unicity has no value of guessing.
     utility : pandas.DataFrame
         One row per metric: `metric`, `title`, `sentence`, `value`, `unit`.
     people : pandas.DataFrame
-        One row per user of the original, numbered anew, the worst first.
+        One row per user of the original, numbered anew, the worst first. `place_located` and `place_distance` are of
+        the place where most traces begin or end, or a `second_place` with at least half as many, whichever is nearer.
+        Values are missing where there is nothing to find.
     sizes : pandas.Series
         Numbers of users, traces and records, original and published. Traces are the original ones, split at gaps of
         4 h if there is one per user, and those of them that have published records.
@@ -74,7 +78,8 @@ class RiskReport:
 def _values(row: Mapping[Any, Any]) -> str:
     """Return the values of a measure as text, or the reason why there is none."""
     value, raw, guess = (percent(row[name]) for name in ("value", "raw", "guess"))
-    return row["reason"] or f"{value} (raw data {raw}, guessing {guess})"
+    guessing = "" if math.isnan(row["guess"]) else f", guessing {guess}"
+    return row["reason"] or f"{value} (raw data {raw}{guessing}; {row['basis']})"
 
 
 def report(
@@ -107,7 +112,8 @@ def report(
     mechanism : Mechanism, optional
         What protected the data. An attacker who applies it to what he knows is then tried as well.
     seed : int or str, optional
-        Makes what is drawn (known points, queries, guesses) repeatable; by default it comes from the operating system.
+        Makes what is drawn repeatable: known points, queries, guesses, the order of people at equal risk, and what a
+        random mechanism draws for the attacker. By default it comes from the operating system.
     force : bool
         Whether to overwrite an existing file.
     user, time : column name, None or ...

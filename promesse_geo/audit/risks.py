@@ -11,6 +11,7 @@ import pandas as pd
 
 from promesse_geo.audit.owned_parts import Halves, OwnedParts, owner_numbers
 from promesse_geo.mechanisms import Mechanism
+from promesse_geo.messages import counted
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.attacks import (
     AdaptivePoiRetrieval,
@@ -24,6 +25,7 @@ from promesse_geo.metrics.attacks import (
 from promesse_geo.metrics.attacks.poi_retrieval import compare_pois
 from promesse_geo.metrics.base import Index
 from promesse_geo.metrics.utility import AreaCoverage
+from promesse_geo.stays.spots import close_in_words
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import key_of
@@ -51,9 +53,12 @@ class Measure(NamedTuple):
     title : str
         What the attacker does.
     sentence : str
-        What the value means, with the fields `number` (of 100) and `value` (with its unit).
+        What the value means, with the fields `value` (with its unit) and `basis`.
+    basis : str
+        Of what the value is a share: how many people, pieces or draws.
     value, raw, guess : float
-        In %: of the protected data, of the raw data, and of guessing; NaN without a value.
+        In %: of the protected data, of the raw data, and of guessing; NaN without a value, such as that of guessing
+        where an attack chooses nobody.
     reason : str
         Why there is no value, else empty.
     """
@@ -62,6 +67,7 @@ class Measure(NamedTuple):
     key: str
     title: str
     sentence: str
+    basis: str
     value: float
     raw: float
     guess: float
@@ -126,6 +132,8 @@ def find_risks(parts: OwnedParts, *, mechanism: Mechanism | None, seed: int | st
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is dropped is part of the report
+        if mechanism is not None and seed is not None:  # the attacker's own draws, not those of the protection
+            mechanism = mechanism.with_seed(f"{seed}/known")
         run = _Run(parts, mechanism, seed, {})
         measures = pd.DataFrame([*run.singling_out(), *run.linkability(), *run.inference()], columns=Measure._fields)
         utility = pd.DataFrame(run.utility(), columns=["metric", "title", "sentence", "value", "unit"])
@@ -146,17 +154,17 @@ class _Run:
         metric = Unicity(seed=self.seed)
         value, detail = self._measured(metric, self.parts.original, self.parts.protected)
         self._note("singled_out", detail["unique"], np.mean)
-        published = len(np.unique(owner_numbers(self.parts.protected.users)))
         yield Measure(
             SINGLING_OUT,
             "unicity",
             "Four places and hours of a person are known",
-            f"Of 100 people of whom somebody knows 4 squares of {metric.cell:g} m and the hours of being there, "
-            f"{{number}} can be found in the published data as the only one that fits. If times "
-            "were moved, this attack fails where others may not.",
+            f"Somebody knows 4 squares of {metric.cell:g} m where a person was, and the hours. In {{value}} of "
+            "{basis} this person alone fits in the published data. There is no value of guessing, for nobody is "
+            "chosen. If times were moved, this attack fails where others may not.",
+            f"{counted(len(detail), 'draw')} among {_people_in_words(detail.index.nunique())}",
             value,
             detail.attrs["raw"],
-            100 / published if published else math.nan,
+            math.nan,
             _reason(value, metric),
         )
 
@@ -173,14 +181,16 @@ class _Run:
         stays = Reidentification()
         index = stays.index(known)
         value, detail = self._measured(stays, known, half, index)
-        self._note("recognized_by_stays", detail["identified"], np.max)
-        with_pois = int((detail["reference_pois"] > 0).sum())
+        is_known = detail["reference_pois"] > 0
+        self._note("recognized_by_stays", detail["identified"].where(is_known), np.max)
+        with_pois = int(is_known.sum())
         yield Measure(
             LINKABILITY,
             "stays",
             "Stops in the first half of the period are known",
-            "Of 100 people whose stops in the first half are known, {number} are recognized in the published second "
-            "half by where they stop.",
+            "An attacker who knows where people stopped in the first half recognizes {value} of {basis} by their stops "
+            f"in the published second half. Guesses choose among {_people_in_words(with_pois)}.",
+            f"{_people_in_words(with_pois)} with stops in the first half",
             value,
             self._measured(stays, known, raw, index)[0],
             100 / with_pois if with_pois else math.nan,
@@ -203,8 +213,9 @@ class _Run:
             LINKABILITY,
             "linkage",
             "Published pieces without names are joined",
-            "Of 100 pieces of a trace that continue within 48 hours, {number} are joined to the right next piece by "
-            "taking the one that begins nearest.",
+            "An attacker who takes the piece that begins nearest joins {value} of {basis} to the right one. Guesses "
+            "choose among the pieces that begin in these 48 hours.",
+            f"{counted(len(detail), 'piece')} with a later one of the same person within 48 hours",
             value,
             self._measured(metric, self.parts.original, self.parts.original)[0],
             detail.attrs["guess"],
@@ -223,7 +234,7 @@ class _Run:
             else:
                 return self._footprints(metric, "footprints_alike", in_raw, halves, index)
         title, sentence = _FOOTPRINTS["footprints_alike"]
-        return Measure(LINKABILITY, "footprints_alike", title, sentence, math.nan, math.nan, math.nan, reason)
+        return Measure(LINKABILITY, "footprints_alike", title, sentence, "", math.nan, math.nan, math.nan, reason)
 
     def _footprints(
         self, metric: HeatMapReidentification, key: str, raw: float, halves: Halves, index: Index
@@ -231,7 +242,10 @@ class _Run:
         value, detail = self._measured(metric, halves.known, halves.protected, index)
         self._note(key, detail["identified"], np.max)
         title, sentence = _FOOTPRINTS[key]
-        return Measure(LINKABILITY, key, title, sentence, value, raw, detail.attrs["guess"], _reason(value, metric))
+        basis = f"{_people_in_words(len(detail))} with records in both halves"
+        sentence = f"{sentence} Guesses choose among {_people_in_words(len(halves.known))} of the first half."
+        reason = _reason(value, metric)
+        return Measure(LINKABILITY, key, title, sentence, basis, value, raw, detail.attrs["guess"], reason)
 
     def inference(self) -> Iterator[Measure]:
         """Attack for places."""
@@ -243,22 +257,39 @@ class _Run:
             value, detail = self._measured(metric, before, after, Index(metric, before, stays))
             self._note_places(key, detail)
             title, sentence = _PLACE_WORDS[key]
+            stops, reported, found = (int(detail[name].sum()) for name in _COUNTS)
+            basis = f"F-score; {found:,} of {counted(stops, 'stop')} found, {reported:,} reported"
             raw = math.nan if math.isnan(value) else 100.0  # the stays of the raw data are the truth
-            yield Measure(INFERENCE, key, title, sentence, value, raw, guess, _reason(value, metric))
-        ends = EndRetrieval()
-        value, detail = self._measured(ends, self.parts.original, self.parts.protected)
-        strategy = detail.attrs["strategy"]
-        self._note("home_distance", detail[strategy], np.min)
-        yield Measure(
+            yield Measure(INFERENCE, key, title, sentence, basis, value, raw, guess, _reason(value, metric))
+        yield self._ends()
+
+    def _ends(self) -> Measure:
+        """Attack the places where most traces begin or end; by person also second ones, which may be the homes."""
+        metric = EndRetrieval()
+        detail = metric.compare_second(metric.pair(self.parts.original, self.parts.protected))
+        value, is_located = metric.value(detail), detail["either"] <= metric.threshold
+        self._note("place_distance", detail["either"], np.min)
+        self._note("place_located", is_located, np.max)
+        self._note("second_place", detail["second"], np.max)
+        sentence = (
+            "An attacker who goes back from where published traces begin and end locates the place of most ends, often "
+            f"the home, within {metric.threshold:g} m for {{value}} of {{basis}}."
+        )
+        if seconds := int(detail["second"].sum()):
+            second = close_in_words(seconds, len(detail), nouns=("person", "people"))
+            sentence += (
+                f" {second}: counting both places, one is located for {_people_in_words(int(is_located.sum()))}."
+            )
+        return Measure(
             INFERENCE,
             "ends",
             "Going back from where traces begin and end",
-            f"Of 100 people with a regular place where trips begin and end (mostly home), that place of {{number}} is "
-            f"located within {ends.threshold:g} m.",
+            sentence,
+            f"{_people_in_words(len(detail))} whose traces often begin or end at one place",
             value,
             detail.attrs["raw"],
             detail.attrs["random"],
-            _reason(value, ends),
+            _reason(value, metric),
         )
 
     def utility(self) -> Iterator[tuple[str, str, str, float, str]]:
@@ -307,67 +338,72 @@ _PLACES: dict[str, PoiRetrieval] = {
     "places_noise": AdaptivePoiRetrieval(kind="geo-indistinguishability"),
     "places_residue": Residue(),
 }
+_COUNTS = ("original_pois", "protected_pois", "matched")
 _PLACE_WORDS = {
     "places": (
         "Searching for stops",
-        "An attacker who searches the published data for stops of 15 minutes finds {value} of the true ones (F-score: "
-        "missed ones and false ones count).",
+        "An attacker who searches the published data for stops of 15 minutes reaches {value} ({basis}).",
     ),
     "places_noise": (
         "Searching for stops, with noise averaged out",
-        "The same attacker, averaging positions in case noise was added, finds {value} (F-score).",
+        "The same attacker, averaging positions in case noise was added, reaches {value} ({basis}).",
     ),
     "places_residue": (
         "Searching smoothed paths for turns and ends",
-        "An attacker who takes turns, loops and ends of paths for stops finds {value} (F-score). The attack is made "
+        "An attacker who takes turns, loops and ends of paths for stops reaches {value} ({basis}). The attack is made "
         "for data smoothed by Promesse.",
     ),
 }
 _FOOTPRINTS = {
     "footprints": (
         "Areas visited in the first half of the period are known",
-        "Of 100 people whose visited squares of 800 m in the first half are known, {number} are recognized in the "
-        "published second half.",
+        "An attacker who knows the squares of 800 m visited in the first half recognizes {value} of {basis}.",
     ),
     "footprints_alike": (
         "The same areas are known, and protected alike before comparing",
-        "The same attacker, who treats what he knows as the published data was treated, recognizes {number} of 100.",
+        "The same attacker, who treats what he knows as the published data was treated, recognizes {value} of {basis}.",
     ),
 }
+
+
+def _people_in_words(number: int) -> str:
+    return counted(number, "person", "people")
 
 
 def _reason(value: float, metric: Metric) -> str:
     return metric.undefined if math.isnan(value) else ""
 
 
-_NEAR = 100.0  # metres within which a home is located
-
-
 def _people(run: _Run) -> pd.DataFrame:
-    """Return what is found of each person, the worst first, numbered anew."""
+    """Return what is found of each person, the worst first, numbered anew; missing where there is nothing to find."""
     table = pd.DataFrame(run.by_person)
-    located = (table["home_distance"] <= _NEAR).to_numpy()
-    footprints = table.get("footprints_alike", table["footprints"]).fillna(0).clip(lower=table["footprints"].fillna(0))
+    footprints = table.get("footprints_alike", table["footprints"]).combine(table["footprints"], np.fmax)
     share = table["stays_found"] / table["stays"].where(table["stays"] > 0)
     people = pd.DataFrame(
         {
-            "home_located": located,
-            "home_distance": np.ceil(table["home_distance"] / 10) * 10,
-            "recognized_by_stays": table["recognized_by_stays"] > 0.5,
-            "recognized_by_footprints": footprints > 0.5,
+            "place_located": table["place_located"].astype("boolean"),
+            "place_distance": np.ceil(table["place_distance"] / 10) * 10,
+            "second_place": table["second_place"] == 1,
+            "recognized_by_stays": _is_likely(table["recognized_by_stays"]),
+            "recognized_by_footprints": _is_likely(footprints),
             "stays": table["stays"].astype(np.int64),
             "stays_found": table["stays_found"].astype(np.int64),
             "singled_out": 100 * table["singled_out"],
             "linked": 100 * table["linked"],
         }
     )
-    risks = people[["home_located", "recognized_by_stays", "recognized_by_footprints"]].sum(axis=1)
+    risks = people[["place_located", "recognized_by_stays", "recognized_by_footprints"]].sum(axis=1)
     generator = np.random.Generator(np.random.Philox(int.from_bytes(key_of(run.seed, "people")[:16])))
     shuffled = generator.permutation(len(people))  # equal ones are in no order of users
     order = np.lexsort((shuffled, -people["singled_out"].fillna(0), -share.fillna(0), -risks))
     people = people.iloc[order].reset_index(drop=True)
     people.insert(0, "person", np.arange(1, len(people) + 1))
     return people
+
+
+def _is_likely(shares: pd.Series) -> pd.Series:
+    """Return whether shares are above a half, missing where they are."""
+    return (shares > 0.5).astype("boolean").mask(shares.isna())
 
 
 def _sizes(parts: OwnedParts) -> dict[str, int]:
