@@ -161,6 +161,47 @@ def test_users_whose_home_may_be_elsewhere_are_said_and_a_second_place_can_be_re
         pg.recommended("fleet", places=2)
 
 
+def test_known_homes_are_the_zones_of_what_is_recommended_as_the_review_advises(tmp_path):
+    """The advice of the review, typed beside what was typed before, leads to a publication."""
+    city = pg.make_city(users=6, days=5, seed=3, recorder="trips")
+    _, pois = pg.make_city(users=6, days=5, seed=3, recorder="trips", return_pois=True)
+    known = pois[pois["kind"] == "home"].drop_duplicates("user")[["user", "geometry"]]
+    known.to_file(tmp_path / "homes.gpkg")
+    pg.write(city, tmp_path / "raw.parquet")
+    words = ("--recommended", "people", "--tz", "Europe/Paris", "--dry-run", "--json")
+    secret = {VARIABLE: SECRET}
+    before = json.loads(run("publish", tmp_path / "raw.parquet", *words, **secret).stdout)
+    assert "known homes as zones (--zones)" in str(before["audit"])
+    done = run("publish", tmp_path / "raw.parquet", *words, "--zones", tmp_path / "homes.gpkg", **secret)
+    assert done.exit_code == 0, done.output
+    mechanism = pg.recommended("people", seed=SECRET, zones=known)
+    zones, promesse = mechanism.mechanisms
+    assert (zones.radius, zones.offset) == (700, 600)
+    assert promesse == pg.recommended("people").mechanisms[1]
+    rest = zones.protect(city.promesse.traces())
+    assert json.loads(done.stdout)["counts"]["zone_records"] == len(city) - rest.records
+    with pytest.raises(ValueError, match="zones"):
+        pg.recommended("fleet", zones=known)
+    done = run("publish", tmp_path / "raw.parquet", "--recommended", "fleet", "--zones", tmp_path / "homes.gpkg")
+    assert done.exit_code == 2
+
+
+def test_users_without_a_zone_are_counted_if_zones_name_users(raw, homes):
+    traces = raw.promesse.traces()
+    for known, without in ((homes, None), (homes[:3], "2 users of the data have no zone"), (homes[:4], "1 user of")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pg.PrivacyZones(400, 0, zones=known).protect(traces)
+            pg.PrivacyZones(400, 0, zones=known).protect(pg.prepare(traces, tz="Europe/Paris", keep_user=True))
+        said = [str(warning.message) for warning in caught if "Privacy zones" in str(warning.message)]
+        assert len(said) == 2
+        assert all((without or "users of the data") in text for text in said) == (without is not None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pg.PrivacyZones(400, 0, zones=homes.drop(columns="user")).protect(traces)
+    assert not any("no zone" in str(warning.message) for warning in caught)
+
+
 def test_recommended_mechanisms():
     people, fleet = pg.recommended("people"), pg.recommended("fleet")
     assert [type(member).__name__ for member in people.mechanisms] == ["PrivacyZones", "Promesse"]

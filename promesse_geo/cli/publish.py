@@ -18,7 +18,7 @@ import promesse_geo as pg
 from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.data_sets import data_set_options, work_options, writes_data_set
 from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
-from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret
+from promesse_geo.cli.zones import PLACES, SECRET, ZONES, make_zones, read_secret, read_zones
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_classes
 from promesse_geo.mechanisms.recommendations import KINDS
@@ -44,6 +44,7 @@ MECHANISMS = {
     if kind.__module__.startswith("promesse_geo.mechanisms.") and kind not in _WITH_OPTIONS
 }
 _CHOSEN = ("epsilon", "ends", "max_interval", "zone_radius", "zone_offset", "zones", "places", "secret_file")
+_OF_PEOPLE = ("zones", "places", "secret_file")  # which go with --recommended people
 
 
 def _load_config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -105,13 +106,14 @@ def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechani
     """Return the mechanism that the options specify, with its privacy zones."""
     if choices["recommended"]:
         has_zones = choices["recommended"] == "people"
-        replaced = [name for name in _CHOSEN if not (has_zones and name in ("places", "secret_file"))]
+        replaced = [name for name in _CHOSEN if not (has_zones and name in _OF_PEOPLE)]
         others = [f"--{name.replace('_', '-')}" for name in replaced if choices[name] is not None]
         others += ["--parameter"] * bool(parameters) + ["--mechanism"] * (choices["mechanism"] != "promesse")
         if others:
             raise ValueError(f"--recommended replaces {', '.join(others)}. Specify one of them.")
         secret = read_secret(choices["secret_file"]) if has_zones else None
-        return pg.recommended(choices["recommended"], seed=secret, places=choices["places"] or 1)
+        shapes = read_zones(choices["zones"])
+        return pg.recommended(choices["recommended"], seed=secret, places=choices["places"] or 1, zones=shapes)
     given = {name: choices[name] for name in ("epsilon", "ends", "max_interval")}
     mechanism = make_mechanism(choices["mechanism"], given, parameters)
     radius, offset = choices["zone_radius"], choices["zone_offset"]
@@ -165,7 +167,7 @@ _OPTIONS = (
     options.shared_option("--mechanism", "The protection.", kind=click.Choice(list(MECHANISMS)), default="promesse"),
     options.shared_option(
         "--recommended",
-        "Instead of --epsilon and options of ends and zones, except --places: what we recommend for people or a fleet.",
+        "What we recommend for people (with --places or --zones, too) or a fleet, instead of --epsilon and others.",
         kind=click.Choice(KINDS),
     ),
     options.shared_option(

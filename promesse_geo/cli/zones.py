@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import geopandas as gpd
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, options, values
@@ -59,13 +60,15 @@ def read_secret(path: str | None) -> str | None:
         raise ValueError(f"{source}: {error}") from None
 
 
+def read_zones(path: str | None) -> gpd.GeoDataFrame | None:
+    """Return the points or polygons of the file of --zones; None without one."""
+    return options.read_shapes(path, option="--zones", kinds="points or polygons")
+
+
 def make_zones(choices: dict[str, Any], radius: float | None, offset: float | None) -> pg.PrivacyZones:
     """Return the mechanism that options specify, with the secret and the zones of files."""
     given = {"radius": radius, "offset": offset, "places": choices["places"]}
-    given |= {
-        "zones": options.read_shapes(choices["zones"], option="--zones", kinds="points or polygons"),
-        "seed": read_secret(choices["secret_file"]),
-    }
+    given |= {"zones": read_zones(choices["zones"]), "seed": read_secret(choices["secret_file"])}
     return pg.PrivacyZones(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -207,6 +207,8 @@ class PrivacyZones(Mechanism):
     def _remark_on(self, traces: Traces, rest: Traces, placed: PlacedZones, made: int) -> "_Removed":
         """Return how many records and traces were removed, breaks made, and users of zones not found."""
         owners = set() if self.zones is None else {owner for owner in placed.owners if owner is not None}
+        named = zip(traces.users, name_owners(traces), strict=True) if owners else ()
+        without = {owner for user, owner in named if str(user) not in placed.names}
         return _Removed(
             removed=traces.records - rest.records,
             records=traces.records,
@@ -215,6 +217,7 @@ class PrivacyZones(Mechanism):
             traces=len(traces),
             found=len(owners & set(placed.names.values())),
             owners=len(owners),
+            without=len(without),
             places=self.places,
             unclear=placed.unclear,
             fewer=placed.fewer,
@@ -235,6 +238,7 @@ class _Removed(Remark):
     traces: int
     found: int
     owners: int
+    without: int
     places: int
     unclear: int
     fewer: int
@@ -257,6 +261,10 @@ class _Removed(Remark):
                 f"{missing:,} of {counted(self.owners, 'user')} of zones {'is' if missing == 1 else 'are'} not in the "
                 "data: are the names right?"
             )
+        if self.without:
+            have = "has" if self.without == 1 else "have"
+            users = counted(self.without, "user")
+            texts.append(f"{users} of the data {have} no zone, because zones= (--zones) names others only.")
         if self.fewer:
             texts.append(
                 f"Fewer than {self.places:,} places were found for {self.fewer:,} of {counted(self.searched, 'user')}, "

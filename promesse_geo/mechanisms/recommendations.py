@@ -1,5 +1,7 @@
 """What we recommend to publish traces of people and of fleets with."""
 
+from typing import Any
+
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.chain import Chain
 from promesse_geo.mechanisms.privacy_zones import PrivacyZones
@@ -10,7 +12,7 @@ KINDS = ("people", "fleet")
 """Kinds of data with a recommendation."""
 
 
-def recommended(kind: str, *, seed: str | None = None, places: int = 1) -> Mechanism:
+def recommended(kind: str, *, seed: str | None = None, places: int = 1, zones: Any = None) -> Mechanism:
     """Return the mechanism that we recommend to publish raw traces of people, or of a fleet, with.
 
     For people: privacy zones of 700 m around the place where most traces of a user begin or end (around two with
@@ -26,6 +28,9 @@ def recommended(kind: str, *, seed: str | None = None, places: int = 1) -> Mecha
         each publication of the same people.
     places : int
         For people: how many places of each user get a zone, see `PrivacyZones`.
+    zones : geopandas.GeoDataFrame, optional
+        For people: known homes (points or polygons), which get the zones instead of places that are found, see
+        `PrivacyZones`. With a column `user`, users that it does not name get no zone.
 
     Returns
     -------
@@ -58,7 +63,8 @@ def recommended(kind: str, *, seed: str | None = None, places: int = 1) -> Mecha
     Promesse(epsilon=200.0, variant='polyline', min_points=1, ends=1000.0)
     """
     if check_choice(kind, name="kind", owner="recommended", options=KINDS) == "people":
-        return Chain([PrivacyZones(700, 600, seed=seed, places=places), Promesse(200, ends=400)])
-    if places != 1:
-        raise ValueError("The 'places' parameter of recommended is for people: a fleet gets no zones. Omit it.")
+        return Chain([PrivacyZones(700, 600, seed=seed, places=places, zones=zones), Promesse(200, ends=400)])
+    for name, is_given in (("places", places != 1), ("zones", zones is not None)):
+        if is_given:
+            raise ValueError(f"The {name!r} parameter of recommended is for people: a fleet gets no zones. Omit it.")
     return Promesse(200, ends=1_000)
