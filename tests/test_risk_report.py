@@ -460,9 +460,12 @@ def test_shares_of_people_name_of_whom_they_are(tmp_path):
     assert basis["footprints"] == "3 people with records in both halves"
     assert basis["stays"] == "4 people with stops in the first half"
     assert "3 of 3 people with records in both halves: recognized by the areas" in repr(report)
-    assert report.people["recognized_by_footprints"].isna().sum() == 1
+    unknown = report.people["recognized_by_footprints"].isna()
+    assert unknown.sum() == 1
     text = report.path.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     assert "recognizes 100 % of 3 people with records in both halves. Guesses choose among 4 people" in text
+    row = re.search(rf"<tr><th>{report.people['person'][unknown].item()}</th>.*?</tr>", text)[0]
+    assert re.findall(r">([^<]*)</td>", row)[2] == "–"
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -99,7 +99,7 @@ def glance(risks: Risks) -> list[str]:
     )
     return [
         *[alone] * (len(people) == 1),
-        f"{_share(people['place_located'], 'whose traces often begin or end at one place')}: that place, mostly the "
+        f"{_share(people['place_located'], 'whose traces often begin or end at one place')}: that place, often the "
         f"home, is located within 100 m{another if second else ''}.",
         f"{_share(people['recognized_by_stays'], 'with stops in the first half')}: recognized by where they stop.",
         f"{_share(people['recognized_by_footprints'], 'with records in both halves')}: recognized by the areas they "
@@ -260,7 +260,7 @@ def _person(row: Mapping[Any, Any]) -> str:
 
 def _yes_or_no(found: Any) -> str:
     """Return whether something is found, a dash if there is nothing to find."""
-    return "–" if found is pd.NA else "yes" if found else "no"
+    return "–" if pd.isna(found) else "yes" if found else "no"
 
 
 def _notes() -> str:
