@@ -15,8 +15,12 @@ import pyarrow.compute as pc
 MISSING = ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "-", "\\N")
 """Text for missing numbers and times; a user may have such a name."""
 _OF_THE_CLOCK = ("now", "today")  # pandas reads them as the time of the run
-_WITH_ZONE = r"[T ].*(?:[Zz]|[-+]\d\d(?::?\d\d)?)$"
-_OFFSET = re.compile(r":\d\d(?:[.,]\d+)?\s*([-+])([01]\d|2[0-3])(?::?([0-5]\d))?\s*$")  # behind a time of day
+_WITH_ZONE = r"\d[T ].*[-+Zz]"  # in text that was parsed as ISO 8601
+_OF_THREE_DIGITS = r"\d[T ].*[-+]\d\d\d\s*$"  # 1 h 30 min or 13 h
+_OFFSET = re.compile(
+    r"(?:[T ]\s*\d\d?(?::?\d\d){0,2}|:\d\d)(?:[.,]\d+)?\s*"  # a time of day
+    r"([-+])([01]?\d|2[0-3])(?::([0-5]?\d)|(?<=\d\d)([0-5]\d))?\s*$"
+)
 _UTC = r"\s*(?:UTC|GMT)$"
 _DAY_IN_FRONT = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})([T ,]+\d{1,2}:\d{2})?(:\d{2})?([.]\d+)?")
 _DATE = r"\s*\d{4}-\d\d-\d\d\s*"
@@ -64,7 +68,7 @@ def parse_times(
     elif time_format is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         times = _in_format(without_words(column).to_pandas(), name, time_format)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        times = _from_text(column.to_pandas(), name)
+        times = _from_text(column, name)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
         unit = unit_of_numbers(column, name)
         times, notes = times_of_numbers(column, unit), (note_of_numbers(name, unit),)
@@ -101,8 +105,9 @@ def without_words(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(missing, pa.scalar(None, column.type), column)
 
 
-def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
+def _from_text(texts: pa.ChunkedArray, name: Hashable) -> pd.Series:
     """Parse ISO 8601; convert to UTC if there are offsets, which may differ."""
+    column = texts.to_pandas()
     written = column.mask(column.isin(_OF_THE_CLOCK))
     if column.notna().any() and column.dropna().str.fullmatch(_DATE).all():
         raise TypeError(_no_datetimes(pa.date32(), name))
@@ -110,7 +115,10 @@ def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
     if times.isna().any() and (in_utc := column.str.contains(_UTC, na=False)).any():
         column = column.mask(in_utc, column.str.replace(_UTC, "Z", regex=True))
         times = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    zoned = column[times.notna()].str.contains(_WITH_ZONE)
+    parsed = pa.array(column[times.notna()], texts.type)
+    zoned = pc.match_substring_regex(parsed, _WITH_ZONE).to_numpy(zero_copy_only=False)
+    if zoned.any() or times.isna().all():
+        _raise_if_of_three_digits(texts, name)
     if zoned.any() and not zoned.all():
         raise ValueError(f"the time column {name!r} mixes times with and without a zone. Convert them to one notation.")
     if column.notna().any() and times.isna().all():
@@ -118,6 +126,18 @@ def _from_text(column: pd.Series, name: Hashable) -> pd.Series:
             f"the time column {name!r} holds text that is no time such as 2008-05-17T10:00:04Z. {_remedy(column)}"
         )
     return times if zoned.any() else times.dt.tz_localize(None)
+
+
+def _raise_if_of_three_digits(texts: pa.ChunkedArray, name: Hashable) -> None:
+    """Raise ValueError for an offset from UTC that may be of hours and minutes in two ways."""
+    of_three = pc.match_substring_regex(texts, _OF_THREE_DIGITS)
+    if not pc.any(of_three).as_py():
+        return
+    sign, *digits = texts[pc.index(of_three, True).as_py()].as_py().rstrip()[-4:]
+    raise ValueError(
+        f"the time column {name!r} has the offset '{sign}{''.join(digits)}' from UTC, whose hours are not sure. Write "
+        f"offsets with four digits, as {sign}0{''.join(digits)}."
+    )
 
 
 def written_offset(values: Iterable[Any]) -> tzinfo | None:
@@ -131,9 +151,14 @@ def written_offset(values: Iterable[Any]) -> tzinfo | None:
     found = [match for value in values if isinstance(value, str) and (match := _OFFSET.search(value))]
     if not found:
         return None
-    (sign, hours, minutes), _ = Counter(match.groups() for match in found).most_common(1)[0]
-    size = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    return timezone(-size if sign == "-" else size)
+    return timezone(Counter(map(_as_offset, found)).most_common(1)[0][0])
+
+
+def _as_offset(match: re.Match[str]) -> timedelta:
+    """Return the offset from UTC of a match of `_OFFSET`."""
+    sign, hours, *minutes = match.groups()
+    size = timedelta(hours=int(hours), minutes=int(next(filter(None, minutes), 0)))
+    return -size if sign == "-" else size
 
 
 def _no_datetimes(kind: pa.DataType, name: Hashable) -> str:
