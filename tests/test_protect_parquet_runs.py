@@ -266,19 +266,105 @@ def test_the_files_of_a_pattern_are_not_replaced(shuffled_city, many_chunks, tmp
     assert_equal(load(tmp_path / "parts"), before)
 
 
-def test_a_folder_that_cannot_be_replaced_comes_back(shuffled_city, many_chunks, monkeypatch, tmp_path):
-    save(shuffled_city.iloc[:2000], tmp_path / "in", number=1)
-    pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
-    before = load(tmp_path / "out")
-    rename = folders.Path.rename
+STEPS = [(fast, step, after) for fast in (True, False) for step in range(2 if fast else 3) for after in (False, True)]
+
+
+def stop_at(number, stop, monkeypatch, *, exchanges, after):
+    """Call a function before or after a step of replacing a folder, which are numbered from 0."""
+    done = []
+
+    def wrapped(work):
+        def step(*given):
+            done.append(work)
+            if len(done) != number + 1:
+                return work(*given)
+            result = work(*given) if after else None
+            stop()
+            return result
+
+        return step
+
+    monkeypatch.setattr(folders, "_exchange", wrapped(folders._exchange) if exchanges else lambda *paths: False)
+    work, rename = folders.publish_folder, folders.Path.rename
+
+    def publish(*given, **choices):
+        with monkeypatch.context() as patch:
+            patch.setattr(folders.Path, "rename", wrapped(rename))
+            work(*given, **choices)
+
+    monkeypatch.setattr(files, "publish_folder", publish)
+
+
+def write_out(tmp_path, frame):
+    """Write a result to be replaced, and return it and what replaces it."""
+    save(frame.iloc[:2000], tmp_path / "in", number=1)
+    pg.protect_parquet(tmp_path / "in", tmp_path / "new", pg.Promesse(300), keep_users=True)
+    pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, keep_users=True)
+    return [load(tmp_path / name) for name in ("out", "new")]
+
+
+def is_equal(found, expected):
+    return found.drop(columns="geometry").equals(expected.drop(columns="geometry")) and bool(
+        (found.geometry == expected.geometry).all()
+    )
+
+
+@pytest.mark.parametrize(("exchanges", "step", "after"), STEPS)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.EIO, "no more")])
+def test_a_folder_is_whole_when_replacing_it_fails(
+    shuffled_city, many_chunks, monkeypatch, tmp_path, exchanges, step, after, error
+):
+    before, replaced = write_out(tmp_path, shuffled_city)
+
+    def stop():
+        raise error
+
+    with monkeypatch.context() as patch:
+        stop_at(step, stop, patch, exchanges=exchanges, after=after)
+        with pytest.raises((KeyboardInterrupt, OSError)):
+            pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(300), keep_users=True, force=True)
+    is_replaced = (step, after) >= ((0, True) if exchanges else (1, True))
+    assert is_equal(load(tmp_path / "out"), replaced if is_replaced else before)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "new", "out"]
+
+
+@pytest.mark.parametrize(("exchanges", "step", "after"), STEPS)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_folder_is_whole_after_a_run_that_was_killed_and_one_that_fails(
+    shuffled_city, many_chunks, monkeypatch, tmp_path, exchanges, step, after, force
+):
+    before, replaced = write_out(tmp_path, shuffled_city)
+    pid = os.fork()
+    if not pid:
+        stop_at(step, lambda: os._exit(9), monkeypatch, exchanges=exchanges, after=after)
+        pg.protect_parquet(
+            tmp_path / "in", tmp_path / "out", pg.Promesse(300), keep_users=True, force=True, executor=Now()
+        )
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    assert (tmp_path / "out").exists() == (exchanges or (step, after) not in {(0, True), (1, False)})
+    with pytest.raises((ValueError, FileExistsError)):  # no trace is as long
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(1e6), force=force)
+    is_replaced = (step, after) >= ((0, True) if exchanges else (1, True))
+    assert is_equal(load(tmp_path / "out"), replaced if is_replaced else before)
+    assert not (tmp_path / "out.partial" / "replaced").exists()
+    if force:
+        assert not (tmp_path / "out.partial").exists()
+
+
+def test_what_cannot_be_moved_back_is_kept(shuffled_city, many_chunks, monkeypatch, tmp_path):
+    before, _ = write_out(tmp_path, shuffled_city)
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out").rename(tmp_path / "out.partial" / "replaced")
 
     def refuse(path, target):
-        if path.name == "parts":
-            raise OSError(errno.EIO, "no more")
-        return rename(path, target)
+        raise OSError(errno.EIO, "no more")
 
-    monkeypatch.setattr(folders.Path, "rename", refuse)
-    with pytest.raises(OSError, match="no more"):
-        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, force=True)
-    assert_equal(load(tmp_path / "out"), before)
-    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+    with monkeypatch.context() as patch:
+        patch.setattr(folders.Path, "rename", refuse)
+        with pytest.raises(OSError, match="no more"), pytest.warns(UserWarning, match="could not be moved back"):
+            pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, force=True)
+    assert is_equal(load(tmp_path / "out.partial" / "replaced"), before)
+    with pytest.raises(FileExistsError, match="already exists"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+    assert is_equal(load(tmp_path / "out"), before)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from promesse_geo import threads
-from promesse_geo.bulk.folders import is_dataset, publish_folder, remove_finished, working_folder, working_name
+from promesse_geo.bulk.folders import clear_finished, is_dataset, publish_folder, working_folder, working_name
 from promesse_geo.bulk.memory import check_memory, chunk_size, count_buckets, room_for_results
 from promesse_geo.bulk.plan import find_sources, find_space
 from promesse_geo.bulk.run import Report, Run
@@ -228,8 +228,7 @@ def start_run(
     beside = final.parent if resources.scratch is None else resources.scratch
     work = final.with_name(working_name(final))
     private = beside / f"{work.stem}{mark}.partial"
-    if final.exists():
-        remove_finished([work, private])
+    clear_finished(list(dict.fromkeys((work, private))), final)
     _check_target(final, force=check_flag(force, name="force", owner=owner))
     _check_apart(final, source, owner=owner)
     workers, memory = resources.workers, resources.memory

@@ -1,11 +1,13 @@
 """Folders that appear when they are complete, and the steps that are done."""
 
+import ctypes
 import hashlib
 import json
 import os
 import pickle
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -23,7 +25,10 @@ from promesse_geo.mechanisms.base import keeps_positions
 from promesse_geo.messages import warn
 
 _PLAN = "plan.json"
-_INSIDE = {"spills", "parts", "replaced"}
+_REPLACED = "replaced"  # what the target was, while it is absent
+_OLD = "old"  # what the target was, when it is replaced
+_INSIDE = {"spills", "parts", _REPLACED, _OLD}
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _LONGEST_NAME = 255 - 17  # bytes; the folder of spills has a mark, too
 
 
@@ -113,22 +118,40 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
     except OSError as error:
         raise _in_words(error, job) from error
     finally:
-        for folder in folders:
-            _remove(folder)
+        if _restore(work, target):
+            for folder in folders:
+                _remove(folder)
         for lock in locks:
             if lock is not None:
                 os.close(lock)
 
 
-def remove_finished(folders: Sequence[Path]) -> None:
-    """Remove what a run left that was killed when all was written: folders without spills and parts."""
+def clear_finished(folders: Sequence[Path], target: Path) -> None:
+    """Move back what a run took from the target and was killed, and remove folders without spills and parts."""
     for folder in folders:
-        if folder.is_symlink() or not folder.is_dir() or {path.name for path in folder.iterdir()} - {"replaced"}:
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        names = {path.name for path in folder.iterdir()}
+        if names - _INSIDE or not (_REPLACED in names or target.exists()):
             continue
         lock = lock_folder(folder, wait=False)
-        if lock is not None:
-            _remove(folder)
-            os.close(lock)
+        if lock is not None or os.name == "nt":
+            if _restore(folder, target) and not names - {_REPLACED, _OLD}:
+                _remove(folder)
+            if lock is not None:
+                os.close(lock)
+
+
+def _restore(work: Path, target: Path) -> bool:
+    """Move what was taken from the target back if the target is absent; warn and return False if that fails."""
+    replaced = work / _REPLACED
+    try:
+        if replaced.is_dir() and not os.path.lexists(target):
+            replaced.rename(target)
+    except OSError as error:
+        warn(f"What {str(target)!r} was is in {str(replaced)!r}: it could not be moved back ({error.strerror}).")
+        return False
+    return True
 
 
 def working_name(target: Path) -> str:
@@ -241,14 +264,25 @@ def publish_folder(job: Job, target: Path, *, force: bool, has_names: bool = Fal
         path.chmod(0o600 if private else 0o666 & ~mask)
     job.parts.chmod(0o700 if private else 0o777 & ~mask)
     _remove(job.scratch)
-    replaced = job.parts.parent / "replaced"
-    if target.exists():
-        if not force or not is_dataset(target):
-            raise FileExistsError(f"{str(target)!r} was created meanwhile, or changed. It is not replaced.")
-        target.rename(replaced)
+    if not target.exists():
+        job.parts.rename(target)
+        return
+    if not force or not is_dataset(target):
+        raise FileExistsError(f"{str(target)!r} was created meanwhile, or changed. It is not replaced.")
+    work = job.parts.parent
+    if _exchange(job.parts, target):
+        job.parts.rename(work / _OLD)
+        return
     try:
+        target.rename(work / _REPLACED)
         job.parts.rename(target)
     except BaseException:
-        if replaced.exists():
-            replaced.rename(target)
+        _restore(work, target)
         raise
+    (work / _REPLACED).rename(work / _OLD)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders at once; return False if the system or the disk cannot."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    return rename is not None and not rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
