@@ -413,6 +413,38 @@ def test_naive_and_zoned_times_are_not_compared(parts, safe):
         parts.promesse.check(zoned)
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris"])
+@pytest.mark.parametrize("is_common", [False, True])
+def test_raw_frames_are_compared_with_what_was_published_of_them(zone, is_common):
+    """Times of the common calendar are no true times, in whatever zone, even if the raw ones are of the same days."""
+    city = pg.make_city(users=3, days=3, recorder="phone")
+    moved = city["time"] - (pd.Timedelta("8827D") if is_common else pd.Timedelta(0))
+    raw = city.assign(time=moved.dt.tz_localize(None) if zone is None else moved.dt.tz_convert(zone))
+    published = raw.promesse.publish(None, pg.Promesse(200), dry_run=True).data
+    table = raw.promesse.check(published)
+    assert "failed" not in set(table["verdict"])
+    assert verdicts(table)["no original locations"] == "passed"
+    assert verdicts(table)["no original timestamps"] == ("passed" if is_common and zone is None else "left out")
+
+
+def test_raw_data_under_new_names_and_days_fail_beside_the_raw_data():
+    """Moved days leave the tests of times out, not that of locations."""
+    raw = pg.make_city(users=3, days=3, recorder="phone")
+    for moved in (pg.collapse_empty_days(raw), pg.prepare(raw, tz="Europe/Paris")):
+        assert verdicts(raw.promesse.check(moved))["no original locations"] == "failed"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_ends_are_compared_under_kept_names_if_days_were_moved():
+    """Where a trace came nearer to its start, times show how long the path to there was, if they are those of it."""
+    raw = pg.make_city(users=3, days=3, recorder="phone")
+    safe = pg.Promesse(200, ends=400).protect(pg.collapse_empty_days(raw))
+    found = verdicts(raw.promesse.check(safe))
+    ends = ("first points are hidden", "last points are hidden")
+    assert {found[test] for test in ends} <= {"passed", "left out"}
+    assert found["no original timestamps"] == "left out"
+
+
 def test_both_frames_are_read_by_the_same_names(parts, safe):
     names = {"user": "cab", "time": "stamp"}
     table = parts.rename(columns=names).promesse(user="cab", time="stamp").check(safe.rename(columns=names))

@@ -196,3 +196,42 @@ def test_columns_of_the_original_alone_can_be_named(tmp_path):
     pg.write(parts.promesse.smooth(200), tmp_path / "safe.parquet", mechanism=pg.Promesse(200))
     names = ("--lon", "Länge", "--lat", "Breite")
     assert "failed" not in done("check", tmp_path / "raw.csv", tmp_path / "safe.parquet", *names).stdout
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The folder of raw files of people with naive, zoned and UTC times, with fixes at (0, 0) and jumps."""
+    folder = tmp_path_factory.mktemp("recorded")
+    frame = pg.make_city(users=5, days=3, recorder="phone")
+    frame.loc[[50, 900], "geometry"] = gpd.points_from_xy([0, 9], [0, 50])
+    pg.write(frame.assign(time=frame["time"].dt.tz_localize(None)), folder / "naive.csv")
+    pg.write(frame, folder / "zoned.parquet")
+    pg.write(frame, folder / "tracks.gpx")
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv", "gpx"])
+@pytest.mark.parametrize("tz", [(), ("--tz", "Europe/Paris")])
+@pytest.mark.parametrize("raw", ["naive.csv", "zoned.parquet", "tracks.gpx"])
+def test_raw_files_are_compared_with_what_was_published_of_them(recorded, tmp_path, raw, tz, ending):
+    """The files, and the options of reading, are those of publish; days of the common calendar have other times."""
+    published = tmp_path / f"published.{ending}"
+    done("publish", recorded / raw, published, "--epsilon", 200, *tz)
+    said = done("check", recorded / raw, published, *tz).stdout
+    assert "no original locations" in passed(said)
+    for test in ("no original timestamps", "no record equals an original one"):
+        assert test in left_out(said)
+    assert "common calendar" in left_out(said)
+    said = " ".join(said.split())
+    assert "paths are published" not in said
+    assert "true dates" not in said
+    assert "1 fix at exactly (0, 0); if they were not dropped before, paths to and from there are published" in said
+    assert "across which smoothing interpolates if traces were not split there before" in said
+
+
+def test_true_dates_that_are_published_are_compared_with_raw_files(recorded, tmp_path):
+    published = tmp_path / "published.parquet"
+    done("publish", recorded / "zoned.parquet", published, "--epsilon", 200, "--calendar", "keep-dates")
+    said = done("check", recorded / "zoned.parquet", published).stdout
+    assert "no original timestamps" in passed(said)
+    assert "true dates" in said

@@ -34,9 +34,14 @@ JUMPS = "no impossible jumps in the original"
 """The test that only true times allow."""
 
 _FIRST, _LAST = "first points are hidden", "last points are hidden"
+_OTHER_CALENDAR = (
+    "the protected days were moved to the common calendar, those of the original were not: publish compares times, and "
+    "so does check with the output of prepare() (promesse-geo prepare)"
+)
 _SAMPLE = 100_000  # records that show quickly that there is no grid
 _SAME = 1e-6  # metres by which coordinates of one row of a grid differ at most after they were read from a file
 _FEW_STAYS, _MOST_STAYS = 0.1, 0.5  # shares of the original stays that chance retrieves, and that are far too many
+_IF_KEPT = "if they were not dropped before"  # as publish and prepare do; the original shows what was recorded
 _PAIRS = 20.0  # close pairs that chance would give: fewer are too few to recognize a grid
 
 
@@ -57,6 +62,9 @@ def check_published(
     What a mechanism does by design is not reported: Promesse keeps the path, geo-indistinguishability and Wait for Me
     keep times, Wait for Me publishes one trace of each group as it is. Data and files of ours note their mechanism;
     otherwise it is recognized by its output.
+
+    The original may be the raw data, too, whose days were moved to the common calendar before protection: then times
+    are not compared, and tests that need them are left out.
 
     Publish each person once. Traces of the same people, published again with another epsilon or for other days, can be
     joined with the first ones, whatever their names.
@@ -85,7 +93,8 @@ def check_published(
     Raises
     ------
     TypeError, ValueError, KeyError
-        If the data cannot be read, only one of the two has a time zone, or original and protected data are swapped.
+        If the data cannot be read, only one of the two has a time zone (and the protected times are not those of the
+        common calendar), or original and protected data are swapped.
 
     Examples
     --------
@@ -106,7 +115,7 @@ def check_published(
     else:
         after, of_frame = as_traces(protected, user=user, time=time), [find_other_columns([])]
     raise_if_swapped(before, after, mechanism)
-    return worst_first([*of_frame, *_compare(Comparison(before, after), mechanism, epsilon)])
+    return worst_first([*of_frame, *_compare(Comparison.of(before, after), mechanism, epsilon)])
 
 
 def check_epsilon(epsilon: float | None) -> float | None:
@@ -122,13 +131,14 @@ def check_epsilon(epsilon: float | None) -> float | None:
     return check_number(epsilon, name="epsilon", owner="check", unit="metres", low=0.01, high=1e6)
 
 
-def _check_prepared(before: Traces, found: Problems) -> Finding:
-    """Check that the original was split at long gaps and moved to the common calendar."""
-    test, reasons = "data are prepared", []
+def _check_prepared(comparison: Comparison, found: Problems) -> Finding:
+    """Check that traces were split at long gaps and days moved to the common calendar."""
+    test, reasons, before = "data are prepared", [], comparison.original
     if found.gaps:
         gaps = f"{counted(found.gaps, 'gap')} of 4 h or more within traces, across which smoothing interpolates"
-        reasons.append(f"{gaps}; prepare() (promesse-geo prepare) splits there, and publish at its gap= (--gap)")
-    if not uses_common_calendar(before):
+        remedy = "prepare() (promesse-geo prepare) splits there, and publish at its gap= (--gap)"
+        reasons.append(f"{gaps} if traces were not split there before; {remedy}")
+    if comparison.has_times and not uses_common_calendar(before):
         dates = "true dates, to which holidays, events and other data of the same days can be linked"
         remedy = "prepare() (promesse-geo prepare) moves days to a common calendar"
         reasons.append(f"{dates}; {remedy}, and so does publish with calendar='common' (--calendar common)")
@@ -141,7 +151,7 @@ def _check_zero_fixes(found: Problems) -> Finding:
     """Check that the original has no fixes at (0, 0), which mechanisms take for true."""
     test, fixes = "no zero fixes in the original", counted(found.zero_fixes, "fix", "fixes")
     if found.zero_fixes:
-        reason = f"the original has {fixes} at exactly (0, 0), to and from which paths are published"
+        reason = f"the original has {fixes} at exactly (0, 0); {_IF_KEPT}, paths to and from there are published"
         return Finding(
             test, REVIEW, f"{reason}; first apply drop_zero() (promesse-geo prepare) to the raw data, or use publish"
         )
@@ -155,7 +165,7 @@ def _check_jumps(found: Problems) -> Finding:
         return Finding(JUMPS, LEFT_OUT, reason)
     if found.jumps:
         fast = f"{counted(found.jumps, 'record')} that would need over {FASTEST:g} m/s"
-        reason = f"the original has {fast}, to and from which paths are published"
+        reason = f"the original has {fast}; {_IF_KEPT}, paths to and from there are published"
         remedy = f"drop_jumps(max_speed={FASTEST:g}) (promesse-geo prepare --max-speed {FASTEST:g})"
         return Finding(JUMPS, REVIEW, f"{reason}; first apply {remedy} to the raw data, or use publish")
     return Finding(JUMPS, PASSED, f"no record needs over {FASTEST:g} m/s")
@@ -169,7 +179,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
         return [Finding("there are records", FAILED, reason)]
     noted = noted_mechanism(after)
     mechanism, identified = identify(comparison, named)
-    if keeps_periods(after.protection) or getattr(mechanism, "keeps_periods", False):
+    if comparison.has_times and (keeps_periods(after.protection) or getattr(mechanism, "keeps_periods", False)):
         raise_if_renumbered(comparison.pairs)
     if epsilon is None and isinstance(mechanism, Promesse):
         epsilon = mechanism.epsilon
@@ -181,7 +191,7 @@ def _compare(comparison: Comparison, named: Mechanism | None, epsilon: float | N
     may_turn = _may_turn_back(noted if named is None else named)
     tests: list[Callable[[], Finding]] = [
         lambda: check_user_names(before, after),
-        lambda: _check_prepared(before, problems),
+        lambda: _check_prepared(comparison, problems),
         lambda: _check_zero_fixes(problems),
         lambda: _check_jumps(problems),
         lambda: _check_users(comparison, mechanism),
@@ -212,16 +222,16 @@ def one_person() -> Finding:
 
 def _left_out(comparison: Comparison, mechanism: Mechanism | None) -> dict[str, Finding]:
     """Return the findings of tests that cannot judge these data, by test: by design, or without common users."""
-    reasons = {}
+    reasons = {} if comparison.has_times else dict.fromkeys((TIMES, RECORDS), _OTHER_CALENDAR)
     if isinstance(mechanism, GeoIndistinguishability):
-        reasons = dict.fromkeys((_FIRST, _LAST, TIMES), "geo-indistinguishability keeps times and does not hide ends")
+        reasons |= dict.fromkeys((_FIRST, _LAST, TIMES), "geo-indistinguishability keeps times and does not hide ends")
     elif isinstance(mechanism, WaitForMe):
         kept = "Wait for Me keeps times and ends, and publishes one trace of each group unchanged"
-        reasons = dict.fromkeys((_FIRST, _LAST, TIMES, RECORDS), kept)
+        reasons |= dict.fromkeys((_FIRST, _LAST, TIMES, RECORDS), kept)
     elif not comparison.by_user:
         none = not len(comparison.pairs.originals)
         why = "no user is in both data sets" if none else "user names do not mean the same people"
-        reasons = dict.fromkeys((_FIRST, _LAST), f"{why}: compare before you rename users (--keep-users)")
+        reasons |= dict.fromkeys((_FIRST, _LAST), f"{why}: compare before you rename users (--keep-users)")
     return {test: Finding(test, LEFT_OUT, reason) for test, reason in reasons.items()}
 
 
@@ -276,6 +286,8 @@ def _check_first_points(comparison: Comparison, epsilon: float | None, *, by_pat
     if epsilon is None:
         return _judge_ends(test, distances)
     near = np.flatnonzero(_short_of(epsilon, distances))
+    if len(near) and by_path and not comparison.has_times:
+        return Finding(test, LEFT_OUT, _OTHER_CALENDAR)
     close = len(near)
     if by_path and close:
         close = int(_short_of(epsilon - 2 * FINE, comparison.hidden_paths(near, first=True)).sum())
@@ -302,6 +314,8 @@ def _check_last_points(comparison: Comparison, epsilon: float | None) -> Finding
     if epsilon is None:
         return _judge_ends(test, distances)
     near = np.flatnonzero(_short_of(epsilon, distances))
+    if len(near) and not comparison.has_times:
+        return Finding(test, LEFT_OUT, _OTHER_CALENDAR)
     close = int(_short_of(epsilon - 2 * FINE, comparison.hidden_paths(near, first=False)).sum())
     if close:
         traces = counted(len(distances), "trace")

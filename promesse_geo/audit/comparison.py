@@ -1,7 +1,7 @@
 """Original and protected data side by side: which times, locations and records are the same."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -18,6 +18,7 @@ from promesse_geo.audit.matching import (
     steps_of,
 )
 from promesse_geo.kernels import record_matching
+from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.traces.pairs import Pairs, align, in_space_of
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.space import Space
@@ -61,11 +62,25 @@ class Comparison:
         The protected traces, in their own space.
     beside : float
         Metres within which traces of one user name do not lie apart: as far as the mechanism moves records.
+    has_times : bool
+        Whether times can be compared. They cannot if only the protected ones were moved to the common calendar.
     """
 
     original: Traces
     protected: Traces
     beside: float = 100.0
+    has_times: bool = True
+
+    @classmethod
+    def of(cls, original: Traces, protected: Traces) -> "Comparison":
+        """Return a comparison of locations only if the protected days alone are those of the common calendar."""
+        zones = [traces.time_format.zone for traces in (original, protected)]
+        is_moved = uses_common_calendar(protected) and (
+            not uses_common_calendar(original) or (zones[0] is not None and zones[1] is None)
+        )
+        if is_moved and (zones[0] is None) != (zones[1] is None):
+            protected = replace(protected, time_format=replace(protected.time_format, zone=zones[0]))
+        return cls(original, protected, has_times=not is_moved)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -114,7 +129,7 @@ class Comparison:
 
         The shape is (n,), 0 without common users.
         """
-        if not self.by_user:
+        if not (self.by_user and self.has_times):
             return np.empty(0)
         records, others, offsets = self.twins
         same = np.abs(self.pairs.protected.times[records] - self.original.times[others]) < 10**9

@@ -26,9 +26,9 @@ def check_ends(comparison: Comparison) -> list[Finding]:
     """Check that the place where most traces of a user begin or end is not located from those that are published.
 
     Users with another place of at least half as many ends, which may be the home, are counted, and judged by both.
-    There is no finding if it is not known which traces are of one user, as after renaming.
+    There is no finding if it is not known which traces are of one user, as after renaming, or times are not compared.
     """
-    if not comparison.by_user:
+    if not (comparison.by_user and comparison.has_times):
         return []
     original, protected = comparison.original, comparison.moved
     owners, numbers = number_owners(original)
