@@ -48,6 +48,11 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
+def counted_of(part: int, total: int, noun: str, singular: str, plural: str) -> str:
+    """Return a part of a number with its predicate: '1 of 41 traces lies there', '2 of 41 traces lie there'."""
+    return f"{part:,} of {counted(total, noun)} {singular if part == 1 else plural}"
+
+
 def sized(size: float) -> str:
     """Return a number of bytes in a unit that suits it: '12 kB', '1.2 GB'."""
     unit, name = next((each for each in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if size >= each[0]), (1e3, "kB"))

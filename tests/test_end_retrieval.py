@@ -200,7 +200,9 @@ def test_second_places_are_those_of_the_twin(original, protected, least):
     ]
     metric = EndRetrieval(least=least, steps=[0], rays=False)
     both = metric.compare_second(metric.pair(*traces))
-    pd.testing.assert_frame_equal(both[["step_0", "ends"]], metric.detail(*traces))
+    detail = metric.detail(*traces)
+    pd.testing.assert_frame_equal(both[["step_0", "ends"]], detail)
+    assert set(both.attrs) - set(detail.attrs) == {"either"}
     points, published = ([tuple(point) for point in each.points.tolist()] for each in traces)
     spots = naive_zones.spots(points, number=2)
     assert len(both) == (sum(distance(point, spots[0]) <= 200 for point in points) >= least)

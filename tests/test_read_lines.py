@@ -180,7 +180,7 @@ def test_waypoints_beside_lines_are_counted(tmp_path):
     path = tmp_path / "t.geojson"
     point = feature([4.8, 45.7], "Point", name="Start")
     path.write_text(json.dumps(collection(point, *FILES["coordTimes"]["features"])))
-    with pytest.warns(UserWarning, match="1 feature .*without a line"):
+    with pytest.warns(UserWarning, match="1 feature .*without a line was not read"):
         assert len(pg.read_table(path)) == 5
 
 

@@ -9,7 +9,7 @@ from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding
 from promesse_geo.audit.matching import by_chance, sample
 from promesse_geo.audit.recognition import even_distance
 from promesse_geo.mechanisms import Mechanism, Promesse, WaitForMe
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, counted_of
 
 TIMES, RECORDS = "no original timestamps", "no record equals an original one"
 """Tests that are left out where a mechanism keeps times or publishes records."""
@@ -31,19 +31,28 @@ def check_times(comparison: Comparison, mechanism: Mechanism | None) -> Finding:
         same[offsets[:-1]] = same[offsets[1:] - 1] = False
     count = int(same.sum())
     whose = " of their user" if comparison.by_user else ""
-    counts = f"{count:,} of {len(same):,} published timestamps are original ones{whose}"
+    counts = _original(count, len(same), "published timestamp") + whose
     if _beyond_chance(count, expected):
         if comparison.by_user:
             distances = comparison.distances(comparison.time_matches[0][same], np.flatnonzero(same))
             counts += f", who was, in the median, {np.median(distances):,.2f} m from the published location"
         return Finding(TIMES, REVIEW, counts)
-    close = np.count_nonzero(comparison.time_matches[1] >= 2) if comparison.by_user else 0
+    close = int(np.count_nonzero(comparison.time_matches[1] >= 2)) if comparison.by_user else 0
     if 2 * close > len(same) and close > _FEW:
-        reason = f"{close:,} of {len(same):,} published timestamps are next to original ones{whose}"
-        return Finding(TIMES, REVIEW, reason)
+        return Finding(TIMES, REVIEW, _next_to_original(close, len(same), "published timestamp") + whose)
     if count:
         return Finding(TIMES, PASSED, f"{counts}, no more than by chance")
     return Finding(TIMES, PASSED, f"no published timestamp is an original one{whose}")
+
+
+def _original(part: int, total: int, noun: str) -> str:
+    """Return how many values are original ones."""
+    return counted_of(part, total, noun, "is an original one", "are original ones")
+
+
+def _next_to_original(part: int, total: int, noun: str) -> str:
+    """Return how many values are next to original ones."""
+    return counted_of(part, total, noun, "is next to an original one", "are next to original ones")
 
 
 def _beyond_chance(same: int, expected: float) -> bool:
@@ -80,12 +89,12 @@ def _check_own_locations(comparison: Comparison) -> tuple[str, str]:
     if disclosed:
         return FAILED, f"{counted(disclosed, 'trace')} would be published as recorded, entirely or for the most part"
     tolerance = comparison.tolerance
-    counts = f"{same:,} of {total:,} published locations are original ones of their user (within {tolerance})"
+    counts = f"{_original(same, total, 'published location')} of their user (within {tolerance})"
     expected = by_chance(same, near)
     if _beyond_chance(same, expected):
         return REVIEW, f"{counts}; {expected:,.1f} are expected by chance. {_AT_RECORDS}"
     if _is_all_near(near, total, comparison.fine[chosen]):
-        return REVIEW, f"{near:,} of {total:,} published locations are next to original ones of their user"
+        return REVIEW, f"{_next_to_original(near, total, 'published location')} of their user"
     moved, median = _count_barely_moved(comparison)
     if moved:
         verdict = FAILED if 2 * moved > len(offsets) - 1 else REVIEW
@@ -106,11 +115,11 @@ def _check_anywhere(comparison: Comparison) -> tuple[str, str]:
     beside = near - same
     expected = float(beside) if 2 * beside > len(matches) else by_chance(same, near)  # unreliable if most are near
     tolerance = comparison.tolerance
-    counts = f"{same:,} of {len(matches):,} sampled locations are original ones of anybody (within {tolerance})"
+    counts = f"{_original(same, len(matches), 'sampled location')} of anybody (within {tolerance})"
     if _beyond_chance(same, expected) and (same > _FEW or not comparison.by_user):
         return REVIEW, f"{counts}; {expected:,.1f} are expected by chance. {_AT_RECORDS}"
     if not comparison.by_user and _is_all_near(near, len(matches), comparison.fine[chosen]):
-        return REVIEW, f"{near:,} of {len(matches):,} sampled locations are next to original ones of anybody"
+        return REVIEW, f"{_next_to_original(near, len(matches), 'sampled location')} of anybody"
     return PASSED, f"{counts}, no more than by chance" if same else "no sampled location is an original one"
 
 
@@ -151,7 +160,8 @@ def check_records(comparison: Comparison, mechanism: Mechanism | None) -> Findin
     same, near = (int((matches >= least).sum()) for least in (2, 1))
     expected = by_chance(same, near)
     disclosed = _count_disclosed(protected.offsets, matches == 2, same=same, near=near)
-    counts = f"{same:,} of {protected.records:,} published records have the location and time of an original one"
+    rest = "the location and time of an original one"
+    counts = counted_of(same, protected.records, "published record", f"has {rest}", f"have {rest}")
     if disclosed:
         reason = f"{counts}; {counted(disclosed, 'trace')} for the most part, under whatever name"
         return Finding(RECORDS, FAILED, reason)
@@ -166,7 +176,8 @@ def check_records(comparison: Comparison, mechanism: Mechanism | None) -> Findin
         reason = f"most records of {counted(disclosed, 'trace')} lie within {CLOSE:g} m of original ones"
         reason = f"{reason} of about the same time"
         if isinstance(mechanism, Promesse) and even_distance(protected) is not None:
-            return Finding(RECORDS, PASSED, f"{reason}: they hardly stop, and Promesse hides stops only")
+            stop = "it hardly stops" if disclosed == 1 else "they hardly stop"
+            return Finding(RECORDS, PASSED, f"{reason}: {stop}, and Promesse hides stops only")
         return Finding(RECORDS, REVIEW, reason)
     if same:
         return Finding(RECORDS, PASSED, f"{counts}, no more than by chance")

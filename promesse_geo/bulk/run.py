@@ -16,7 +16,7 @@ from promesse_geo.bulk.memory import bytes_needed, call_and_release
 from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
-from promesse_geo.messages import CountedWarning, DroppedWarning, added_up, counted, sized, warn
+from promesse_geo.messages import CountedWarning, DroppedWarning, added_up, counted, counted_of, sized, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.records import DroppedColumns, warn_dropped_columns
 
@@ -257,14 +257,15 @@ class Run:
         )
         if invalid:
             number = sum(each.dropped for each in scattered)
-            total = counted(sum(each.records for each in scattered), "record")
+            total = sum(each.records for each in scattered)
             details = "; ".join(f"{reason}: {count:,}, first in {place}" for reason, (count, place) in invalid.items())
             if not self.drops:
                 raise ValueError(
-                    f"{number:,} of {total} cannot be used (rows are counted from 0): {details}. Fix them, or drop "
-                    "them with errors='skip' (--skip)."
+                    f"{number:,} of {counted(total, 'record')} cannot be used (rows are counted from 0): {details}. "
+                    "Fix them, or drop them with errors='skip' (--skip)."
                 )
-            warn(f"{number:,} of {total} were dropped (rows are counted from 0): {details}.")
+            dropped = counted_of(number, total, "record", "was dropped", "were dropped")
+            warn(f"{dropped} (rows are counted from 0): {details}.")
         if marked:
             details = "; ".join(
                 f"{counted(count, 'record')} {reason} (first in {place}, counted from 0)"

@@ -56,7 +56,9 @@ def read_json_lines(path: Path, options: ReadOptions) -> Columns | None:
         return None
     others = len(features) - len({line.feature for line in lines})
     if others:
-        words = f"{counted(others, 'feature')} of {str(path)!r} without a line were not read."
+        words = (
+            f"{counted(others, 'feature')} of {str(path)!r} without a line {'was' if others == 1 else 'were'} not read."
+        )
         warn(DroppedWarning(words, {_NO_LINE: others}))
     for line in lines:
         if len(line.positions) != len(line.times):
@@ -103,7 +105,8 @@ def read_measured_lines(table: pa.Table, geometry: str, *, name: str | None, crs
         raise ValueError(no_points(shapes))
     if not is_line.all():
         others = int((~is_line).sum())
-        warn(DroppedWarning(f"{counted(others, 'feature')} without a line were not read.", {_NO_LINE: others}))
+        verb = "was" if others == 1 else "were"
+        warn(DroppedWarning(f"{counted(others, 'feature')} without a line {verb} not read.", {_NO_LINE: others}))
     parts, owners = shapely.get_parts(shapes[is_line], return_index=True)
     x, y, m = shapely.get_coordinates(parts, include_m=True).T
     users = None if name is None else [table.column(name)[int(row)].as_py() for row in np.flatnonzero(is_line)[owners]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.zones import PlacedZones, Zones, flatten, locate, owners_by_name
-from promesse_geo.messages import Remark, counted
+from promesse_geo.messages import Remark, counted, counted_of
 from promesse_geo.preprocess.problems import GAP
 from promesse_geo.stays.spots import Spots, close_in_words, find_spots
 from promesse_geo.traces.owners import name_owners
@@ -253,9 +253,8 @@ class _Removed(Remark):
                 f"{counted(self.made, 'break')} in traces."
             )
         if self.dropped:
-            verbs = ("lies", "was") if self.dropped == 1 else ("lie", "were")
-            total = counted(self.traces, "trace")
-            texts.append(f"{self.dropped:,} of {total} {verbs[0]} in zones entirely and {verbs[1]} dropped.")
+            predicates = ("lies in zones entirely and was dropped", "lie in zones entirely and were dropped")
+            texts.append(f"{counted_of(self.dropped, self.traces, 'trace', *predicates)}.")
         if missing := self.owners - self.found:
             texts.append(
                 f"{missing:,} of {counted(self.owners, 'user')} of zones {'is' if missing == 1 else 'are'} not in the "

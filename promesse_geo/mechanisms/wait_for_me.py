@@ -333,9 +333,9 @@ def _read_like_program(traces: Traces) -> Traces:
     number = np.arange(traces.records) - np.repeat(traces.offsets[:-1], counts)
     step = np.repeat(np.maximum(counts / _LONGEST_OF_PROGRAM, 1), counts)
     keep = np.mod(number, step) < 1
-    long = int(np.sum(counts > _LONGEST_OF_PROGRAM))
+    long, dropped = int(np.sum(counts > _LONGEST_OF_PROGRAM)), len(keep) - int(keep.sum())
     warn(
-        f"{len(keep) - int(keep.sum()):,} records of {counted(long, 'trace')} were dropped: "
+        f"{counted(dropped, 'record')} of {counted(long, 'trace')} {'was' if dropped == 1 else 'were'} dropped: "
         f"the program of 2010 thins traces of more than {_LONGEST_OF_PROGRAM:,} records."
     )
     return traces.select(keep)

@@ -51,6 +51,8 @@ def pair_by_owner(original: Traces, protected: Traces) -> Pairs:
         )
     kept = numbers >= 0
     if not kept.all():
-        warn(f"{counted(int(np.sum(~kept)), 'protected trace')} of users that the original lacks were dropped.")
+        missing = int(np.sum(~kept))
+        verb = "was" if missing == 1 else "were"
+        warn(f"{counted(missing, 'protected trace')} of users that the original lacks {verb} dropped.")
     known_traces = protected if kept.all() else protected.select(np.repeat(kept, protected.counts))
     return Pairs(original, in_space_of(original, known_traces), numbers[kept])

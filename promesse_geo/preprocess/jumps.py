@@ -169,7 +169,7 @@ class DroppedJumps(Remark):
         text = f"drop_jumps dropped {self.dropped:,} of {records} that need more than {self.speed:g} m/s."
         if self.much:
             text += (
-                f" They are more than a tenth of {counted(self.much, 'trace')}, which may be true travel, such as "
+                f" That is more than a tenth of {counted(self.much, 'trace')}, which may be true travel, such as "
                 "flights and fast trains: take a larger max_speed (--max-speed) to keep it."
             )
         return text

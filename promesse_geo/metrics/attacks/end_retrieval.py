@@ -199,7 +199,9 @@ class EndRetrieval(Metric):
         return self._both(pairs, self._index(pairs.original))
 
     def _detail(self, pairs: Pairs, index: "_Truth") -> pd.DataFrame:
-        return self._both(pairs, index).drop(columns=["second", "either"])
+        detail = self._both(pairs, index).drop(columns=["second", "either"])
+        del detail.attrs["either"]
+        return detail
 
     def _both(self, pairs: Pairs, index: "_Truth") -> pd.DataFrame:
         space = pairs.original.space

@@ -274,8 +274,9 @@ def _check_queries(frame: gpd.GeoDataFrame) -> FrameQueries:
 
 def _raise_if_any(bad: np.ndarray, what: str) -> None:
     if bad.any():
+        verb = "is" if bad.sum() == 1 else "are"
         raise ValueError(
-            f"{counted(int(bad.sum()), 'query', 'queries')} of {len(bad):,} of {_OWNER} are invalid: {what}, "
+            f"{counted(int(bad.sum()), 'query', 'queries')} of {len(bad):,} of {_OWNER} {verb} invalid: {what}, "
             f"first in row {int(bad.argmax()):,}, counted from 0. Fix or drop them."
         )
 
