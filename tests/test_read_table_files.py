@@ -4,11 +4,15 @@ import bz2
 import gzip
 import os
 import sys
+import tempfile
 import warnings
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from pyarrow import csv
 from tables import HEADER, LINE, ROWS, TEXT, as_frame, assert_rows, csv_of, save, written
 
@@ -259,11 +263,40 @@ def test_files_of_one_user_that_overlap_in_time_are_counted(tmp_path, key):
 
 def test_files_of_several_users_are_not_taken_for_users(tmp_path):
     for number in (0, 1):
-        rows = [f"{user},2024-03-04T08:{2 * minute + number:02}:00Z,45.7,4.8\n" for minute in (0, 1) for user in "ab"]
+        places = {"a": 4.8 + number / 10, "b": 4.9 - number / 10}  # 8 km apart
+        minutes = [f"2024-03-04T08:{2 * minute + number:02}:00Z" for minute in (0, 1)]
+        rows = [f"{user},{minute},45.7,{x}\n" for minute in minutes for user, x in places.items()]
         (tmp_path / f"{number}.csv").write_text("user,time,lat,lon\n" + "".join(rows))
     with pytest.warns(UserWarning, match=r"^In 2 traces files overlap in time.*files are parts of one") as said:
         assert len(pg.read_table(tmp_path, as_traces=True)) == 2
     assert "user='file'" not in str(said[0].message)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 12, 250]), st.integers(2, 5), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_users_spread_over_files_are_normal_and_those_in_two_places_at_once_are_not(seed, speed, files, has_double):
+    """Nobody is at two places at once, at whatever speed they travel, by plane too."""
+    assume(not has_double or speed < 50)
+    rng = np.random.default_rng(seed)
+    seconds = np.arange(400) * 10
+    frames = []
+    for user in "ab":
+        x = rng.uniform(0, 5_000) + speed * seconds + rng.normal(0, 3, 400)
+        frames.append(pd.DataFrame({"user": user, "seconds": seconds, "x": x, "y": rng.normal(0, 3, 400)}))
+    frame = pd.concat(frames, ignore_index=True)
+    frame["file"] = rng.integers(0, files, len(frame))
+    if has_double:  # b of the first file is another person, 30 km aside
+        frame.loc[(frame["file"] == 0) & (frame["user"] == "b"), "y"] += 30_000
+    frame["time"] = pd.Timestamp("2026-05-04T08:00Z") + pd.to_timedelta(frame["seconds"], "s")
+    frame["lon"], frame["lat"] = 7 + frame["x"] / 78_000, 45 + frame["y"] / 111_195
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for number, rows in frame.groupby("file"):
+            rows[["user", "time", "lon", "lat"]].to_parquet(f"{folder}/{number}.parquet", index=False)
+        assert pg.read_table(folder, as_traces=True).records == len(frame)
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == has_double
+    assert all(text.startswith("In 1 trace files overlap in time") for text in said)
 
 
 @pytest.mark.parametrize("later", [9, 20])

@@ -4,7 +4,7 @@ import io
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -286,12 +286,20 @@ def warn_unended(names: Sequence[str]) -> None:
         warn(f"No newline at end of file: the last record of {names[0]!r}{others} may be cut.")
 
 
-def warn_overlaps(spans: Iterable[Span], *, noun: str, cure: str) -> None:
-    """Warn once of users with files or tracks that overlap in time, as those of several people do."""
+def warn_overlaps(
+    spans: Iterable[Span], *, noun: str, cure: str, apart: Callable[[], Container[Any]] | None = None
+) -> None:
+    """Warn once of users with files or tracks that overlap in time, as those of several people do.
+
+    With `apart` only users that it returns count, and those of whom two files begin and end at the same times.
+    """
     by_user: dict[Any, list[Span]] = {}
     for span in spans:
         by_user.setdefault(span.user, []).append(span)
     mixed = [ordered for ordered in by_user.values() if _overlap(sorted(ordered, key=lambda span: span.first))]
+    if mixed and apart is not None:
+        users = apart()
+        mixed = [some for some in mixed if some[0].user in users or len({each[1:3] for each in some}) < len(some)]
     if mixed:
         warn(
             f"In {counted(len(mixed), 'trace')} {noun} overlap in time, as those of several people or devices do "

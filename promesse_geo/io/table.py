@@ -34,9 +34,11 @@ from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
 from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted
+from promesse_geo.preprocess.problems import FAST
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import KNOWN, Name, candidates_for, check_names, renamed_error
 from promesse_geo.traces.frames import type_name
+from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone
 
@@ -57,6 +59,7 @@ _READERS: dict[str, tuple[Callable[[Path, pa.NativeFile, ReadOptions], Columns],
 _KINDS = {b"PAR1": "parquet", b"SQLite format 3": "geopackage"}
 _READABLE = (*contents.UTF16, *contents.COMPRESSIONS)
 _HEAD = 4096  # bytes
+_SAME_PLACE, _MANY = 100.0, 0.1  # metres, and the share of steps that jumps of the receiver do not reach
 _TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
 _GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryCollection")
 _REASONS = {"no time": "no time, or one that cannot be read"}
@@ -142,7 +145,7 @@ def read_table(
     counts them. Rename the column to keep them.
 
     Warnings count the files of a folder that have other endings, and the users whose files overlap in time, as those of
-    several people do.
+    several people do; in tables with users, only if the records of these files lie apart at the same time.
 
     Times in text are ISO 8601. If all have an offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column raise. Numeric times are seconds, milliseconds, microseconds or
@@ -236,14 +239,15 @@ def read_table(
     traces = Traces.from_records(_join(files), report=invalid.update)
     _raise_or_warn(files, skipped, invalid, errors=errors)
     if len(files) > 1 and user != "file":
-        spans = list(_spans(files, requested))
+        spans, has_column = list(_spans(files, requested)), any(file.users is not None for file in files)
         if max(Counter(span.place for span in spans).values(), default=0) > 1:  # a file is not a user
             cure = "If one name is several users, name them differently in the files; else the files are parts of one."
         else:
-            has_column = any(file.users is not None for file in files)
             who = "one name in several files is several users" if has_column else "each file is a user"
             cure = f"If {who}, pass user='file' (--user file)."
-        batch.warn_overlaps(spans, noun="files", cure=cure)
+        sizes = as_offsets([len(file.x) for file in files])
+        apart = partial(_users_apart, traces, sizes) if has_column else None  # else nothing says that files are of one
+        batch.warn_overlaps(spans, noun="files", cure=cure, apart=apart)
     if requested is not None:
         check_users_exist(requested, traces.users, owner="read_table")
         traces = traces.select(np.repeat([str(key) in requested for key in traces.users], traces.counts))
@@ -286,6 +290,23 @@ def _spans(files: Sequence[Columns], users: set[str] | None) -> Iterator[batch.S
         for code, first, last in times.groupby(codes[valid]).agg(["min", "max"]).itertuples():
             if code >= 0 and (users is None or str(keys[code]) in users):
                 yield batch.Span(None if keys[code] is None else str(keys[code]), first, last, file.name)
+
+
+def _users_apart(traces: Traces, offsets: np.ndarray) -> set[str]:
+    """Return the users whose records of different files lie apart at the same time, given the first row of each file.
+
+    A tenth or more of the steps from a record of one file to the next one of another are then as fast as planes, and at
+    most half as many of those within a file.
+    """
+    files = np.searchsorted(offsets, traces.positions, side="right")
+    metres = traces.space.metres(np.linalg.norm(np.diff(traces.points, axis=0), axis=1))
+    is_fast = metres > _SAME_PLACE + FAST * np.diff(traces.times) / 1e9
+    inside = np.diff(traces.trace_numbers) == 0
+    shares = []
+    for rows in (inside & (np.diff(files) != 0), inside & (np.diff(files) == 0)):
+        numbers, size = traces.trace_numbers[:-1][rows], len(traces)
+        shares.append(np.bincount(numbers, is_fast[rows], size) / np.maximum(np.bincount(numbers, minlength=size), 1))
+    return set(map(str, traces.users[(shares[0] >= _MANY) & (shares[1] <= shares[0] / 2)]))
 
 
 def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
