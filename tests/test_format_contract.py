@@ -1,6 +1,7 @@
 """What holds for every format of the registry: how a file is recognized and read, and what becomes of a bad one."""
 
 import io
+import re
 import warnings
 from pathlib import Path
 
@@ -36,6 +37,8 @@ from hypothesis import strategies as st
 import promesse_geo as pg
 from promesse_geo.io.contents import NO_HEAD
 from promesse_geo.io.registry import FORMATS, guess_format
+from promesse_geo.plot.layers import map_zone
+from promesse_geo.plot.tables import description
 
 
 def stored(driver) -> bytes:
@@ -153,6 +156,17 @@ def test_an_archive_holds_the_same(kind, pack, tmp_path):
     assert packed.users.tolist() == alone.users.tolist()
     assert packed.times.tolist() == alone.times.tolist()
     assert packed.coordinates()[0].tolist() == alone.coordinates()[0].tolist()
+
+
+@every_sample
+def test_times_of_all_formats_are_in_the_zone_that_is_specified(kind, tmp_path):
+    path = saved(tmp_path, kind)
+    plain, shown = read(path), read(path, tz="Asia/Tokyo")
+    assert str(shown.time_format.zone) == "Asia/Tokyo"
+    if plain.time_format.zone is not None:
+        assert shown.times.tolist() == plain.times.tolist()
+    assert re.search(r"^times +Asia/Tokyo$", description(shown), re.MULTILINE)
+    assert map_zone(shown) == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SAMPLES if "user" in FORMATS[format_of(kind)].options(NO_HEAD)])

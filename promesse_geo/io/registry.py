@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ from promesse_geo.io.unreadable import name_kind
 from promesse_geo.messages import listed
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_choice, check_errors, check_flag
+from promesse_geo.validation import check_choice, check_errors, check_flag, check_zone
 
 FORMATS = {
     format.name: format
@@ -118,7 +119,8 @@ def read_file(
     format : str, optional
         A name in `FORMATS`, such as "gpx", "google" or "table". Detected from the content by default.
     user, time, lon, lat, crs, layer, segment, columns, separator, decimal, encoding, time_format, tz
-        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them.
+        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them. In all formats, times in UTC or with
+        an offset are returned in the zone `tz`.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
@@ -157,6 +159,7 @@ def read_file(
         check_choice(format, name="format", owner="read_file", options=list(FORMATS))
     skips = check_errors(errors, owner="read_file") == "drop"
     check_flag(as_traces, name="as_traces", owner="read_file")
+    zone = None if tz is None else check_zone(tz, name="tz", owner="read_file")
     given = {"user": user, "time": time, "lon": lon, "lat": lat, "crs": crs, "layer": layer, "segment": segment}
     given |= {"columns": columns, "separator": separator, "decimal": decimal, "encoding": encoding}
     given |= {"time_format": time_format, "tz": tz}
@@ -169,6 +172,8 @@ def read_file(
             names = {file.name.lower() for _, files in groups for file in files}
             warn_unread([place], lambda name: name in names or any(form.claims(name) for form, _ in groups))
         traces = _read(groups, users=users, errors=errors, options=options)
+    if zone is not None and traces.time_format.zone is not None:
+        traces = replace(traces, time_format=replace(traces.time_format, zone=zone))
     return traces if as_traces else traces.to_frame()
 
 
