@@ -134,6 +134,73 @@ def test_a_plane_without_a_globe_takes_a_background_of_its_own_crs():
         frame.promesse.map(background=near(shapely.box(0, 0, 1, 1)))
 
 
+def with_hole(outer) -> shapely.Polygon:
+    hole = shapely.box(4.845, 45.755, 4.85, 45.76)
+    return shapely.Polygon(shapely.get_coordinates(outer), [hole.exterior])
+
+
+@pytest.mark.parametrize("at", [95, np.inf])
+def test_a_polygon_without_a_place_is_left_out_with_its_holes(frame, at):
+    wrong = with_hole(shapely.LinearRing([(0, 40), (10, 40), (10, at), (0, 50)]))
+    also = shapely.LineString([(4.84, 45.76), (4.85, at)])
+    line = shapely.LineString([(4.84, 45.76), (4.85, 45.77)])
+    drawn = frame.promesse.map(background=near(wrong, line, also))
+    assert (call_in(drawn, "background").data["lines"], call_in(drawn, "background").data["rings"]) == (1, [])
+    (remark,) = (each for each in call_in(drawn, "addControls").data["remarks"] if "background" in each)
+    assert "2 lines or polygons of the background left out" in remark
+
+
+@pytest.mark.parametrize(
+    ("lon", "outer", "crs"),
+    [(lon, (-180, -85, 180, 85), crs) for lon in (-179.9, -100.0, 4.8, 130.0, 179.9) for crs in (4326, 3857)]
+    + [(lon, (-170, -80, 170, 80), crs) for lon in (-169.99, 4.8, 169.0) for crs in (4326, 3857)]
+    + [(lon, (0, -80, 190, 80), 4326) for lon in (0.0, 4.8, 179.9, -179.9)]
+    + [(lon, (-101, 40, 131, 50), crs) for lon in (-100.0, 130.0) for crs in (4326, 3857)],
+)
+def test_polygons_keep_their_extent(lon, outer, crs):
+    frame = walk(lon + np.arange(60) * 1e-4, np.full(60, 45.0))
+    area = shapely.box(*outer).difference(shapely.box(lon - 0.01, 44.99, lon + 0.01, 45.01))
+    drawn = frame.promesse.map(background=near(area).to_crs(crs))
+    rings = iter(lines_in(drawn))
+    parts = [[next(rings) for _ in range(count)] for count in call_in(drawn, "background").data["rings"]]
+    polygons = [shapely.Polygon(first, holes) for first, *holes in parts]
+    for each in polygons:
+        assert each.is_valid
+        assert each.bounds[2] - each.bounds[0] == pytest.approx(outer[2] - outer[0], abs=1e-4)
+    painted = shapely.union_all(polygons)
+    around = shapely.union_all(
+        [shapely.transform(area, lambda xy, by=by: np.add(xy, (by, 0))) for by in (-360, 0, 360)]
+    )
+    first = places(call_in(drawn, "records"))[0]
+    for point in shapely.points(first + np.random.default_rng(0).uniform(-0.015, 0.015, (50, 2))):
+        assert painted.covers(point) == around.covers(point)
+
+
+def test_far_holes_of_a_near_polygon_stay_open(frame):
+    far = shapely.box(9.0, 49.0, 9.5, 49.5)
+    drawn = frame.promesse.map(background=near(shapely.box(0, 40, 10, 50).difference(far)))
+    assert call_in(drawn, "background").data["rings"] == [2]
+
+
+def test_polygons_are_simplified_with_all_their_holes(frame, monkeypatch):
+    monkeypatch.setattr(background, "MOST_VERTICES", 20)
+    holes = [shapely.box(4.84 + i * 1e-3, 45.76, 4.8405 + i * 1e-3, 45.7605) for i in range(6)]
+    area = shapely.box(4.83, 45.75, 4.87, 45.77).difference(shapely.union_all(holes))
+    line = shapely.LineString([(4.84, 45.76), (4.85, 45.77)])
+    data = call_in(frame.promesse.map(background=near(area, line)), "background").data
+    assert (data["lines"], data["rings"]) in [(0, [7]), (1, [])]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_background_beyond_the_edge_of_the_map_is_named(frame, sign):
+    beyond = shapely.LineString([(4.84, sign * 86), (4.85, sign * 89)])
+    with pytest.warns(UserWarning, match=r"lies beyond the edge of the map, which ends at latitude 85\.05"):
+        drawn = frame.promesse.map(background=near(beyond))
+    assert call_in(drawn, "background").data["counts"] == []
+    (remark,) = (each for each in call_in(drawn, "addControls").data["remarks"] if "background" in each)
+    assert "beyond the edge" in remark
+
+
 def test_what_is_no_background_is_refused(frame):
     line = shapely.LineString([(4.84, 45.76), (4.85, 45.77)])
     with pytest.raises(TypeError, match="'background' parameter of map must be a GeoDataFrame"):

@@ -7,9 +7,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import folium
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from browser import Browser
 from conftest import saved
 from maps import HOSTILE, MAP, MAPS, pixels, pixels_of, stroll, walk
@@ -190,6 +192,22 @@ def test_the_background_lies_below_the_data_and_can_be_seen(look):
     without = look(city.promesse.map(attack=None)).picture()
     dark = [(np.asarray(Image.open(io.BytesIO(each)).convert("L")) < 235).sum() for each in (with_streets, without)]
     assert dark[0] > 3 * dark[1]
+
+
+@pytest.mark.parametrize("outer", [(-180, -90, 180, 90), (-170, -80, 170, 80), (4, 45, 5, 46)])
+def test_a_hole_of_a_large_polygon_is_not_painted(look, outer):
+    frame = stroll()
+    west, south, east, north = frame.total_bounds
+    hole = shapely.box(west - 0.01, south - 0.01, (west + east) / 2, north + 0.01)
+    area = gpd.GeoSeries([shapely.box(*outer).difference(hole)], crs=4326)
+    browser = look(frame.promesse.map(background=area, attack=None))
+    colour = np.asarray(Image.open(io.BytesIO(browser.picture())).convert("RGB")).astype(int)
+    plain = np.asarray(Image.open(io.BytesIO(look(frame.promesse.map(attack=None)).picture())).convert("RGB")).astype(
+        int
+    )
+    painted = (np.abs(colour - plain).sum(axis=2) > 3)[300:400]
+    assert painted[:, 550:600].mean() > 0.9
+    assert painted[:, 400:450].mean() < 0.1
 
 
 @pytest.mark.parametrize("kind", ["one map", "pair"])

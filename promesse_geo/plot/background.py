@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import geopandas as gpd
 import numpy as np
 import shapely
+from pyproj import CRS
 
 from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.plot import colours
@@ -16,6 +17,8 @@ MOST_VERTICES = 60_000
 """Largest number of vertices of a background; larger ones are simplified."""
 
 _LEAST_VIEW = 0.02, 2000.0  # degrees, metres: of a single place
+_EDGE = 85.051129  # degrees of latitude: where maps in Web Mercator end
+_STEP = 90, 5e6  # of a ring, in degrees and metres, that is less than half around the globe
 _KINDS = ("LineString", "LinearRing", "Polygon")
 _RULE = "a GeoDataFrame or GeoSeries of lines or polygons, with a CRS"
 
@@ -41,6 +44,11 @@ class _Paths(NamedTuple):
             self.vertices[np.repeat(chosen, counts)], np.append(0, np.cumsum(counts[chosen])), self.polygons[chosen]
         )
 
+    def wholes(self) -> np.ndarray:
+        """Return the number of the outer ring, which is the first, for each path of a polygon; of a line, its own."""
+        _, first, polygon = np.unique(self.polygons, return_index=True, return_inverse=True)
+        return np.where(self.polygons < 0, np.arange(len(self.polygons)), first[polygon])
+
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the lower and the upper corner of each path, each of shape (paths, 2)."""
         starts = self.offsets[:-1]
@@ -55,19 +63,30 @@ def background_of(background: Any, projection: Projection, view: np.ndarray | No
     TypeError, ValueError
         If the background is not of lines or polygons, has no CRS, or has no place on the map.
     """
-    paths = _read(_check(background, owner=owner), projection, owner=owner)
+    paths, missing = _read(_check(background, owner=owner), projection, owner=owner)
+    nothing = paths.select(np.zeros(len(paths.polygons), bool))
     if view is None:
-        return Background(_pack(paths.select(np.zeros(len(paths.polygons), bool)), projection), [])
+        return Background(_pack(nothing, projection), [])
+    remarks = []
+    if missing:
+        remarks.append(
+            f"{counted(missing, 'line or polygon', 'lines or polygons')} of the background left out: vertices have no "
+            "place on the map."
+        )
     size = max(float(np.ptp(view, axis=0).max()), _LEAST_VIEW[projection.flat])
     lower, upper = paths.extremes()
-    near = paths.select(np.all((lower < view[1] + size) & (upper > view[0] - size), axis=1))
+    if not projection.flat and np.all((lower[:, 1] > _EDGE) | (upper[:, 1] < -_EDGE)):
+        beyond = f"The background lies beyond the edge of the map, which ends at latitude {_EDGE:.2f}."
+        warn(beyond)
+        return Background(_pack(nothing, projection), [*remarks, beyond])
+    is_near = np.all((lower < view[1] + size) & (upper > view[0] - size), axis=1)
+    near = paths.select(is_near[paths.wholes()])  # polygons with all their holes
     if len(near.vertices) > MOST_VERTICES:
         near = _clipped(near, view[0] - size, view[1] + size)
     if not len(near.polygons):
-        nothing = "The background has nothing near the data."
-        warn(f"{nothing} Check its CRS, and that x is the longitude.")
-        return Background(_pack(near, projection), [nothing])
-    remarks = []
+        far = "The background has nothing near the data."
+        warn(f"{far} Check its CRS, and that x is the longitude.")
+        return Background(_pack(near, projection), [*remarks, far])
     if len(near.vertices) > MOST_VERTICES:
         simple = _longest(_simplified(near, size / FINEST))
         fewer = len(simple.polygons) < len(near.polygons)
@@ -94,17 +113,56 @@ def _check(background: Any, *, owner: str) -> gpd.GeoSeries:
     return parts
 
 
-def _read(parts: gpd.GeoSeries, projection: Projection, *, owner: str) -> _Paths:
-    """Return the paths of lines and polygons, but for those with vertices that have no place on the map."""
+def _read(parts: gpd.GeoSeries, projection: Projection, *, owner: str) -> tuple[_Paths, int]:
+    """Return the paths of lines and polygons, but for those with vertices that have no place on the map, and how many.
+
+    Rings keep the extent that they have in their CRS. Polygons wider than half the globe are there on both sides, too.
+    """
     paths, polygons = _lines_and_rings(np.asarray(parts.array))
+    paths[polygons >= 0] = _divided(paths[polygons >= 0], parts.crs)
     coordinates, numbers = shapely.get_coordinates(paths, return_index=True)
     points, placed = place_points(*coordinates.T, crs=parts.crs, space=projection.space)
-    usable = np.bincount(numbers[~placed], minlength=len(paths)) == 0
-    if not usable.any():
+    counts = np.bincount(numbers, minlength=len(paths))
+    misplaced = np.bincount(numbers[~placed], minlength=len(paths)) > 0
+    of_polygon = polygons >= 0
+    left_out = np.where(of_polygon, np.isin(polygons, polygons[misplaced]), misplaced)
+    if left_out.all():
         raise ValueError(invalid("background", owner, "in a CRS that can be converted to that of the data", parts))
-    offsets = np.append(0, np.cumsum(np.bincount(numbers, minlength=len(paths))))
-    read = _Paths(points, offsets, polygons).select(usable)
-    return read._replace(vertices=projection.paths(read.vertices, read.offsets[:-1]))
+    read = _Paths(points, np.append(0, np.cumsum(counts)), polygons).select(~left_out)
+    read = read._replace(vertices=projection.paths(read.vertices, read.offsets[:-1]))
+    missing = (left_out & ~of_polygon).sum() + len(np.unique(polygons[left_out & of_polygon]))
+    return (read if projection.flat else _around(read)), int(missing)
+
+
+def _divided(rings: np.ndarray, crs: CRS) -> np.ndarray:
+    """Return rings with vertices on edges that may be longer than half around the globe."""
+    unit = crs.axis_info[0].unit_conversion_factor if crs.axis_info else 1.0
+    step = _STEP[0] if crs.is_geographic else _STEP[1] / (unit or 1.0)
+    x, y = shapely.bounds(rings).reshape(-1, 2, 2).transpose(2, 0, 1)
+    size = np.maximum(np.ptp(x, axis=1), np.ptp(y, axis=1))
+    large = (size > step) & (size < 16 * step)  # others are not on the globe
+    divided = rings.copy()
+    divided[large] = shapely.segmentize(rings[large], step)
+    return divided
+
+
+def _around(paths: _Paths) -> _Paths:
+    """Return paths with the holes of each polygon inside of it, and wide polygons once more on both sides."""
+    is_line = paths.polygons < 0
+    counts = np.diff(paths.offsets)
+    lower, upper = (corner[:, 0] for corner in paths.extremes())
+    outer = paths.wholes()
+    turns = np.rint(((lower + upper)[outer] - lower - upper) / 720)
+    vertices = paths.vertices + np.column_stack((360 * np.repeat(turns, counts), np.zeros(len(paths.vertices))))
+    moved = paths._replace(vertices=vertices)
+    wide = moved.select(~is_line & ((upper - lower)[outer] > 180))
+    for turn in (-360, 360) if len(wide.polygons) else ():
+        moved = _Paths(
+            np.concatenate((moved.vertices, np.add(wide.vertices, (turn, 0)))),
+            np.append(moved.offsets, moved.offsets[-1] + wide.offsets[1:]),
+            np.append(moved.polygons, wide.polygons + moved.polygons.max() + 1),
+        )
+    return moved
 
 
 def _lines_and_rings(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,12 +197,15 @@ def _simplified(paths: _Paths, tolerance: float) -> _Paths:
 
 
 def _longest(paths: _Paths) -> _Paths:
-    """Return the longest paths that have at most `MOST_VERTICES` vertices together."""
+    """Return the longest lines and polygons that have at most `MOST_VERTICES` vertices together."""
     lower, upper = paths.extremes()
-    order = np.argsort(-(upper - lower).sum(axis=1), kind="stable")
+    wholes = paths.wholes()
+    counts = np.bincount(wholes, np.diff(paths.offsets), minlength=len(wholes))
+    order = np.argsort(-(upper - lower).sum(axis=1)[wholes], kind="stable")
     chosen = np.zeros(len(order), bool)
-    chosen[order[np.cumsum(np.diff(paths.offsets)[order]) <= MOST_VERTICES]] = True
-    return paths.select(chosen)
+    order = order[(counts[order] > 0) & (counts[order] <= MOST_VERTICES)]
+    chosen[order[np.cumsum(counts[order]) <= MOST_VERTICES]] = True
+    return paths.select(chosen[wholes])
 
 
 def _pack(paths: _Paths, projection: Projection) -> dict[str, Any]:

@@ -139,8 +139,10 @@ class Projection:
             return points[:, :2]
         x, y = self._degrees(points)
         numbers = np.searchsorted(starts, np.arange(len(x)), side="right") - 1
-        x = x[starts][numbers] + (x - x[starts][numbers] + 180) % 360 - 180
-        return np.column_stack((x + (_wrapped(self.centre, x[starts]) - x[starts])[numbers], y))
+        turns = np.cumsum(np.rint(np.diff(x, prepend=x[0]) / -360))
+        x = x + 360 * (turns - turns[starts][numbers])  # each vertex within 180 degrees of the one before
+        middles = (np.minimum.reduceat(x, starts) + np.maximum.reduceat(x, starts)) / 2
+        return np.column_stack((x + 360 * np.rint((self.centre - middles) / 360)[numbers], y))
 
     def _degrees(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return longitude and latitude on the map."""
