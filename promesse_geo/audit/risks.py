@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -99,6 +99,8 @@ class Risks:
 @dataclass(frozen=True)
 class _Guess(PoiRetrieval):
     """As many random published points of a trace as its original has POIs."""
+
+    is_per_user: ClassVar[bool] = False  # one generator draws for all users
 
     seed: Any = None
 

@@ -125,10 +125,10 @@ def evaluate(
     """Protect data sets with mechanisms and compute metrics of the results.
 
     Each mechanism runs once per data set and seed. If more than some 20 million records are left, users are protected
-    and measured in portions, unless the mechanism or a metric compares users with each other: what is left of a portion
-    is in memory at a time. What a metric computes from the original data alone is computed
-    once. A seed sets the seed of every random mechanism and metric that has none, so all mechanisms meet the same
-    range queries. Deterministic mechanisms and metrics run once, without a seed.
+    and measured in portions: what is left of a portion is in memory at a time. If the mechanism or a metric needs all
+    users, such as `WaitForMe` or `Residue`, all that is left is in memory. What a metric computes from the original
+    data alone is computed once. A seed sets the seed of every random mechanism and metric that has none, so all
+    mechanisms meet the same range queries. Deterministic mechanisms and metrics run once, without a seed.
 
     Parameters
     ----------

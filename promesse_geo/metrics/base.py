@@ -101,8 +101,12 @@ class Metric(ABC):
     is_per_user: ClassVar[bool] = False
     """Whether the detail is a table with a row for each original user, which depends on the user's data alone.
 
-    Such metrics also measure data that are divided by user; see `measure_parts`.
+    Such metrics also measure data that are divided by user; see `measure_parts`. Nothing in the detail may be estimated
+    from the data of other users, such as a median or a noise.
     """
+
+    maps_once: ClassVar[bool] = True
+    """Whether `measure_parts` reads each part once."""
 
     def __init_subclass__(cls) -> None:
         """Set the default label of a new metric."""
@@ -159,6 +163,10 @@ class Metric(ABC):
             raise ValueError(
                 f"{type(self).__name__} compares users with each other, so it needs all data in memory. Use pg.measure."
             )
+        return self._measure_by_user(parts)
+
+    def _measure_by_user(self, parts: Parts) -> float:
+        """Return the value of the details of users together."""
         details = parts.map(_detail_of, [self])
         table = pd.concat([detail for detail in details if len(detail)] or details[:1])
         ranks, users = read_users(pd.Series(table.index, name="user"))

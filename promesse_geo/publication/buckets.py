@@ -34,6 +34,9 @@ DIVISIBLE = tuple(
 )
 """What else is measured of every publication, without metrics that compare users with each other."""
 
+MAPPED_ONCE = tuple(metric for metric in DIVISIBLE if metric.maps_once)
+"""Those that are computed of each bucket when it is published."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PublicationJob(Job):
@@ -121,6 +124,8 @@ def _publish(job: PublicationJob, raw: Traces, name: str) -> tuple[Traces, Publi
             named = named_by_owner(raw, parts, protected)
             before = split_by_owner(raw, work.cleaned, job.choices, like=parts)
             _save_details(job.scratch / f"details-{name}", ENDS.detail(before, named[1]), parts, protected)
+            if len(MAPPED_ONCE) < len(DIVISIBLE):
+                _save(job.scratch / f"traces-{name}", (parts, protected))
             del before, named
         published = pseudonymize(protected, seed=job.seed)
     counts = work.counts | {"published_traces": len(published), "published_records": published.records}
@@ -128,6 +133,23 @@ def _publish(job: PublicationJob, raw: Traces, name: str) -> tuple[Traces, Publi
     warned = [[as_values(remark, {}) for remark in remarks] for remarks in work.warned]
     done = replace(kept, warned=warned)
     return published, Published(**vars(done), counts=counts, findings=findings, is_dated=is_dated)
+
+
+@dataclass(frozen=True)
+class SavedTraces:
+    """The original and the protected traces of buckets, for metrics that read them several times.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+        The files, one for each portion with published records.
+    """
+
+    paths: Sequence[Path]
+
+    def map(self, work: Callable[..., Any], given: Sequence[Any] = ()) -> list[Any]:
+        """Return `work(original, protected, *given)` of each bucket."""
+        return [work(*pickle.loads(path.read_bytes()), *given) for path in self.paths]
 
 
 @dataclass(frozen=True)
@@ -139,7 +161,7 @@ class SavedParts:
     paths : sequence of pathlib.Path
         The files, one for each portion with published records.
     metric : int
-        The number of the metric in `DIVISIBLE`, from 1; 0 is `ENDS`.
+        The number of the metric in `MAPPED_ONCE`, from 1; 0 is `ENDS`.
     """
 
     paths: Sequence[Path]
@@ -164,9 +186,14 @@ class _OneBucket:
 def _save_details(path: Path, ends: pd.DataFrame, original: Traces, protected: Traces) -> None:
     """Write what each metric computes of a bucket to a file that only its owner can read."""
     results = list[Any]([ends])
-    for metric in DIVISIBLE:
+    for metric in MAPPED_ONCE:
         bucket = _OneBucket(original, protected)
         metric.measure_parts(bucket)
         results.append(bucket.result)
+    _save(path, results)
+
+
+def _save(path: Path, content: Any) -> None:
+    """Write an object to a file that only its owner can read."""
     with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:
-        pickle.dump(results, file)
+        pickle.dump(content, file, protocol=pickle.HIGHEST_PROTOCOL)

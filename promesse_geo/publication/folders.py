@@ -22,7 +22,16 @@ from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import CountedWarning, added_up, counted
 from promesse_geo.preprocess.problems import FASTEST
-from promesse_geo.publication.buckets import DIVISIBLE, ENDS, PublicationJob, Published, SavedParts, publish_bucket
+from promesse_geo.publication.buckets import (
+    DIVISIBLE,
+    ENDS,
+    MAPPED_ONCE,
+    PublicationJob,
+    Published,
+    SavedParts,
+    SavedTraces,
+    publish_bucket,
+)
 from promesse_geo.publication.choices import Choices, check_mechanism, split_mechanism
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
 from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
@@ -214,6 +223,8 @@ def _measure(folder: Path) -> pd.DataFrame:
     together = pd.concat(details, ignore_index=True)
     guess = np.dot(sizes, [ENDS.guess(detail) if len(detail) else 0.0 for detail in details]) / max(sizes.sum(), 1)
     rows = [(name_of(ENDS), float(ENDS.value(together)), ENDS.unit, guess if sizes.any() else np.nan)]
-    for number, metric in enumerate(DIVISIBLE, start=1):
-        rows.append((name_of(metric), float(metric.measure_parts(SavedParts(paths, number))), metric.unit, np.nan))
+    traces = SavedTraces(sorted(folder.glob("traces-*")))
+    for metric in DIVISIBLE:
+        parts = SavedParts(paths, 1 + MAPPED_ONCE.index(metric)) if metric in MAPPED_ONCE else traces
+        rows.append((name_of(metric), float(metric.measure_parts(parts)), metric.unit, np.nan))
     return Measures(rows, columns=["metric", "value", "unit", "guess"])

@@ -1,24 +1,29 @@
 """POI retrieval from what speed smoothing leaves."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 from geopandas.array import GeometryArray
 
 from promesse_geo import threads
 from promesse_geo.kernels import poi_inference
 from promesse_geo.metrics.attacks.poi_retrieval import Located, PoiRetrieval
+from promesse_geo.metrics.base import Parts
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.pairs import align
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, as_traces
-from promesse_geo.traces.values import make_points
-from promesse_geo.validation import check_number
+from promesse_geo.traces.values import make_points, read_users
+from promesse_geo.validation import check_number, set_fields
 
 _STEPS = 3  # a path that returns after more steps went around a block
 _BEYOND = 0.25  # share of a step by which a POI lies beyond the last point before the turn
 _NEGLIGIBLE = 1e-3  # share of a step below which a direction is undefined
+_MOST = 1_000_000  # distances, about, of which the step is the median
 _START, _END, _TURN = "start", "end", "turn"
 
 
@@ -47,7 +52,8 @@ class Residue(PoiRetrieval):
     A turn is not always a stay, so there are false positives. The detail is that of `PoiRetrieval`, with the residues
     as `protected_pois`: `precision` is the share of the residues that retrieve a POI. Matching and value are also the
     same. Compare with `PoiRetrieval`, which finds almost nothing in smoothed data. The value has no meaning for other
-    mechanisms.
+    mechanisms. The step is that of all data: `evaluate` keeps all protected data in memory for it, and data that are
+    divided are read three times.
 
     Parameters
     ----------
@@ -80,7 +86,11 @@ class Residue(PoiRetrieval):
     True
     """
 
+    is_per_user: ClassVar[bool] = False  # the step is estimated from all users
+    maps_once: ClassVar[bool] = False
+
     closeness: float = field(default=0.75, kw_only=True)
+    _step: float | None = field(default=None, init=False, repr=False, compare=False)
     label: ClassVar[str] = "residue attack, F-score"
 
     def __post_init__(self) -> None:
@@ -123,6 +133,18 @@ class Residue(PoiRetrieval):
         columns = {"user": traces.users.take(residues.traces), "kind": residues.kinds, "geometry": points}
         return gpd.GeoDataFrame(columns, geometry="geometry")
 
+    def measure_parts(self, parts: Parts) -> float:
+        """Return the mean F-score of data that are divided by user; the step is that of all of them.
+
+        Parameters
+        ----------
+        parts : Parts
+            The data.
+        """
+        with_step = replace(self)
+        set_fields(with_step, {"_step": _step_of_parts(parts)})
+        return with_step._measure_by_user(parts)
+
     def _attack(self, protected: Traces) -> Located:
         residues = self._find(protected)
         return residues.points, as_offsets(np.bincount(residues.traces, minlength=len(protected)))
@@ -137,7 +159,8 @@ class Residue(PoiRetrieval):
         return _Residues(traces.segment_owners[together.traces[order]], points, together.kinds[order])
 
     def _turns(self, traces: Traces) -> _Residues:
-        points, segments, step = traces.points, traces.segments, _step(traces)
+        points, segments = traces.points, traces.segments
+        step = _step_of(traces) if self._step is None else self._step
         marks = np.empty(traces.records, bool)
         limit = traces.space.chord(self.closeness * step) ** 2
         threads.run(
@@ -160,16 +183,57 @@ class Residue(PoiRetrieval):
         return _Residues(numbers[begins], centres, np.full(len(centres), _TURN))
 
 
-def _step(traces: Traces) -> float:
+def _step_of(traces: Traces) -> float:
     """Return the median distance in metres between consecutive points of the data set; 0 without any."""
-    points = traces.points
+    firsts = _find_steps(traces)
+    return _median(_lengths(traces, firsts[:: _stride(len(firsts))])) * traces.space.scale
+
+
+def _step_of_parts(parts: Parts) -> float:
+    """Return the step of all parts together: the median of the distances that `_step_of` takes of them."""
+    sizes = parts.map(_count_steps)
+    ranks, users = read_users(pd.Series([user for names, _, _ in sizes for user in names], name="user"))
+    ordered = np.zeros(len(users), np.int64)
+    np.add.at(ordered, ranks, np.concatenate([counts for _, counts, _ in sizes]))
+    before, stride = np.cumsum(ordered) - ordered, _stride(int(ordered.sum()))
+    lengths = parts.map(_sample_steps, [dict(zip(users, before.tolist(), strict=True)), stride])
+    return _median(np.concatenate(lengths)) * sizes[0][2]
+
+
+def _count_steps(original: Traces, protected: Traces) -> tuple[list[Any], np.ndarray, float]:
+    """Return the protected users of a part, the number of steps of each, and the metres in a unit of kernels."""
+    traces = align(original, protected).protected
+    return traces.users.tolist(), np.diff(np.searchsorted(_find_steps(traces), traces.offsets)), traces.space.scale
+
+
+def _sample_steps(original: Traces, protected: Traces, before: Mapping[Any, int], stride: int) -> np.ndarray:
+    """Return the length of each `stride`-th step of all data in a part; `before` counts the steps of earlier users."""
+    traces = align(original, protected).protected
+    firsts = _find_steps(traces)
+    bounds = np.searchsorted(firsts, traces.offsets)
+    shifts = np.array([before[user] for user in traces.users.tolist()], np.int64) - bounds[:-1]
+    numbers = np.arange(len(firsts)) + np.repeat(shifts, np.diff(bounds))
+    return _lengths(traces, firsts[numbers % stride == 0])
+
+
+def _find_steps(traces: Traces) -> np.ndarray:
+    """Return the records that another one of their segment follows, int64 of shape (steps,)."""
     within = np.ones(max(traces.records - 1, 0), bool)
     within[traces.segments[1:-1] - 1] = False
-    pairs = np.flatnonzero(within)
-    pairs = pairs[:: max(1, len(pairs) // 1_000_000)]
-    if not len(pairs):
-        return 0.0
-    return float(np.median(np.linalg.norm(points[pairs + 1] - points[pairs], axis=1))) * traces.space.scale
+    return np.flatnonzero(within)
+
+
+def _stride(steps: int) -> int:
+    return max(1, steps // _MOST)
+
+
+def _lengths(traces: Traces, firsts: np.ndarray) -> np.ndarray:
+    """Return the distances from records to the next ones, in units of kernels."""
+    return np.linalg.norm(traces.points[firsts + 1] - traces.points[firsts], axis=1)
+
+
+def _median(lengths: np.ndarray) -> float:
+    return float(np.median(lengths)) if len(lengths) else 0.0
 
 
 def _ends(traces: Traces, *, first: bool) -> _Residues:

@@ -116,6 +116,8 @@ class RangeQueryDistortion(Metric):
     meaning: ClassVar[str] = "lower is more useful"
     undefined: ClassVar[str] = "no query matches an original user"
 
+    maps_once: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         """Validate the parameters."""
         if isinstance(self.queries, gpd.GeoDataFrame):
