@@ -1,15 +1,20 @@
 """Folders of Parquet hold the bytes that a notebook has in its frame, whatever the CRS and the mechanism."""
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parquet_folders import IGNORED, assert_equal, load
+from parquet_folders import IGNORED, Now, assert_equal, load
+from pyproj import CRS
 
 import promesse_geo as pg
 from promesse_geo.bulk import files
+from promesse_geo.io.writers.crs import written_crs
 
 pytestmark = IGNORED
 CRSS = [4326, 4807, 3857, 2154, 32631, 27700, 2263]  # degrees, grads, metres, and feet
@@ -58,3 +63,33 @@ def test_the_bytes_of_a_folder_are_those_of_the_frame(tmp_path_factory, frame, m
         pg.protect_parquet(source, folder / "out", mechanism, keep_users=True)
     found = load(folder / "out").sort_values("user", kind="stable", ignore_index=True)
     assert_equal(found.drop(columns=[] if "segment" in expected else ["segment"], errors="ignore"), expected)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("crs", CRSS)
+def test_threads_and_processes_write_the_same_bytes(small_city, processes, tmp_path, crs):
+    pg.write(small_city.to_crs(crs), tmp_path / "in.parquet")
+    digests = set()
+    with ThreadPoolExecutor(2) as threads:
+        for number, pool in enumerate([None, Now(), threads, processes]):
+            out = tmp_path / f"out-{number}"
+            pg.protect_parquet(tmp_path / "in.parquet", out, pg.Promesse(200), keep_users=True, executor=pool)
+            digests.add(b"".join(path.read_bytes() for path in sorted(out.iterdir())))
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("crs", CRSS)
+def test_a_crs_is_written_alike_in_all_threads_whatever_was_searched(crs):
+    given = CRS.from_user_input(crs)
+
+    def search_and_write():
+        CRS.from_json(given.to_json()).to_authority()
+        return written_crs(given)
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(search_and_write).result() == written_crs(given) == search_and_write()

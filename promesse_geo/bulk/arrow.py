@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.parquet_table import encode_points, is_binary, locate_columns, read_located
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection
-from promesse_geo.io.writers.crs import bare_crs
+from promesse_geo.io.writers.crs import written_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
@@ -241,6 +241,6 @@ class Layout:
         about = {METADATA_KEY: describe(protection, names)}
         if not self.encoding:
             return about
-        column = {"encoding": self.encoding, "geometry_types": ["Point"], "crs": bare_crs(self.crs).to_json_dict()}
+        column = {"encoding": self.encoding, "geometry_types": ["Point"], "crs": written_crs(self.crs)}
         geo = {"version": "1.1.0", "primary_column": self.places[0], "columns": {self.places[0]: column}}
         return {"geo": json.dumps(geo), **about}

@@ -1,5 +1,8 @@
 """CRS of written files: points in EPSG:4326, names of coordinates, and CRS without text of their own."""
 
+import functools
+import json
+import threading
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -46,6 +49,30 @@ def bare_crs(crs: CRS) -> CRS:
     content = _without_texts(crs.to_json_dict())
     nameless = CRS.from_json_dict(content | {"name": "unknown"})
     return nameless if nameless == crs else CRS.from_json_dict(content)
+
+
+def written_crs(crs: CRS) -> dict[str, Any]:
+    """Return `bare_crs` as JSON for files: the same text in all threads and processes."""
+    bare = bare_crs(crs)
+    authority = crs.to_authority()
+    if authority is None or bare != CRS.from_authority(*authority):
+        return bare.to_json_dict()
+    content: dict[str, Any] = json.loads(_registered(*authority))
+    return content
+
+
+@functools.cache
+def _registered(name: str, code: str) -> str:
+    """Return the JSON of a CRS of the registry.
+
+    PROJ keeps objects for each thread, and describes some otherwise after it searched for the code of a CRS. A new
+    thread has searched for nothing.
+    """
+    found = list[str]()
+    thread = threading.Thread(target=lambda: found.append(CRS.from_authority(name, code).to_json()))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def has_custom_text(crs: CRS) -> bool:

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promesse_geo.io.writers.blocks import PointTable, with_points
-from promesse_geo.io.writers.crs import bare_crs
+from promesse_geo.io.writers.crs import written_crs
 
 
 def write_parquet(table: PointTable, path: Path) -> None:
     """Write GeoParquet 1.1 in row groups of a block each, with checksums."""
-    column = {"encoding": table.encoding, "geometry_types": ["Point"], "crs": bare_crs(table.crs).to_json_dict()}
+    column = {"encoding": table.encoding, "geometry_types": ["Point"], "crs": written_crs(table.crs)}
     geo = {"version": "1.1.0", "primary_column": table.geometry, "columns": {table.geometry: column}}
     blocks = with_points(table)
     first = next(blocks)
