@@ -265,7 +265,8 @@ def _judge_ends(test: str, distances: np.ndarray) -> Finding:
     """Judge the distances between published and original ends where no epsilon is known."""
     nearest, close = _distances_reason(distances), int((distances <= CLOSE).sum())
     if 2 * close > len(distances):
-        return Finding(test, FAILED, f"{close:,} of {len(distances):,} lie within {CLOSE:g} m of the original ones")
+        lie = "lies" if close == 1 else "lie"
+        return Finding(test, FAILED, f"{close:,} of {len(distances):,} {lie} within {CLOSE:g} m of the original ones")
     return Finding(test, REVIEW, f"specify epsilon= (--epsilon) to judge: {nearest}")
 
 
