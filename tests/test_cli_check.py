@@ -1,5 +1,6 @@
 """The commands check and pseudonymize."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from test_cli import done, failed, make_frame, run
 
 import promesse_geo as pg
 from promesse_geo.audit import file_mechanism
+from promesse_geo.cli.errors import with_options_named
 
 SAMPLES = Path(__file__).parents[1] / "data" / "sample"
 
@@ -235,3 +237,43 @@ def test_true_dates_that_are_published_are_compared_with_raw_files(recorded, tmp
     said = done("check", recorded / "zoned.parquet", published).stdout
     assert "no original timestamps" in passed(said)
     assert "true dates" in said
+
+
+def texts_of(path):
+    """Return the texts of a module but docstrings, with X for values."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (docs | parts):
+            yield node.value
+
+
+def test_texts_of_the_check_name_options_that_the_command_has():
+    """Whatever is named as a parameter of Python has an option or words of the command behind it."""
+    package = Path(pg.__file__).parent
+    others = ("risk_page.py", "risk_report.py", "risks.py", "frames.py")  # of the command report, and of frames
+    modules = [path for path in (package / "audit").glob("*.py") if path.name not in others]
+    texts = [text for path in (*modules, package / "traces" / "pairs.py") for text in texts_of(path)]
+    parameter = re.compile(r"\b[a-z_]+=(?![=>])")
+    named = [text for text in texts if parameter.search(text)]
+    assert len(named) > 5
+    assert [text for text in map(with_options_named, named) if parameter.search(text)] == []
+
+
+def test_exchanged_folders_are_an_error_without_options_that_do_not_exist(tmp_path):
+    """Users of folders are read as specified if files of several have the same name."""
+    city = pg.make_city(users=3, days=2, recorder="phone")
+    for user, rows in city.groupby("user", observed=True):
+        for day, part in rows.groupby(rows["time"].dt.date):
+            place = tmp_path / "raw" / str(user)
+            place.mkdir(parents=True, exist_ok=True)
+            pg.write(gpd.GeoDataFrame(part.drop(columns="user")), place / f"{day}.gpx", user=None)
+    published = tmp_path / "published.parquet"
+    done("publish", tmp_path / "raw", published, "--user", "folder", "--tz", "Europe/Paris", "--epsilon", 200)
+    done("check", tmp_path / "raw", published, "--user", "folder")
+    said = failed("check", published, tmp_path / "raw", "--user", "folder")
+    assert "look exchanged" in said
+    assert "mechanism=" not in said

@@ -19,7 +19,10 @@ _REMEDY = (
     "(promesse-geo zones) and smooth(200, ends=400) (promesse-geo smooth --epsilon 200 --ends 400)"
 )
 
-_SECOND = "zones around both hide more: pass places=2 to zones() (--places 2), or known homes as zones (--zones)"
+_SECOND = (
+    "zones around both hide more: pass places=2 (--places 2) or known homes as zones (--zones) to zones() "
+    "(promesse-geo zones)"
+)
 
 
 def check_ends(comparison: Comparison) -> list[Finding]:

@@ -78,8 +78,8 @@ def identify(comparison: Comparison, named: Mechanism | None) -> tuple[Mechanism
         found = _recognize(comparison)
         if found is None:
             reason = (
-                "none of promesse-geo is named or recognized, so what it hides is not known; if it is one, specify "
-                "mechanism= (files: write GeoParquet or GeoPackage, which name it)"
+                "none of promesse-geo is named or recognized, so what it hides is not known; if it is one, name it: "
+                "mechanism= (promesse-geo writes it to GeoParquet and GeoPackage)"
             )
             return None, Finding(_TEST, REVIEW, reason)
         return found, Finding(_TEST, PASSED, f"recognized: {type(found).__name__}")
@@ -212,7 +212,7 @@ def raise_if_swapped(original: Traces, protected: Traces, mechanism: Mechanism |
         raise ValueError(
             f"The original and the protected data look exchanged: {sign}, and nothing shows that the protected data "
             "was protected. Are the two swapped? Pass the original first, then the protected data. If they are right, "
-            "specify the mechanism (mechanism=)."
+            "name what protected the data: mechanism= (promesse-geo writes it to GeoParquet and GeoPackage)."
         )
 
 

@@ -119,8 +119,8 @@ def read_file(
     format : str, optional
         A name in `FORMATS`, such as "gpx", "google" or "table". Detected from the content by default.
     user, time, lon, lat, crs, layer, segment, columns, separator, decimal, encoding, time_format, tz
-        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them. In all formats, times in UTC or with
-        an offset are returned in the zone `tz`.
+        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them. In all formats, times in UTC or
+        with an offset are returned in the zone `tz`.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
