@@ -3,11 +3,13 @@
 import geopandas as gpd
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import csv_of, refused, save, written
 
 import promesse_geo as pg
+from promesse_geo.cli import main
 from promesse_geo.traces.columns import TIMES, USERS, candidates_for, find_names, fold
 
 TIME = "2024-03-04T08:00:00Z"
@@ -147,6 +149,8 @@ def test_a_date_beside_a_time_of_day_is_found(tmp_path, names):
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     read = pg.read_file(tmp_path / "a.csv", time_format="%d.%m.%Y %H:%M:%S")
     assert read.iloc[:, 1].tolist() == [pd.Timestamp("2020-02-13 10:00"), pd.Timestamp("2020-02-13 10:01")]
+    said = CliRunner().invoke(main, ["info", str(tmp_path / "a.csv"), "--time-format", "%d.%m.%Y %H:%M:%S"]).stdout
+    assert f"user (user), {names[0]} and {names[1]} (time), lon (lon), lat (lat)" in said
 
 
 def test_a_column_date_may_hold_times(tmp_path):

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -152,7 +153,7 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
         table, ragged = _read(text, plan, lenient=options.lenient)
         if ragged and not table.num_rows:
             raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
-    names = plan.names
+    names = replace(plan.names, times=plan.time) if len(plan.time) == 2 else plan.names
     users = None if names.user is None else table_columns.as_users(table.column(names.user), names.user)
     table, users, dropped, is_ended = _without_damaged(text, table, users, plan, ragged, name=name)
     times, notes = _read_times(table, plan.time, names.time, options.text)

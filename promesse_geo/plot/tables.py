@@ -73,7 +73,8 @@ def description(traces: Traces, *, names_columns: bool = False, users_are_files:
 def _columns(names: Names) -> str:
     """The columns by role."""
     places = {"geometry": names.geometry} if names.lon is None else {"lon": names.lon, "lat": names.lat}
-    roles = {"user": names.user, "time": names.time, **places, "breaks where it changes": names.segment}
+    time = " and ".join(map(str, names.times)) or names.time
+    roles = {"user": names.user, "time": time, **places, "breaks where it changes": names.segment}
     return ", ".join(f"{name} ({role})" for role, name in roles.items() if name is not None)
 
 

@@ -106,6 +106,8 @@ class Names:
         The column of segments; None if the frame has no such column.
     lon, lat : column name or None
         The columns of coordinates of a table that is read; None if it has a geometry.
+    times : tuple of column names
+        The columns of dates and of times of day of a text, if `time` is one of two; else empty.
     """
 
     user: Hashable | None = "user"
@@ -115,6 +117,7 @@ class Names:
     segment: Hashable | None = None
     lon: Hashable | None = None
     lat: Hashable | None = None
+    times: tuple[Hashable, ...] = field(default=(), compare=False)
 
     def roles(self) -> dict[str, Hashable]:
         """Return the names of the columns or the index that hold user, time and segment, as far as they exist."""
