@@ -33,7 +33,7 @@ from promesse_geo.stays import pois
 from promesse_geo.traces.columns import Name, Names, find_names
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.frames import as_points, find_coordinates
-from promesse_geo.traces.marks import find_marked_rows, find_possible_marks
+from promesse_geo.traces.marks import Values, find_possible_marks, without_marked_rows
 from promesse_geo.traces.owners import PART
 from promesse_geo.traces.records import Records, raise_invalid_part
 from promesse_geo.traces.space import Space
@@ -45,6 +45,8 @@ __all__ = ["DaskAccessor", "Grouped"]
 
 _GROUP, _X, _Y, _TIME = "_promesse_group", "_promesse_x", "_promesse_y", "_promesse_time"
 _OWNER = "ddf.promesse"
+_BITS = 4  # of `Values`
+_MASK = (1 << _BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,14 @@ class _Layout:
             raise ValueError("The frame has no CRS, so its distances have no unit. Set it with ddf.set_crs(4326).")
         return cls(find_names(frame, **names), places, read_crs(frame.crs))
 
-    def plain(self, part: pd.DataFrame, groups: int) -> pd.DataFrame:
-        """Return a partition as plain columns, with the number of the group of each record's user."""
+    def plain(self, part: pd.DataFrame, groups: int, marks: Sequence[Hashable] = (), held: int = 0) -> pd.DataFrame:
+        """Return a partition as plain columns, with the number of the group of each record's user.
+
+        Records that columns `marks` mark as bad are left out; `held` is what `_look_at` found in all partitions.
+        """
         names = self.names
+        bad = [mark for number, mark in enumerate(marks) if Values(held >> _BITS * number & _MASK).mark_some]
+        part = without_marked_rows(part, bad)
         x, y = (part[name] for name in self.places) if self.places else read_points(part[names.geometry].array)[:2]
         columns: dict[Hashable, Any] = {} if names.user is None else {names.user: part[names.user]}
         columns[_TIME] = part.index.to_series(index=part.index) if names.time_is_index else part[names.time]
@@ -78,9 +85,7 @@ class _Layout:
         columns[_GROUP] = np.zeros(len(part), np.int64)
         if names.user is not None:
             columns[_GROUP] = _groups_of(part[names.user], groups)
-        plain = pd.DataFrame(columns, index=part.index).reset_index(drop=True)
-        marked = find_marked_rows(part, names)
-        return plain if marked is None else plain.iloc[marked.kept].reset_index(drop=True)
+        return pd.DataFrame(columns, index=part.index).reset_index(drop=True)
 
     def traces(self, part: pd.DataFrame, space: Space) -> Traces:
         """Return the records of plain columns."""
@@ -98,6 +103,16 @@ class _Layout:
         return Traces.from_records(records, space=space, report=raise_invalid_part)
 
 
+def _look_at(part: pd.DataFrame) -> int:
+    """Return what the columns of a partition hold, `_BITS` bits for each."""
+    return sum(Values.of(part[mark]) << _BITS * number for number, mark in enumerate(part.columns))
+
+
+def _joined(held: pd.Series) -> int:
+    """Return what the columns of all partitions hold."""
+    return int(np.bitwise_or.reduce(held.to_numpy(np.int64)))
+
+
 def _groups_of(users: pd.Series, groups: int) -> np.ndarray:
     """Return the number of each user's group, int64; parts `<user>-00000`, … have that of the user."""
     codes, keys = pd.factorize(users)
@@ -112,7 +127,8 @@ class DaskAccessor:
 
     `ddf.promesse` detects the columns as `gdf.promesse` does; `ddf.promesse(user="cab", time="stamp")` specifies them.
     Each verb shuffles the records by user; `grouped()` shuffles them once for several verbs. What is protected is a
-    lazy frame of dask-geopandas. Records that a column `visible` or `valid` marks as bad in a partition are left out.
+    lazy frame of dask-geopandas. Records that a column `visible` or `valid` marks as bad are left out, as of one frame:
+    such columns are read first, since their values in all partitions decide.
     Records of one user with equal times are taken in the order of partitions and rows.
 
     Parameters
@@ -164,7 +180,8 @@ class DaskAccessor:
         layout = _Layout.find(frame._meta, self._names)
         if marks := find_possible_marks(frame._meta, layout.names):
             warn(f"Records that a column marks as bad are left out. To keep them, rename {listed(marks)}.")
-        plain = frame.map_partitions(layout.plain, number, meta=layout.plain(frame._meta, number))
+        held = frame[marks].reduction(chunk=_look_at, combine=_joined, aggregate=_joined, meta=0) if marks else 0
+        plain = frame.map_partitions(layout.plain, number, marks, held, meta=layout.plain(frame._meta, number))
         chosen = space_of(layout.crs, lambda: _bounds(plain, layout.crs), space=space)
         return Grouped(_shuffled(plain, number), layout, chosen)
 

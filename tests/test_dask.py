@@ -10,9 +10,13 @@ import distributed
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import promesse_geo as pg
 from promesse_geo import dask as module
+from promesse_geo.traces.columns import Names
+from promesse_geo.traces.marks import Values, find_marked_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:.*rivacy zones", "ignore:The data")
 TOKEN = "ab" * 32
@@ -82,6 +86,40 @@ def test_marked_records_are_left_out_with_a_warning(city, kind):
     with pytest.warns(UserWarning, match="marks as bad are left out. To keep them, rename 'valid'"):
         found = frame.promesse.protect(mechanism)
     assert_equal(found, mechanism.with_seed(TOKEN).protect(city[is_good]))
+
+
+VALUES = {
+    "text": ["true", "false", "maybe", "true", "false"],
+    "flags in words": ["TRUE", " f", "", None, "false"],
+    "flags": [True, False, True, False, True],
+    "objects": [True, None, False, True, None],
+    "objects and text": [True, False, "false", "true", None],
+    "numbers in between": ["false", 1, "true", "false", 0],
+    "nothing": [None] * 5,
+}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("partitions", [1, 2, 5])
+@pytest.mark.parametrize("is_category", [False, True])
+def test_values_in_all_partitions_decide_about_marks(values, partitions, is_category):
+    times = pd.date_range("2024", periods=5, freq="5min")
+    frame = pd.DataFrame({"user": "a", "time": times, "lon": 4.8, "lat": 45.0, "visible": values})
+    if is_category:
+        frame["visible"] = frame["visible"].astype("category")
+    mechanism = pg.GeoIndistinguishability(0.1)
+    with warnings.catch_warnings(action="ignore"):
+        lazily = dd.from_pandas(frame, npartitions=partitions, sort=False)
+        found = lazily.promesse.protect(mechanism)
+        expected = mechanism.with_seed(TOKEN).protect(pg.Traces.from_frame(lazily.compute())).to_frame()
+    assert_equal(found, expected)
+
+
+@given(st.lists(st.sampled_from(["true", "F", "maybe", "", None, True, False, 1]), max_size=7), st.integers(0, 7))
+def test_parts_of_a_column_decide_as_the_whole(values, cut):
+    whole = pd.Series(values, dtype=object)
+    bad = find_marked_rows(pd.DataFrame({"visible": whole}), Names())
+    assert Values(Values.of(whole[:cut]) | Values.of(whole[cut:])).mark_some == (bad is not None)
 
 
 def test_prepared_frames_are_those_in_memory(city):

@@ -46,6 +46,10 @@ def protect_arrow(
     mechanism has a seed and the CRS is geographic or `space` is given. Draw the seed once, for example
     `mechanism.with_seed(secrets.token_hex(32))`, and keep it secret: whoever knows it can remove the noise.
 
+    Records that a column `visible` or `valid` marks as bad are left out with a warning, if no value of the column in
+    this table means anything else than true or false. An engine that passes tables of some users decides for each of
+    them: leave out such records and the column first, if the column may hold other values.
+
     Parameters
     ----------
     table : pyarrow.Table or any object with `__arrow_c_stream__`

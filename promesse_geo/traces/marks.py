@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from enum import IntFlag
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,6 +97,38 @@ def _marked(found: Mapping[Any, np.ndarray | None]) -> Marked | None:
     return Marked(tuple(masks), np.logical_or.reduce(list(masks.values()))) if masks else None
 
 
+class Values(IntFlag):
+    """What a column that may mark records holds, of which the parts of a column are joined by `|`."""
+
+    BAD, OTHER, TEXT, FLAGS = 1, 2, 4, 8
+
+    @classmethod
+    def of(cls, column: pd.Series) -> int:
+        """Return what a column of a frame, or a part of it, holds."""
+        if not column.notna().any():
+            return 0
+        values = _as_arrow(column)
+        if values is None or not can_mark(_decoded(values).type):
+            return int(cls.OTHER)
+        kind = cls.FLAGS if pa.types.is_boolean(_decoded(values).type) else cls.TEXT
+        words = _words(pc.unique(_decoded(values).cast(pa.string()))).to_pylist()
+        has_other = bool(set(words) - {*_GOOD, *_BAD, "", None})
+        return int(kind | cls.OTHER * has_other | cls.BAD * (not set(words).isdisjoint(_BAD)))
+
+    @property
+    def mark_some(self) -> bool:
+        """Whether the column marks some records as bad, as `marks_some` says of all its values."""
+        is_mixed = Values.TEXT in self and Values.FLAGS in self
+        return Values.BAD in self and Values.OTHER not in self and not is_mixed
+
+
+def without_marked_rows(frame: pd.DataFrame, marks: Iterable[Hashable]) -> pd.DataFrame:
+    """Return a part of a frame without the rows that columns mark as bad, of which the whole frame has decided."""
+    columns = [_as_arrow(frame[mark]) for mark in marks]
+    bad = [_is_bad(column) for column in columns if column is not None and can_mark(_decoded(column).type)]
+    return frame[~np.logical_or.reduce(bad)] if bad else frame
+
+
 def find_possible_marks(frame: pd.DataFrame, names: Names) -> list[Any]:
     """Return the columns of a frame without records that may mark some as bad."""
     marks = find_marks(list(frame.columns), names)
@@ -120,8 +153,17 @@ def bad_rows(column: pa.ChunkedArray) -> np.ndarray | None:
     """Return which values mark a record as bad, bool of shape (rows,); None if none does, or others are there."""
     if not marks_some([column]):
         return None
-    words = pc.utf8_lower(pc.utf8_trim_whitespace(_decoded(column).cast(pa.string())))
+    return _is_bad(column)
+
+
+def _is_bad(column: pa.ChunkedArray) -> np.ndarray:
+    words = _words(_decoded(column).cast(pa.string()))
     return np.asarray(pc.fill_null(pc.is_in(words, pa.array(_BAD)), False).to_numpy())
+
+
+def _words(column: Any) -> Any:
+    """Return text in small letters, without blanks around."""
+    return pc.utf8_lower(pc.utf8_trim_whitespace(column))
 
 
 def marks_some(parts: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
@@ -137,7 +179,7 @@ def marks_some(parts: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
         column = _decoded(part)
         if not can_mark(column.type):
             return False
-        words = set(pc.utf8_lower(pc.utf8_trim_whitespace(pc.unique(column.cast(pa.string())))).to_pylist())
+        words = set(_words(pc.unique(column.cast(pa.string()))).to_pylist())
         if words - {*_GOOD, *_BAD, "", None}:
             return False
         found = found or not words.isdisjoint(_BAD)
