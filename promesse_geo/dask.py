@@ -211,10 +211,11 @@ class DaskAccessor:
         max_speed: float | None = None,
         keep_zero: bool = True,
         keep_user: bool = False,
+        keep_zone: bool = False,
     ) -> Any:
         """Prepare the records; see `Grouped.prepare`."""
         choices = {"tz": tz, "days": days, "min_days": min_days, "gap": gap, "keep_user": keep_user}
-        return self.grouped().prepare(**choices, max_speed=max_speed, keep_zero=keep_zero)
+        return self.grouped().prepare(**choices, max_speed=max_speed, keep_zero=keep_zero, keep_zone=keep_zone)
 
     def pois(self, diameter: float = 200, duration: Any = "15min") -> Any:
         """Find points of interest; see `Grouped.pois`."""
@@ -297,6 +298,7 @@ class Grouped:
         max_speed: float | None = None,
         keep_zero: bool = True,
         keep_user: bool = False,
+        keep_zone: bool = False,
     ) -> Any:
         """Prepare the records, as `gdf.promesse.prepare` does, with the same parameters.
 
@@ -312,6 +314,7 @@ class Grouped:
         choices = {"tz": zone, "days": days, "min_days": min_days, "gap": gap}
         choices |= {"max_speed": max_speed, "keep_zero": keep_zero}
         choices |= {"keep_user": check_flag(keep_user, name="keep_user", owner=_OWNER)}
+        choices |= {"keep_zone": check_flag(keep_zone, name="keep_zone", owner=_OWNER)}
         prepared = self._map(_prepared, [choices | {"seed": secrets.token_hex(32)}])
         if keep_user:
             return prepared.map_partitions(_as_points, self._layout, meta=_as_points(prepared._meta, self._layout))

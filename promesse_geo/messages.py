@@ -71,6 +71,17 @@ def brief(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
+def span(duration: pd.Timedelta) -> str:
+    """Return a duration in seconds, minutes, hours or days, whichever is easiest to read."""
+    if pd.isna(duration):
+        return "none"
+    seconds = duration.total_seconds()
+    for least, unit, size in ((172_800, "days", 86_400), (5_400, "h", 3_600), (90, "min", 60)):
+        if seconds >= least:
+            return f"{brief(seconds / size)} {unit}"
+    return f"{brief(seconds)} s" if seconds >= 0.001 or not seconds else "< 0.001 s"
+
+
 def listed(names: Sequence[object]) -> str:
     """Return names as a list in a sentence: 'a', 'b' and 'c'; long names are cut, and of many only the first listed."""
     texts = [_name.repr(name) for name in names[:_MOST_NAMES]]

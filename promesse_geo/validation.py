@@ -170,7 +170,7 @@ def check_duration(value: Any, *, name: str, owner: str) -> int:
 
 
 def check_duration_as_text(value: Any, *, name: str, owner: str) -> str:
-    """Return a duration as text such as '15min', '90s' or '5ns', which `check_duration` reads again.
+    """Return a duration as text such as '15min', '90s' or '1500ms', which `check_duration` reads again.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def check_duration_as_text(value: Any, *, name: str, owner: str) -> str:
         If it is no duration above zero.
     """
     nanoseconds = check_duration(value, name=name, owner=owner)
-    units = ((60 * 10**9, "min"), (10**9, "s"), (1, "ns"))
+    units = ((60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
     return next(f"{nanoseconds // each}{unit}" for each, unit in units if nanoseconds % each == 0)
 
 

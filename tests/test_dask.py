@@ -131,6 +131,9 @@ def test_prepared_frames_are_those_in_memory(city):
     assert_equal(frame.promesse.prepare(**choices), expected)
     parts = frame.promesse.prepare(**choices, keep_user=True)
     assert_equal(parts, kept)
+    with warnings.catch_warnings(action="ignore"):
+        zoned = pg.prepare(city, **choices, keep_user=True, keep_zone=True)
+    assert_equal(frame.promesse.prepare(**choices, keep_user=True, keep_zone=True), zoned)
     assert_equal(parts.promesse.smooth(200), pg.Promesse(200).protect(kept))
 
 

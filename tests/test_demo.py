@@ -12,8 +12,8 @@ from PIL import Image
 
 import promesse_geo as pg
 from promesse_geo.cli.commands import main
+from promesse_geo.messages import span
 from promesse_geo.plot import figures
-from promesse_geo.plot.tables import span
 
 SPHERE = 6_371_008.8
 

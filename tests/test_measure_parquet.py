@@ -102,3 +102,14 @@ def test_no_records_have_no_value(city, tmp_path):
         tmp_path / "none.parquet", tmp_path / "none.parquet", [pg.Compression(), pg.SpatialError()]
     )
     assert np.isnan(values["value"]).all()
+    assert values["reason"].tolist() == ["the original data has no records"] * 2
+
+
+def test_undefined_values_have_the_reason_of_one_table(city, tmp_path, buckets):
+    moving = city.groupby("user").head(2)
+    for name in ("original", "safe"):
+        pg.write(moving, tmp_path / f"{name}.parquet")
+    metrics = [pg.PoiRetrieval(), pg.Compression()]
+    found = pg.measure_parquet(tmp_path / "original.parquet", tmp_path / "safe.parquet", metrics)
+    expected = pg.measure(moving, moving, metrics)
+    assert found["reason"].tolist() == expected["reason"].tolist() == [pg.PoiRetrieval.undefined, ""]

@@ -229,11 +229,12 @@ def test_slow_traces_are_counted():
         crs=GRID,
     )
     assert fast.records + slow.records == traces.records
-    with pytest.warns(UserWarning, match=r"1 of 3 traces .* \(for 1 trace\) points more than 5min apart"):
+    with pytest.warns(UserWarning, match=r"1 of 3 traces .* \(for 1 trace\) points more than 5 min apart"):
         result = Promesse(100, max_interval="5min").protect(traces)
     assert result.users.tolist() == ["a", "b"]
-    with pytest.warns(UserWarning, match="Nothing is left.*longer max_interval"):
-        Promesse(100, max_interval=1).protect(traces)
+    with pytest.warns(UserWarning, match=r"points more than 1.5 s apart.* Nothing is left.*longer max_interval"):
+        Promesse(100, max_interval=1.5).protect(traces)
+    assert Promesse(100, max_interval=1.5).max_interval == "1500ms"
 
 
 # Parameters

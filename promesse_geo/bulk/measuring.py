@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from promesse_geo.bulk.files import count_workers
@@ -24,6 +25,7 @@ from promesse_geo.messages import invalid
 from promesse_geo.metrics import Metric
 from promesse_geo.metrics.base import Parts
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_path
 
 _OWNER = "measure_parquet"
@@ -58,8 +60,8 @@ def measure_parquet(
     Returns
     -------
     pandas.DataFrame
-        One row per metric: `metric`, `value`, `unit`. The values are those of `measure`; the last digits of means over
-        records may differ.
+        One row per metric: `metric`, `value`, `unit`, and `reason` if any value is undefined, as of `measure`. The
+        values are those of `measure`; the last digits of means over records may differ.
 
     Raises
     ------
@@ -110,7 +112,16 @@ def measure_parts(parts: Parts, metrics: Sequence[Metric]) -> pd.DataFrame:
     """Return a table with the value of each metric for data that are divided by user."""
     values = [float(metric.measure_parts(parts)) for metric in metrics]
     labels = list(map(name_of, metrics))
-    return Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in metrics]})
+    table = Measures({"metric": labels, "value": values, "unit": [metric.unit for metric in metrics]})
+    if table["value"].isna().any():
+        original, protected = np.sum(parts.map(_count_records), axis=0)
+        reasons = [metric.why_undefined_of(original, protected) for metric in metrics]
+        table["reason"] = np.where(table["value"].isna(), reasons, "")
+    return table
+
+
+def _count_records(original: Traces, protected: Traces) -> tuple[int, int]:
+    return original.records, protected.records
 
 
 def _plan(

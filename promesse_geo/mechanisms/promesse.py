@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from promesse_geo import threads
 from promesse_geo.kernels import smoothing
 from promesse_geo.mechanisms.base import Mechanism, allocate
-from promesse_geo.messages import Remark, counted
+from promesse_geo.messages import Remark, counted, span
 from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces, freeze
@@ -225,7 +226,7 @@ class Promesse(Mechanism):
         ends = f" and ends = {self.ends:g} m" if self.ends else ""
         reason = f"path too short for epsilon = {self.epsilon:g} m{ends}{points}"
         dropped, segments = len(traces) - len(protected), len(traces.segments) - len(protected.segments)
-        slower = f"points more than {self.max_interval} apart"
+        slower = "" if self.max_interval is None else f"points more than {span(pd.Timedelta(self.max_interval))} apart"
         return _Dropped(len(traces), dropped, len(traces.breaks), segments, slow, reason, slower)
 
     def samples(self, traces: Traces) -> tuple[np.ndarray, np.ndarray]:

@@ -358,8 +358,12 @@ class Metric(ABC):
         str
             The data set without records, if any, else `undefined`.
         """
-        data = {"original": pairs.original, "protected": pairs.protected}
-        empty = [f"the {name} data has no records" for name, traces in data.items() if not traces.records]
+        return self.why_undefined_of(pairs.original.records, pairs.protected.records)
+
+    def why_undefined_of(self, original: int, protected: int) -> str:
+        """Return in words why the value is NaN, given the numbers of records."""
+        counts = {"original": original, "protected": protected}
+        empty = [f"the {name} data has no records" for name, records in counts.items() if not records]
         return empty[0] if empty else self.undefined
 
     def _content(self, original: Traces, index: Any) -> Any:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from promesse_geo.evaluation.results import values_in_words
 from promesse_geo.mechanisms import WaitForMeReport
-from promesse_geo.messages import brief, counted
+from promesse_geo.messages import brief, counted, span
 from promesse_geo.metrics import Metric
 from promesse_geo.preprocess import describe
 from promesse_geo.traces.columns import Names
@@ -195,17 +195,6 @@ def groups_in_words(report: WaitForMeReport) -> str:
         ]
     width = max(len(value) for value, _ in rows)
     return "\n".join(f"{value:>{width}}  {text}" for value, text in rows)
-
-
-def span(duration: pd.Timedelta) -> str:
-    """Return a duration in seconds, minutes, hours or days, whichever is easiest to read."""
-    if pd.isna(duration):
-        return "none"
-    seconds = duration.total_seconds()
-    for least, unit, size in ((172_800, "days", 86_400), (5_400, "h", 3_600), (90, "min", 60)):
-        if seconds >= least:
-            return f"{brief(seconds / size)} {unit}"
-    return f"{brief(seconds)} s" if seconds >= 0.001 or not seconds else "< 0.001 s"
 
 
 def _cells(traces: Traces) -> tuple[str, str, str, str]:

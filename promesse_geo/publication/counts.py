@@ -8,8 +8,7 @@ import pandas as pd
 from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding, one_person
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.mechanisms.privacy_zones import unclear_in_words
-from promesse_geo.messages import counted
-from promesse_geo.plot.tables import span
+from promesse_geo.messages import counted, span
 from promesse_geo.preprocess.problems import FAST, FASTEST
 from promesse_geo.publication.choices import CALENDARS, Choices, split_mechanism
 from promesse_geo.publication.result import aligned

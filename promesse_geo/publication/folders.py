@@ -227,4 +227,7 @@ def _measure(folder: Path) -> pd.DataFrame:
     for metric in DIVISIBLE:
         parts = SavedParts(paths, 1 + MAPPED_ONCE.index(metric)) if metric in MAPPED_ONCE else traces
         rows.append((name_of(metric), float(metric.measure_parts(parts)), metric.unit, np.nan))
-    return Measures(rows, columns=["metric", "value", "unit", "guess"])
+    table = Measures(rows, columns=["metric", "value", "unit", "guess"])
+    if table["value"].isna().any():
+        table["reason"] = np.where(table["value"].isna(), [metric.undefined for metric in (ENDS, *DIVISIBLE)], "")
+    return table
