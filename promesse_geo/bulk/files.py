@@ -70,9 +70,10 @@ def protect_parquet(
         data are not prepared.
     memory : str or int
         Memory to use, such as "2GB", "1200MB", or a number of bytes; at least 500 MB. It covers the whole process, of
-        which Python and the imported packages take about 350 MB. It must hold the largest trace (about 200 bytes a
-        record), and for each worker what is left of the longest path (about 80 bytes a record). Processes of an
-        `executor` take the 350 MB each.
+        which Python and the imported packages take about 410 MB. It must hold the largest trace (about 200 bytes a
+        record), and for each worker what is left of the longest path (about 80 bytes a record); if it does not, an
+        error names what is needed. It is a plan, not a limit: 16 workers on 500 MB took 554 MB. Processes of an
+        `executor` take the 410 MB each.
     executor : concurrent.futures.Executor, optional
         Anything with `submit`, such as a pool of threads or processes, or `client.get_executor()` of Dask. Its workers
         must reach all folders. By default a thread for each processor.

@@ -14,11 +14,11 @@ import pyarrow as pa
 from promesse_geo.messages import counted, invalid, sized
 from promesse_geo.validation import is_number
 
-_BASE = 350e6  # bytes that a process takes before any data: imports, and compiled loops
+_BASE = 410e6  # bytes that a process takes before any data: imports, and compiled loops
 _RECORD = 200  # bytes a record of a bucket of users
 _LEFT = 80  # bytes a record that is left of a user
-_CHUNK = 150  # bytes a record of a chunk
-_MOST, _LEAST = 2_000_000, 100_000  # records of a chunk
+_CHUNK = 200  # bytes a record of a chunk
+_MOST, _LEAST = 2_000_000, 20_000  # records of a chunk
 _SPILL = 24  # bytes a record on disk
 _SHARE = 0.7  # of the memory that buckets are planned for
 _BYTES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
