@@ -314,6 +314,13 @@ def test_a_step_around_the_globe_crosses_what_is_on_its_way():
     assert PrivacyZones(zones=square).protect(away).breaks.tolist() == []
 
 
+@pytest.mark.parametrize("make", [pg.PrivacyZones, lambda **given: pg.recommended("people", **given)])
+def test_places_are_not_found_beside_zones(make):
+    homes = gpd.GeoDataFrame(geometry=gpd.points_from_xy([4.8], [45.7]), crs=4326)
+    with pytest.raises(ValueError, match="'places' parameter of PrivacyZones must be omitted with 'zones'"):
+        make(zones=homes, places=2)
+
+
 def test_zones_in_another_crs_mean_the_same_places():
     city = pg.make_city(users=3, days=2, as_traces=True, recorder="phone")
     homes = city.to_frame().groupby("user").head(1).reset_index(drop=True)

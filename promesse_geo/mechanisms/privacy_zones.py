@@ -118,6 +118,11 @@ class PrivacyZones(Mechanism):
             )
         zones = None if self.zones is None else Zones.from_frame(self.zones, owner=_OWNER)
         places = check_integer(self.places, name="places", owner=_OWNER)
+        if zones is not None and places != 1:
+            raise ValueError(
+                "The 'places' parameter of PrivacyZones must be omitted with 'zones': no places are found then. "
+                f"Got {places:,}."
+            )
         seed = check_seed(self.seed, owner=_OWNER)
         set_fields(self, {"radius": radius, "offset": offset, "zones": zones, "places": places, "seed": seed})
 
