@@ -620,4 +620,4 @@ def test_users_of_whom_fewer_places_are_found_are_counted(places, fewer):
     assert (f"Fewer than {places} places were found for {fewer} of 2 users" in words) == bool(fewer)
     assert zones.place(traces).fewer == fewer
     homes = frame_of([shapely.Point(500_000, 4e6)])
-    assert PrivacyZones(zones=homes, places=places, seed=1).place(traces).fewer == 0
+    assert PrivacyZones(zones=homes, seed=1).place(traces).fewer == 0
