@@ -63,6 +63,7 @@ _SAME_PLACE, _MANY = 100.0, 0.1  # metres, and the share of steps that jumps of 
 _TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
 _GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryCollection")
 _REASONS = {"no time": "no time, or one that cannot be read"}
+_BY_CLOCK = "a local time that a change of the clocks skips or repeats: write its offset from UTC"
 
 
 def why_no_table(head: Head, *, encoding: str | None = None) -> str:
@@ -180,7 +181,8 @@ def read_table(
         How times in text are written, such as "%d.%m.%Y %H:%M:%S"; ISO 8601 by default.
     tz : str or tzinfo, optional
         Time zone of times without one, which are its local times; times with a zone are converted to it. A time
-        that the clock shows twice or never, as it changes, is invalid.
+        that the clock shows twice is the first or the second one by the order of the user's records, if it goes back
+        once among them; else it is invalid, as a time that the clock skips.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
@@ -344,7 +346,9 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
             read, kind = _READERS[kind_of(head, encoding=encoding)]
             columns = read(path, file, options)
             if columns.times.dt.tz != options.tz:
-                columns = columns._replace(times=in_zone(columns.times, options.tz))
+                users = None if columns.users is None else columns.users.codes
+                times, by_clock = in_zone(columns.times, options.tz, users)
+                columns = columns._replace(times=times, by_clock=by_clock)
             return columns._replace(crs=settled_crs(columns.crs, columns.x, columns.y), name=name, file_user=user)
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
@@ -391,6 +395,10 @@ def _raise_or_warn(
     files: Sequence[Columns], skipped: Sequence[batch.Skipped], invalid: Mapping[str, np.ndarray], *, errors: str
 ) -> None:
     """Raise or warn of invalid records; warn of other columns, numeric times and files without a newline at the end."""
+    if any(file.by_clock is not None for file in files) and "no time" in invalid:
+        masks = [np.zeros(len(file.x), bool) if file.by_clock is None else file.by_clock for file in files]
+        by_clock = np.concatenate(masks) & invalid["no time"]
+        invalid = {**invalid, "no time": invalid["no time"] & ~by_clock, _BY_CLOCK: by_clock}
     unread = [records for file in files for records in file.dropped]
     dropped = [*_locate(files, invalid), *unread]
     if dropped and errors == "raise":

@@ -96,7 +96,7 @@ class Columns(NamedTuple):
     True for formats without types, `written` is the offset of times in text, which are converted to UTC, and `is_ended`
     is False for a text file without a newline at its end. `name` and `file_user` are the path and, if the file's name
     gives it, the user. `protection` is as for `Traces`. `marked` has the rows that are left if a column marks some as
-    bad.
+    bad, and `by_clock` which times are missing for a change of the clocks.
     """
 
     x: np.ndarray
@@ -116,6 +116,7 @@ class Columns(NamedTuple):
     segments: Segments | None = None
     marked: Marked | None = None
     written: tzinfo | None = None
+    by_clock: np.ndarray | None = None
 
     def without(self, marked: Marked | None) -> "Columns":
         """Return the records that no column marks as bad."""

@@ -25,6 +25,7 @@ _UTC = r"\s*(?:UTC|GMT)$"
 _DAY_IN_FRONT = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})([T ,]+\d{1,2}:\d{2})?(:\d{2})?([.]\d+)?")
 _DATE = r"\s*\d{4}-\d\d-\d\d\s*"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
+_DAY, _NO_STEP = np.timedelta64(1, "D"), np.timedelta64(0)
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
 _UNITS = {
     "s": ("seconds", 1),
@@ -215,8 +216,10 @@ def _in_format(column: pd.Series, name: Hashable, time_format: str) -> pd.Series
     return times
 
 
-def in_zone(times: pd.Series, zone: tzinfo | None) -> pd.Series:
-    """Return times in a zone; those without one are its local times. NaT where the clock shows no such time, or twice.
+def in_zone(
+    times: pd.Series, zone: tzinfo | None, users: np.ndarray | None = None
+) -> tuple[pd.Series, np.ndarray | None]:
+    """Return times in a zone; those without one are its local times.
 
     Parameters
     ----------
@@ -224,12 +227,57 @@ def in_zone(times: pd.Series, zone: tzinfo | None) -> pd.Series:
         With or without a zone.
     zone : tzinfo, optional
         The times are returned as they are if it is None.
+    users : numpy.ndarray of int, shape (n,), optional
+        The number of each record's user; by default there is one.
+
+    Returns
+    -------
+    times : pandas.Series of datetimes, length n
+        A time that the clock repeats in autumn is the first or the second one by the order of the user's records. NaT
+        where that does not tell, and where the clock skips a time in spring.
+    lost : numpy.ndarray of bool, shape (n,), or None
+        Whether each time is NaT for a change of the clocks; None if none is.
     """
     if zone is None:
-        return times
+        return times, None
     if times.dt.tz is not None:
-        return times.dt.tz_convert(zone)
-    return times.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
+        return times.dt.tz_convert(zone), None
+    found = times.dt.tz_localize(zone, ambiguous="NaT", nonexistent="NaT")
+    lost = (found.isna() & times.notna()).to_numpy()
+    if not lost.any():
+        return found, None
+    early = np.ones(len(times), bool)
+    first = times.dt.tz_localize(zone, ambiguous=early, nonexistent="NaT")
+    second = times.dt.tz_localize(zone, ambiguous=~early, nonexistent="NaT")
+    numbers = np.zeros(len(times), np.int64) if users is None else users
+    is_first, is_second = _find_order(times, lost & first.notna().to_numpy(), numbers)
+    found = found.mask(is_first, first).mask(is_second, second)
+    lost = lost & ~(is_first | is_second)
+    return found, lost if lost.any() else None
+
+
+def _find_order(times: pd.Series, is_repeated: np.ndarray, users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which repeated times are the first and which the second, where the records of a user say so.
+
+    They do if the clock goes back once among consecutive repeated times, and nowhere else among the user's records.
+    """
+    rows = np.flatnonzero(times.notna())
+    rows = rows[np.argsort(users[rows], kind="stable")]
+    clock, repeated, owners = times.to_numpy()[rows], is_repeated[rows], users[rows]
+    steps, same = np.diff(clock), owners[1:] == owners[:-1]
+    together = same & (np.abs(steps) < _DAY) & repeated[1:] & repeated[:-1]
+    goes_back = same & (steps < _NO_STEP)
+    begins = np.append(True, ~together)[: len(rows)]
+    run = np.cumsum(begins) - 1  # of consecutive repeated times of a user
+    back_before = np.cumsum(np.append(0, goes_back & together))[: len(rows)]
+    back_in_run = np.bincount(run[1:], goes_back & together, minlength=len(rows))[run]
+    odd = np.isin(owners, owners[1:][goes_back & ~together])
+    known = repeated & (back_in_run == 1) & ~odd
+    is_later = back_before > back_before[begins][run]
+    is_first, is_second = np.zeros((2, len(times)), bool)
+    is_first[rows[known & ~is_later]] = True
+    is_second[rows[known & is_later]] = True
+    return is_first, is_second
 
 
 def unit_of_numbers(column: pa.ChunkedArray, name: Hashable) -> str:
