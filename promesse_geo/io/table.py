@@ -24,9 +24,8 @@ from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Source, by_endings
-from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, settled_crs
+from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, settled_crs, split_no_time
 from promesse_geo.io.table_segments import join_segments
-from promesse_geo.io.table_times import in_zone
 from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
@@ -63,7 +62,6 @@ _SAME_PLACE, _MANY = 100.0, 0.1  # metres, and the share of steps that jumps of 
 _TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
 _GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryCollection")
 _REASONS = {"no time": "no time, or one that cannot be read"}
-_BY_CLOCK = "a local time that a change of the clocks skips or repeats: write its offset from UTC"
 
 
 def why_no_table(head: Head, *, encoding: str | None = None) -> str:
@@ -346,9 +344,7 @@ def _read_columns(path: Path, options: ReadOptions, *, user: str | None) -> Colu
             read, kind = _READERS[kind_of(head, encoding=encoding)]
             columns = read(path, file, options)
             if columns.times.dt.tz != options.tz:
-                users = None if columns.users is None else columns.users.codes
-                times, by_clock = in_zone(columns.times, options.tz, users)
-                columns = columns._replace(times=times, by_clock=by_clock)
+                columns = columns.in_zone(options.tz)
             return columns._replace(crs=settled_crs(columns.crs, columns.x, columns.y), name=name, file_user=user)
     except (pa.ArrowException, OSError, *GDAL_ERRORS) as error:
         if isinstance(error, OSError) and error.errno:  # of the system, not of a format
@@ -395,10 +391,7 @@ def _raise_or_warn(
     files: Sequence[Columns], skipped: Sequence[batch.Skipped], invalid: Mapping[str, np.ndarray], *, errors: str
 ) -> None:
     """Raise or warn of invalid records; warn of other columns, numeric times and files without a newline at the end."""
-    if any(file.by_clock is not None for file in files) and "no time" in invalid:
-        masks = [np.zeros(len(file.x), bool) if file.by_clock is None else file.by_clock for file in files]
-        by_clock = np.concatenate(masks) & invalid["no time"]
-        invalid = {**invalid, "no time": invalid["no time"] & ~by_clock, _BY_CLOCK: by_clock}
+    invalid = split_no_time(files, invalid)
     unread = [records for file in files for records in file.dropped]
     dropped = [*_locate(files, invalid), *unread]
     if dropped and errors == "raise":

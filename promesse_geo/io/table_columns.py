@@ -16,6 +16,7 @@ from pyproj import CRS
 from promesse_geo.io.batch import DroppedRecords
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_segments import Segments
+from promesse_geo.io.table_times import in_zone
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.columns import (
@@ -118,6 +119,11 @@ class Columns(NamedTuple):
     written: tzinfo | None = None
     by_clock: np.ndarray | None = None
 
+    def in_zone(self, zone: tzinfo | None) -> "Columns":
+        """Return the records with times in a zone, as `table_times.in_zone` does."""
+        times, by_clock = in_zone(self.times, zone, None if self.users is None else self.users.codes)
+        return self._replace(times=times, by_clock=by_clock)
+
     def without(self, marked: Marked | None) -> "Columns":
         """Return the records that no column marks as bad."""
         if marked is None:
@@ -131,6 +137,18 @@ class Columns(NamedTuple):
             segments=None if self.segments is None else self.segments.take(kept),
             marked=marked,
         )
+
+
+_BY_CLOCK = "a local time that a change of the clocks skips or repeats: write its offset from UTC"
+
+
+def split_no_time(files: Sequence[Columns], invalid: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Return masks of invalid records of files by reason, with a reason of its own for changes of the clocks."""
+    if "no time" not in invalid or all(file.by_clock is None for file in files):
+        return invalid
+    masks = [np.zeros(len(file.x), bool) if file.by_clock is None else file.by_clock for file in files]
+    by_clock = np.concatenate(masks) & invalid["no time"]
+    return {**invalid, "no time": invalid["no time"] & ~by_clock, _BY_CLOCK: by_clock}
 
 
 _SEGMENT = "segment"  # as to_frame() names it
