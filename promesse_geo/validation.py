@@ -138,6 +138,11 @@ def check_flag(value: Any, *, name: str, owner: str) -> bool:
     return bool(value)
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text may be a number as people write it: Python also takes 1_0, and digits of other scripts."""
+    return "_" not in text and not any(sign.isdigit() and not sign.isascii() for sign in text)
+
+
 def check_duration(value: Any, *, name: str, owner: str) -> int:
     """Return a duration in nanoseconds, from text such as '15min', a timedelta or a number of seconds.
 
@@ -149,6 +154,8 @@ def check_duration(value: Any, *, name: str, owner: str) -> int:
     rule = "a duration above zero such as '15min', a timedelta or a number of seconds"
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(invalid(name, owner, rule, value))
+    if isinstance(value, str) and not is_plain(value):
+        raise ValueError(invalid(name, owner, rule, value))
     with suppress(ValueError):
         value = float(value) if isinstance(value, str) else value  # pandas reads digits alone as nanoseconds
     if isinstance(value, str) and not any(letter.isalpha() or letter == ":" for letter in value):

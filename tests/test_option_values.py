@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from strategies import texts_of_seeds
 
 import promesse_geo as pg
-from promesse_geo.cli import main
+from promesse_geo.cli import main, values
+from promesse_geo.cli.tune import METRICS
 from promesse_geo.io.text_layout import check_text_options
-from promesse_geo.validation import check_integer, check_number, check_seed
+from promesse_geo.validation import check_duration, check_integer, check_number, check_seed
 
 SEEDED = {
     "GeoIndistinguishability": lambda seed: pg.GeoIndistinguishability(0.01, seed=seed),
@@ -66,6 +67,77 @@ def test_errors_of_options_have_the_rule_and_the_value(typed):
     done = CliRunner().invoke(main, [command, *places, option, value])
     assert done.exit_code == 2
     assert f"'{option}': {WORDS[typed]}" in done.stderr
+
+
+REFUSED = [
+    ("prepare", "--gap", "1_0"),
+    ("prepare", "--gap", "1_0min"),
+    ("prepare", "--gap", "٣"),
+    ("prepare", "--gap", "٣min"),
+    ("pois", "--duration", "１５min"),
+    ("prepare", "--days", "٣"),
+    ("smooth", "--epsilon", "٣"),
+    ("smooth", "--epsilon", "1_0"),
+    ("smooth", "--memory", "٣GB"),
+    ("smooth", "--dask", "x"),
+    ("smooth", "--dask", "tcp://host"),
+    ("map", "--period", "5 m"),
+    ("map", "--period", "1,5"),
+    ("map", "--period", "5"),
+    ("map", "--tiles", "x"),
+    ("map", "--tiles", ""),
+    ("map", "--background", ""),
+]
+
+
+@pytest.mark.parametrize("typed", REFUSED, ids=" ".join)
+def test_values_that_are_likely_slips_are_refused_before_files_are_read(typed, tmp_path):
+    command, option, value = typed
+    (tmp_path / "raw.csv").write_text("nothing\n")
+    places = [str(tmp_path / "raw.csv"), str(tmp_path / ("map.html" if command == "map" else "out.csv"))]
+    done = CliRunner().invoke(main, [command, *places, option, value])
+    assert done.exit_code == 2
+    assert option in done.stderr
+    assert " must be " in done.stderr
+    assert f"Got {value!r}" in done.stderr or not value
+
+
+@given(st.text(st.sampled_from("0123456789_.٣１²"), min_size=1), st.sampled_from(["", "s", "min"]))
+def test_numbers_of_durations_are_of_plain_digits(number, unit):
+    if number.isascii() and "_" not in number:
+        return
+    with pytest.raises(ValueError, match="'gap' parameter of test must be a duration"):
+        check_duration(number + unit, name="gap", owner="test")
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://host:8786", "host:8786", "tls://10.0.0.1:80", "inproc://1/2", "tcp://[::1]:1"]
+)
+def test_addresses_of_schedulers_are_accepted(address):
+    assert values.ADDRESS.convert(address, None, None) == address
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        ("--at-most", "poi-retrieval", "-1"),
+        ("--at-least", "poi-retrieval", "1e23"),
+        ("--at-most", "spatial-error", "-5"),
+        ("--at-least", "linkage", "100.5"),
+    ],
+)
+def test_limits_that_no_value_reaches_are_refused(goal, tmp_path):
+    (tmp_path / "raw.csv").write_text("nothing\n")
+    done = CliRunner().invoke(main, ["tune", str(tmp_path / "raw.csv"), "--from", "1", "--to", "5", *goal])
+    assert done.exit_code == 2
+    assert "as its values are" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("kind", METRICS.values())
+def test_shares_have_bounds(kind):
+    low, high = kind.bounds
+    assert low == 0
+    assert high == (100 if kind.unit == "%" and kind not in (pg.Compression, pg.RangeQueryDistortion) else np.inf)
 
 
 @given(st.integers() | st.integers(2**63 - 5, 2**64), st.integers(0, 5))

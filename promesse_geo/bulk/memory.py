@@ -34,7 +34,7 @@ def check_memory(value: Any, *, owner: str) -> int:
     """
     rule = "an amount such as '2GB' or '1200MB', at least 500MB"
     if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)?\s*", value.lower())
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)?\s*", value.lower(), re.ASCII)
         size = float(match[1]) * _BYTES.get(match[2] or "", 0) if match else 0
     elif is_number(value):
         size = float(value)

@@ -24,7 +24,12 @@ _OPTIONS = (
     _option("--memory", "Memory to use; 2GB by default.", kind=values.MEMORY, metavar="SIZE"),
     _option("--scratch", "Folder for true data beyond memory; beside OUTPUT by default.", metavar="FOLDER"),
     _option("--workers", "Threads; one for each processor by default.", kind=values.Whole(min=1), metavar="NUMBER"),
-    _option("--dask", "Address of a Dask scheduler to use instead of threads, such as tcp://…", metavar="ADDRESS"),
+    _option(
+        "--dask",
+        "Address of a Dask scheduler to use instead of threads, such as tcp://host:8786.",
+        kind=values.ADDRESS,
+        metavar="ADDRESS",
+    ),
     _option("--time-unit", "Unit of the times that are written; us for Spark.", kind=click.Choice(list(UNITS))),
 )
 _NAMES = ("memory", "scratch", "workers", "dask", "time_unit")

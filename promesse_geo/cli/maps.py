@@ -34,7 +34,9 @@ _SUMMARIES = {
 @click.option("--pair", is_flag=True, help="Draw INPUT and PROTECTED side by side.")
 @click.option("--slider", is_flag=True, help="Add a time slider.")
 @click.option("--color", type=click.Choice(COLORS), default="data", show_default=True, help="What colours show.")
-@click.option("--background", metavar="FILE", help="Lines or polygons to draw below the data, such as streets.")
+@click.option(
+    "--background", type=values.FILE, metavar="FILE", help="Lines or polygons to draw below the data, such as streets."
+)
 @click.option("--no-pois", is_flag=True, help="Draw no points of interest.")
 @click.option(
     "--points",
@@ -44,7 +46,12 @@ _SUMMARIES = {
     show_default=True,
     help="Maximum records per layer, besides the ends of traces.",
 )
-@click.option("--tiles", metavar="NAME", help="Tiles such as OpenStreetMap, whose server learns what is viewed.")
+@click.option(
+    "--tiles",
+    type=values.TILES,
+    metavar="NAME",
+    help="Tiles such as OpenStreetMap, whose server learns what is viewed.",
+)
 @click.option(
     "--kind",
     type=click.Choice(KINDS),
@@ -86,12 +93,13 @@ def draw_map(
     options.check_not_input(output, {"INPUT": context.obj["source"], "PROTECTED": protected})
     with expected_errors():
         check_target(output, force=force)
+        shapes = options.read_shapes(background, option="--background")
         if protected is None:
             data, after = options.read(context), None
         else:
             data, after = options.read_both(context, protected)
         chosen: dict[str, Any] = {"users": list(users) or None, "period": period, "tiles": tiles, "points": points}
-        chosen |= {"color": color, "background": options.read_shapes(background, option="--background")}
+        chosen |= {"color": color, "background": shapes}
         chosen |= {"attack": None} if no_pois else {}
         if after is not None and pair:
             page: Any = pg.draw_map_pair(data, after, **chosen)

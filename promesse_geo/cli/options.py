@@ -50,7 +50,7 @@ def as_duration(context: click.Context, parameter: click.Parameter, value: str) 
 
 def as_nanoseconds(value: str, *, name: str, owner: str) -> int:
     """Convert a duration to nanoseconds; pandas would take a number alone for them."""
-    number = re.fullmatch(r"\d+(\.\d+)?", value)
+    number = re.fullmatch(r"[0-9]+(\.[0-9]+)?", value)
     return check_duration(float(value) if number else value, name=name, owner=owner)
 
 

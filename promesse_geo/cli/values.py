@@ -1,5 +1,6 @@
 """Types of the values of options: what the library refuses, whatever the data are, is a usage error."""
 
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -8,13 +9,14 @@ from typing import Any
 import click
 import pandas as pd
 
+import promesse_geo as pg
 from promesse_geo.bulk.memory import check_memory
 from promesse_geo.cli.errors import with_options_named
 from promesse_geo.evaluation.runs import check_jobs
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.messages import invalid
 from promesse_geo.traces.crs import read_crs
-from promesse_geo.validation import check_integer, check_number, check_seed, check_zone, is_number
+from promesse_geo.validation import check_integer, check_number, check_seed, check_zone, is_number, is_plain
 
 
 class Checked(click.ParamType):
@@ -37,7 +39,7 @@ class Checked(click.ParamType):
             converted = self._base.convert(value, param, ctx)
         except click.BadParameter:  # whose words have no rule
             converted = value
-        if is_number(converted) and "_" in str(value):  # Python's way of writing numbers, likely a slip
+        if is_number(converted) and not is_plain(str(value)):
             converted = value
         if converted == "" and param is not None and param.callback is not None:  # which refuses it
             return converted
@@ -77,11 +79,28 @@ def _check_period(value: str, *, name: str, owner: str) -> None:
     """Check a day, an hour or a minute."""
     rule = "a day such as '2008-05-18', an hour or a minute"
     try:
-        period: Any = pd.Period(value)
+        period: Any = pd.Period(value) if value[:4].isdigit() and not set(value) - set("0123456789-T :.") else pd.NaT
     except (ValueError, TypeError) as error:
         raise ValueError(invalid(name, owner, rule, value)) from error
     if period is pd.NaT:  # as of nan
         raise ValueError(invalid(name, owner, rule, value))
+
+
+def _check_address(value: str, *, name: str, owner: str) -> None:
+    """Check the address of a scheduler of Dask."""
+    if not re.fullmatch(r"inproc://\S+|([a-z]+://)?[^\s/]+:[0-9]+/?", value):
+        raise ValueError(invalid(name, owner, "the address of a scheduler, such as tcp://host:8786", value))
+
+
+def _check_file(value: str, *, name: str, owner: str) -> None:
+    """Check that a name of a file is not empty."""
+    if not value:
+        raise ValueError(invalid(name, owner, "the path of a file", value, cure="Omit it, or name a file."))
+
+
+def _check_tiles(value: str, *, name: str, owner: str) -> None:
+    """Check the name of tiles."""
+    pg.plot.check_tiles(value, name=name, owner=owner)
 
 
 def _check_crs(value: str, *, name: str, owner: str) -> None:
@@ -89,7 +108,9 @@ def _check_crs(value: str, *, name: str, owner: str) -> None:
     read_crs(value)
 
 
+ADDRESS = Checked(_check_address)
 CRS = Checked(_check_crs)
+FILE = Checked(_check_file)
 JOBS = Checked(lambda value, *, name, owner: check_jobs(value, owner=owner), base=click.INT)
 MEMORY = Checked(lambda value, *, name, owner: check_memory(value, owner=owner))
 NUMBER = Checked(_check_float, base=click.FLOAT)
@@ -97,4 +118,5 @@ PERIOD = Checked(_check_period)
 SEED = Checked(lambda value, *, name, owner: check_seed(value, owner=owner))
 SPEED = Checked(partial(check_number, unit="metres per second"), base=click.FLOAT)
 TEXT = Checked(_check_text)
+TILES = Checked(_check_tiles)
 ZONE = Checked(check_zone)

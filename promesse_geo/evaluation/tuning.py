@@ -447,7 +447,13 @@ def _check_goals(goals: Any) -> tuple[Goal, ...]:
         metric, sign, limit = goal
         if isinstance(limit, bool) or not isinstance(limit, (int, float, np.number)) or not math.isfinite(limit):
             raise ValueError(invalid("goals", "tune", f"{rule}, with a finite limit", limit))
-        checked.append(Goal(_check_metric(metric, name="goals"), sign, float(limit)))
+        low, high = _check_metric(metric, name="goals").bounds
+        if not low <= limit <= high:
+            reachable = f"from {low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
+            raise ValueError(
+                f"The limit of {metric.label} must be {reachable}, as its values are. Got {limit:g} instead."
+            )
+        checked.append(Goal(metric, sign, float(limit)))
     return tuple(checked)
 
 

@@ -92,6 +92,9 @@ class Metric(ABC):
     meaning: ClassVar[str] = ""
     """How to read the value, in a few words for figures and texts: which values are better, or what it counts."""
 
+    bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    """The smallest and the largest value that are possible."""
+
     undefined: ClassVar[str] = "nothing to compare"
     """Why the value can be NaN although both data sets have records, in words for tables."""
 

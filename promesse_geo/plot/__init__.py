@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _MODULES = {"draw_map": "maps", "draw_map_pair": "maps", "trade_off": "comparisons", "tuning": "sweeps"}
 _MODULES |= dict.fromkeys(("intervals", "spatial_error", "speeds"), "distributions")
 _MODULES |= dict.fromkeys(("overview", "space_time"), "figures")
+_MODULES |= {"check_tiles": "elements"}  # for commands
 # imported on first use: matplotlib and folium take a second
 
 

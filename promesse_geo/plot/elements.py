@@ -162,6 +162,17 @@ def new_map(*, tiles: Any, offline: bool, flat: bool, owner: str, figure: Figure
     return base
 
 
+def check_tiles(tiles: str, *, name: str, owner: str) -> None:
+    """Raise ValueError if a text is no name of tiles."""
+    try:
+        if not tiles:
+            raise ValueError
+        TileLayer(tiles)
+    except ValueError:
+        rule = "the name of a background in folium such as 'OpenStreetMap'"
+        raise ValueError(invalid(name, owner, rule, tiles)) from None
+
+
 def _unattached(tiles: Any) -> Any:
     """Return a copy of a layer that belongs to no map: a layer can belong to one map only."""
     if not isinstance(tiles, TileLayer):

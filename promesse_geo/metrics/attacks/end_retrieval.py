@@ -141,6 +141,7 @@ class EndRetrieval(Metric):
     rays: bool = True
     linked: bool = True
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, 100)
     label: ClassVar[str] = "end retrieval"
     meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no owner has a true place, or enough ends of original parts near one place"

@@ -177,6 +177,7 @@ class HeatMapReidentification(HalvesMetric):
 
 
 HeatMapReidentification.unit = "%"
+HeatMapReidentification.bounds = (0, 100)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ class Linkage(Metric):
 
     within: Any = "48h"
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, 100)
     label: ClassVar[str] = "linkage"
     meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no part has a later part of the same owner in the window"

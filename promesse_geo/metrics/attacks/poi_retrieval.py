@@ -74,6 +74,7 @@ class PoiRetrieval(Metric):
     duration: Any = "15min"
     threshold: float = 100.0
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, 100)
     is_per_user: ClassVar[bool] = True
     undefined: ClassVar[str] = "no original trace has a POI"
     label: ClassVar[str] = "POI retrieval, F-score"

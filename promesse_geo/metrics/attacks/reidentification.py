@@ -73,6 +73,7 @@ class Reidentification(HalvesMetric):
     duration: Any = "15min"
     gap: Any = "4h"
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, 100)
     undefined: ClassVar[str] = "no user has a known POI"
     label: ClassVar[str] = "re-identification"
     meaning: ClassVar[str] = "lower is more private"

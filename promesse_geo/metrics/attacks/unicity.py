@@ -74,6 +74,7 @@ class Unicity(Metric):
     draws: int = 1000
     seed: int | str | None = field(default=None, repr=False)
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, 100)
     label: ClassVar[str] = "unicity"
     meaning: ClassVar[str] = "lower is more private"
     undefined: ClassVar[str] = "no user has enough different cells and windows"

@@ -58,6 +58,7 @@ class AreaCoverage(Metric):
 
     cell: float = 200.0
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, 100)
     is_per_user: ClassVar[bool] = True
     label: ClassVar[str] = "area coverage, F-score"
     meaning: ClassVar[str] = "higher is more useful"

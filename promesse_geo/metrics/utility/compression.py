@@ -28,6 +28,7 @@ class Compression(Metric):
     """
 
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, np.inf)
     meaning: ClassVar[str] = "records published for 100 original ones"
     is_per_user: ClassVar[bool] = True
 

@@ -113,6 +113,7 @@ class RangeQueryDistortion(Metric):
     queries: "int | gpd.GeoDataFrame | FrameQueries" = 1000
     seed: int | str | None = field(default=None, repr=False)
     unit: ClassVar[str] = "%"
+    bounds: ClassVar[tuple[float, float]] = (0, np.inf)
     meaning: ClassVar[str] = "lower is more useful"
     undefined: ClassVar[str] = "no query matches an original user"
 

@@ -55,6 +55,7 @@ class SpatialError(Metric):
     """
 
     unit: ClassVar[str] = "m"
+    bounds: ClassVar[tuple[float, float]] = (0, np.inf)
     meaning: ClassVar[str] = "lower is more useful"
     per_record: ClassVar[bool] = True
 
