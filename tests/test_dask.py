@@ -167,6 +167,14 @@ def test_pois_and_measures_are_those_in_memory(city):
         frame.measure(safe, [pg.Linkage()])
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 5])
+def test_the_step_of_residues_is_that_of_all_partitions(city, partitions):
+    noise = pg.GeoIndistinguishability(0.1)
+    frame = lazy(city, kind="points").promesse.grouped(npartitions=partitions)
+    found = frame.measure(frame.protect(noise), [pg.Residue()])
+    assert found["value"].tolist() == [pg.Residue().measure(city, noise.with_seed(TOKEN).protect(city))]
+
+
 def test_columns_can_be_specified_and_the_space_is_chosen_for_all(city):
     metric = city.to_crs(32631).rename(columns={"user": "cab", "time": "stamp"})
     found = lazy(metric.rename_geometry("at"), kind="points").promesse(user="cab", time="stamp").smooth(200)

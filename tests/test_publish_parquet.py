@@ -93,6 +93,16 @@ def test_the_audit_of_one_group_is_that_in_memory(city, folder, monkeypatch):
     assert result.summary == expected.summary
 
 
+def test_residues_are_measured_with_the_step_of_all_groups(folder, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda number=32: "5f" * 32)
+    values = []
+    for buckets in (1, 2, 5):
+        divide(monkeypatch, buckets)
+        measures = pg.publish_parquet(folder, None, pg.GeoIndistinguishability(0.01), dry_run=True, **PARIS).measures
+        values.append(measures.set_index("metric").value[repr(pg.Residue())])
+    assert values == [values[0]] * 3
+
+
 def test_what_several_groups_cannot_test_is_left_out(folder, monkeypatch):
     divide(monkeypatch, 3)
     result = pg.publish_parquet(folder, None, pg.Promesse(200), dry_run=True, **PARIS)
