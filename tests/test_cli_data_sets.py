@@ -146,3 +146,26 @@ def test_a_user_of_whom_too_much_is_left_is_refused_with_the_options(tmp_path):
     assert result.exit_code == 1
     assert "--memory is 500 MB. Specify more, or fewer workers with --workers." in " ".join(result.stderr.split())
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+@pytest.mark.parametrize("road", ["file", "folder"])
+@pytest.mark.parametrize("command", [("prepare", "--min-days", "10"), ("smooth", "--epsilon", "900000")])
+def test_nothing_is_written_if_nothing_is_left(city, tmp_path, road, command):
+    (tmp_path / "in").mkdir()
+    pg.write(city, tmp_path / "in" / "city.parquet")
+    source, out = ("in", "out") if road == "folder" else ("in/city.parquet", "out.parquet")
+    name, *choices = command
+    done = CliRunner().invoke(main, [name, str(tmp_path / source), str(tmp_path / out), *choices])
+    words = " ".join(done.stderr.split())
+    assert done.exit_code == 1
+    assert "Nothing is left to write: no " in words
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    if name == "prepare":
+        assert "no record is left after preparation" in words
+        assert any(f"{city['user'].nunique()} {what}" in words for what in ("traces", "users", "of")), words
+
+
+def test_the_remedy_names_the_longest_interval():
+    assert pg.Promesse(200).remedy == "Take a smaller epsilon (--epsilon)."
+    assert "a longer max_interval" in pg.Promesse(200, max_interval="2s").remedy
+    assert "a longer max_interval" in pg.Chain([pg.Promesse(200, max_interval="2s")]).remedy

@@ -142,8 +142,7 @@ class Run:
         """Do all steps, and return the counts."""
         scattered, gathered = self.protect(gather, Gathered.all_of)
         if self.records and not any(each.protected_records for each in gathered):
-            remedy = f" {self.job.mechanism.remedy}" if self.job.mechanism and self.job.mechanism.remedy else ""
-            raise ValueError(f"Nothing is left to write: no trace could be protected.{remedy}")
+            raise ValueError(f"Nothing is left to write: {self._why_nothing(gathered)}")
         warnings = added_up(each.remarks for each in gathered)
         result = self._sum_up(scattered, gathered, self.write(gathered), warnings)
         for warning in warnings:
@@ -151,6 +150,13 @@ class Run:
         if result.dropped_traces and not (self.job.mechanism is not None and str(warnings[-1])):
             warn(f"Nothing is left of {result.dropped_traces:,} of {counted(result.traces, 'trace')}.")
         return result
+
+    def _why_nothing(self, gathered: Sequence[Gathered]) -> str:
+        """Return why no record is left: what preparation dropped, or that no trace could be protected."""
+        mechanism, texts = self.job.mechanism, list(map(str, added_up(each.remarks for each in gathered)))
+        if self.job.preparation is not None and (mechanism is None or not texts[-1]):
+            return " ".join(filter(None, ["no record is left after preparation.", *texts]))
+        return f"no trace could be protected. {'' if mechanism is None else mechanism.remedy}".strip()
 
     def protect(
         self, step: Callable[..., Sequence[Gathered]], restore: Callable[[Any], Any]

@@ -211,7 +211,12 @@ def prepare(
             protect_data_set(context, None, output=output, keep_users=keep_users, force=force, prepare=choices)
             return
         options.check_target(context, output, force=force)
-        parts = pg.prepare(options.read(context), keep_user=keep_users, **choices)
+        traces = options.read(context)
+        parts = pg.prepare(traces, keep_user=keep_users, **choices)
+        if traces.records and not parts.records:
+            remedy = "" if min_days is None else " Take fewer --min-days."
+            dropped = f"{counted(traces.records, 'record')} of {counted(len(traces), 'trace')} were dropped."
+            raise ValueError(f"Nothing is left to write: no record is left after preparation, all {dropped}{remedy}")
         options.write(parts, output, force=force)
 
 

@@ -129,6 +129,8 @@ class Promesse(Mechanism):
             "max_interval": interval,
             "seed": check_seed(self.seed, owner=owner),
         }
+        if interval is not None:
+            values["remedy"] = f"{type(self).remedy[:-1]}, or a longer max_interval (--max-interval)."
         set_fields(self, {"epsilon": epsilon, "min_points": min_points} | values)
 
     def _check_ends(self, epsilon: float) -> float:
