@@ -519,3 +519,18 @@ def test_users_breaks_and_gaps_add_up_to_traces():
         assert counts["gaps"] > 5
         assert counts["traces"] == users + counts["breaks"] + counts["zone_breaks"] + counts["gaps"]
         assert "one more than breaks and gaps" in result.to_text()
+
+
+@pytest.mark.filterwarnings("ignore:The data")
+@pytest.mark.parametrize("road", ["frame", "folder"])
+def test_the_gap_is_named_if_it_split_all(small_city, tmp_path, road):
+    (tmp_path / "in").mkdir()
+    pg.write(small_city, tmp_path / "in" / "city.parquet")
+    few = pg.Promesse(100_000)
+    publish = pg.publish_parquet if road == "folder" else pg.publish
+    source = tmp_path / "in" if road == "folder" else small_city
+    with pytest.raises(ValueError, match=r"gaps split .* records: take a longer gap \(--gap\)"):
+        publish(source, tmp_path / "public.parquet", few, tz="UTC", gap=0.5)
+    with pytest.raises(ValueError, match=r"Take a smaller epsilon \(--epsilon\)\.") as caught:
+        publish(source, tmp_path / "public.parquet", few, tz="UTC")
+    assert "--gap" not in str(caught.value)

@@ -21,7 +21,7 @@ from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
 from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
-from promesse_geo.publication.work import Work, check_rest, protect_raw
+from promesse_geo.publication.work import Work, check_rest, protect_raw, unprotected
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag
@@ -126,7 +126,7 @@ def publish(
     work = protect_raw(raw, choices, mechanism)
     counts, dropped, parts, protected = work.counts, work.dropped, work.parts, work.protected
     check_rest(parts.records, dropped, "no record is left after cleaning and preparation")
-    check_rest(protected.records, dropped, f"no trace could be protected. {mechanism.remedy}".strip())
+    check_rest(protected.records, dropped, unprotected(mechanism, counts))
     checked = check_published(parts, protected, mechanism=mechanism)
     table = _measured(raw, work, choices)
     others = findings_of(counts, mechanism, are_dated=not uses_common_calendar(raw))

@@ -1,10 +1,10 @@
 """Clean, prepare and protect raw trajectories: what `publish` does between reading and checking."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from promesse_geo.mechanisms import Mechanism, chained
-from promesse_geo.messages import CountedWarning, Remark, collected_warnings, remarks_of
+from promesse_geo.messages import CountedWarning, Remark, collected_warnings, counted, remarks_of
 from promesse_geo.preprocess.problems import Unprepared
 from promesse_geo.publication.choices import Choices, split_mechanism
 from promesse_geo.publication.cleaning import AppliedZones, clean, count_published_users, split_days
@@ -76,6 +76,17 @@ def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
     if not records:
         before = f" Dropped before: {', '.join(dropped)}." if dropped else ""
         raise ValueError(f"Nothing is left to publish: {reason}{'' if reason.endswith('.') else '.'}{before}")
+
+
+def unprotected(mechanism: Mechanism, counts: Mapping[str, int]) -> str:
+    """Return that no trace could be protected, and what to change: also the gap if it left few records a trace."""
+    words = f"no trace could be protected. {mechanism.remedy}".strip()
+    if 4 * counts["gaps"] > counts["records"]:
+        words += (
+            f" {counted(int(counts['gaps']), 'gap')} split {counted(int(counts['records']), 'record')}: take a longer "
+            "gap (--gap)."
+        )
+    return words
 
 
 def _without_remedies(warning: UserWarning) -> tuple[Remark, ...]:
