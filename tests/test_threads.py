@@ -100,7 +100,7 @@ def test_an_interrupt_is_heard_while_loops_run():
             assert process.stdout.readline() == b"ready\n"
             time.sleep(1)
             process.send_signal(signal.SIGINT)
-            _, words = process.communicate(timeout=60)
+            _, words = process.communicate(timeout=300)
         finally:
             process.kill()
     assert process.returncode == -signal.SIGINT
