@@ -25,7 +25,7 @@ _UTC = r"\s*(?:UTC|GMT)$"
 _DAY_IN_FRONT = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})([T ,]+\d{1,2}:\d{2})?(:\d{2})?([.]\d+)?")
 _DATE = r"\s*\d{4}-\d\d-\d\d\s*"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
-_DAY, _NO_STEP = np.timedelta64(1, "D"), np.timedelta64(0)
+_DAY, _NO_STEP = np.timedelta64(1, "D"), np.timedelta64(0, "ns")
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
 _UNITS = {
     "s": ("seconds", 1),
