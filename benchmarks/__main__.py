@@ -101,7 +101,7 @@ class Row(NamedTuple):
             self._number(self.ours) + self.resources[0],
             self.beside,
             self._number(self.theirs) + self.resources[1],
-            f"{ratio:.2f}" if (ratio := self.ours / self.theirs) >= 0.1 else f"{ratio:.1g}",
+            _short(self.ours / self.theirs),
         )
 
     def _number(self, seconds: float) -> str:
@@ -190,6 +190,10 @@ def _install(folder: Path, steps: list[list[str]]) -> tuple[Path, str]:
     return python, ""
 
 
+def _short(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.1g}"
+
+
 def _reason(text: str) -> str:
     """Return the last line of an output that names an error, else the last one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -215,15 +219,17 @@ def draw(rows: Iterable[Row], path: Path) -> None:
         left.plot([row.records for row in line], times, marker="o", label=name)
     left.set(xscale="log", yscale="log", xlabel="records", ylabel="ns a record")
     left.legend(frameon=False)
-    largest = {row.what: row for row in compared if row.unit == "s"}  # sizes grow
-    labels = [f"{row.what},\n{row.records:,} records" for row in largest.values()]
-    ratios = [row.ours / row.theirs for row in largest.values()]
-    others = [row.beside.partition(",")[0] for row in largest.values()]
-    bars = right.barh(labels, ratios, color="C0")
-    words = [f"{ratio:.2f} × {other}" for ratio, other in zip(ratios, others, strict=True)]
-    right.bar_label(bars, words, padding=4)
+    largest = list({(row.what, row.beside.partition(",")[0]): row for row in compared if row.unit == "s"}.values())
+    ratios = np.array([row.ours / row.theirs for row in largest])
+    places = np.arange(len(largest))
+    right.hlines(places, np.minimum(ratios, 1), np.maximum(ratios, 1), color="C0", linewidth=9)
     right.axvline(1, color="0.4", linewidth=1)
-    right.set(xlabel="our time relative to the bound, pyarrow or the other library", xlim=(0, 2.2 * max(ratios)))
+    for place, ratio, row in zip(places, ratios, largest, strict=True):
+        words = f"{_short(ratio)} × {row.beside.partition(',')[0]}"
+        right.annotate(words, (max(ratio, 1), place), (6, 0), textcoords="offset points", va="center")
+    right.set_yticks(places, [f"{row.what},\n{row.records:,} records" for row in largest])
+    right.set(xscale="log", xlabel="our time relative to the bound, pyarrow or the other library", ylim=(-0.6, None))
+    right.set_xlim(min(ratios.min(), 0.5) / 2, 40 * max(ratios.max(), 1))
     right.invert_yaxis()
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
