@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
+from promesse_geo.kernels.sorting import find_first
 
 _FINE = 2.0**-42  # random numbers have 42 bits, so that a block of 128 bits holds three
 
@@ -102,7 +103,7 @@ def label_records(names, offsets, first, last, blocks):
     blocks : uint32, shape (last − first or more, 4)
         Output: distinct blocks of 128 bits.
     """
-    trace = np.searchsorted(offsets, first, side="right") - 1
+    trace = find_first(offsets, 0, len(offsets), first + 1) - 1
     for i in range(first, last):
         while i >= offsets[trace + 1]:
             trace += 1

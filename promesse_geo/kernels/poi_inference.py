@@ -56,7 +56,8 @@ def average_in_time(points, times, offsets, half, curvature, first, last, means,
                 means[i, axis] = points[begin, axis] + total[axis] / counts[i]
                 square += means[i, axis] ** 2
             if curvature > 0.0:
-                means[i] /= math.sqrt(square)
+                for axis in range(dimension):
+                    means[i, axis] /= math.sqrt(square)
 
 
 @loop("centres")
@@ -107,7 +108,8 @@ def find_centres(points, starts, ends, core, curvature, first, last, centres):
             square = 0.0
             for axis in range(dimension):
                 square += centres[stay, axis] ** 2
-            centres[stay] /= math.sqrt(square)
+            for axis in range(dimension):
+                centres[stay, axis] /= math.sqrt(square)
 
 
 @loop("marks")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from promesse_geo.kernels import inner, loop
+from promesse_geo.kernels.sorting import find_first
 
 
 @inner()
@@ -28,18 +29,6 @@ def _on_sphere(points, i, box):
 def _in_plane(points, i, box):
     """Return whether a point lies in a square of the plane."""
     return abs(points[i, 0] - box[0]) <= box[2] and abs(points[i, 1] - box[1]) <= box[2]
-
-
-@inner()
-def _first_since(times, first, last, start):
-    """Return the first of records first … last − 1 whose time is not before `start`, or `last`."""
-    while first < last:
-        middle = (first + last) // 2
-        if times[middle] < start:
-            first = middle + 1
-        else:
-            last = middle
-    return first
 
 
 @loop("counts")
@@ -77,11 +66,13 @@ def count_traces(points, times, offsets, spans, boxes, windows, first, last, cou
         start = windows[query, 0]
         end = windows[query, 1]
         traces = 0
-        for rank in range(np.searchsorted(latest, start), np.searchsorted(begins, end, side="right")):
+        for rank in range(find_first(latest, 0, len(latest), start), len(begins)):
+            if begins[rank] > end:
+                break
             stop = offsets[order[rank] + 1]
             if times[stop - 1] < start:
                 continue
-            for i in range(_first_since(times, offsets[order[rank]], stop, start), stop):
+            for i in range(find_first(times, offsets[order[rank]], stop, start), stop):
                 if times[i] > end:
                     break
                 if _on_sphere(points, i, box) if sphere else _in_plane(points, i, box):

@@ -10,6 +10,18 @@ _BITS = 11  # of a time that a pass sorts by
 _UNITS = (1_000_000_000, 1_000_000, 1_000)  # nanoseconds that times may be multiples of
 
 
+@inner()
+def find_first(values, first, last, least):
+    """Return the first of the positions first … last − 1 of ascending values that has at least `least`, or `last`."""
+    while first < last:
+        middle = (first + last) // 2
+        if values[middle] < least:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
 @loop("starts, out")
 def group_records(codes, first, last, starts, out):
     """Write the positions of the records of users `first` … `last` − 1, in the order of the records of each user.

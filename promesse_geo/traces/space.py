@@ -351,7 +351,7 @@ class Plane:
 
     def cells(self, points: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the column and the row, int64 of shape (n,), of the square of `side` metres that each point is in."""
-        columns, rows = np.floor(points / side).astype(np.int64).T
+        columns, rows = np.floor(points.T / side).astype(np.int64, order="C")
         return columns, rows
 
     def snap(self, points: np.ndarray, side: float) -> np.ndarray:
