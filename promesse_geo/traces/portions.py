@@ -12,7 +12,7 @@ from promesse_geo.traces.traces import Traces
 
 _SAMPLED = 50  # one of so many users is tried first
 _ENOUGH = 1_000  # records that are left of a piece of a path, to know how many are left of a metre
-_GROWTH = 4  # of such a piece, until enough are left of it
+_GROWTH = 16  # of such a piece, until enough are left of it
 _MARGIN = 1.5  # others may become more records than those that are tried
 _LEAST = 0.01  # metres of a path for each record that is left of it
 _BLOCK = 1_000_000  # records whose distances are in memory at a time
