@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import types
 from numba.core.errors import TypingError
 
 from promesse_geo import kernels
@@ -81,6 +82,19 @@ def test_a_loop_is_compiled_once_for_read_only_and_writable_arrays(monkeypatch):
 
     assert add_thrice(fixed).tolist() == add_thrice(fixed.copy()).tolist() == [0, 3, 6]
     assert len(added.signatures) == len(add_thrice.signatures) == 1
+
+
+@pytest.mark.compiled
+def test_a_loop_that_threads_first_call_at_once_is_found_at_each_further_call(monkeypatch):
+    monkeypatch.setattr(kernels, "_CACHED", False)
+    added = kernels.loop("out")(add)
+    values, out = np.arange(3), np.empty(3, np.int64)
+    given = (types.int64[::1], types.Tuple([types.int64[::1]]), types.int64[::1])
+    for _ in range(2):
+        added.compile(given)  # as threads do that waited for each other
+    monkeypatch.setattr(type(added), "compile", lambda loop, given: pytest.fail("the loop was not found"))
+    added(values, (values,), out)
+    assert out.tolist() == [0, 2, 4]
 
 
 @pytest.mark.compiled

@@ -10,6 +10,7 @@ from typing import Any
 
 from numba import config, njit, types
 from numba.core import event, options, sigutils
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 
@@ -69,14 +70,19 @@ class Loop(CPUDispatcher):
     def __init__(self, function: Any, outputs: str, options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options)
         self._outputs = {function.__code__.co_varnames.index(name) for name in outputs.split(", ") if name}
+        self._known = set[tuple[Any, ...]]()
 
     def compile(self, sig: Any) -> Any:
         """Compile for the types of arguments, or return what is compiled."""
         given, _ = sigutils.normalize_signature(sig)
         shared = tuple(t if i in self._outputs else _read_only(t) for i, t in enumerate(given))
-        entry = super().compile(shared)
-        if shared != given:  # calls from Python look for exactly the types that are given
-            self._insert([t._code for t in given], entry, False)  # type: ignore[attr-defined]
+        with global_compiler_lock:
+            entry = super().compile(shared)
+            # Calls from Python look for exactly the types that are given. If they find them twice, because threads
+            # waited here for each other, they come here each time.
+            if shared != given and given not in self._known:
+                self._insert([t._code for t in given], entry, False)  # type: ignore[attr-defined]
+                self._known.add(given)
         return entry
 
 
