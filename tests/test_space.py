@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyproj import CRS, Transformer
 
 from promesse_geo import Traces
-from promesse_geo.traces.crs import unit_factor
+from promesse_geo.traces.crs import read_crs, unit_factor
 from promesse_geo.traces.space import EARTH_RADIUS, Plane, Sphere, choose_space
 
 GRID = 'LOCAL_CS["building site",UNIT["metre",1]]'
@@ -29,6 +29,12 @@ def box(crs: str, bounds: tuple[float, float, float, float]) -> tuple[np.ndarray
     west, south, east, north = bounds
     there = Transformer.from_crs("EPSG:4326", crs, always_xy=True)
     return there.transform(np.array([west, east]), np.array([south, north]))
+
+
+def test_the_crs_of_many_files_is_made_once():
+    written = CRS("EPSG:4326").to_json_dict()
+    assert read_crs(written) is read_crs(dict(written))
+    assert read_crs(written) == CRS(written)
 
 
 # The choice

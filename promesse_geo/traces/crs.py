@@ -1,6 +1,7 @@
 """Facts about coordinate reference systems."""
 
 import functools
+import json
 import math
 from typing import Any
 
@@ -38,6 +39,8 @@ def read_crs(crs: Any) -> CRS:
         If pyproj does not accept it.
     """
     try:
+        if isinstance(crs, dict) and "type" in crs:  # of a file, which PROJ reads as text
+            crs = json.dumps(crs)
         return _named_crs(crs) if isinstance(crs, (str, int)) else CRS.from_user_input(crs)
     except (CRSError, TypeError, ValueError) as error:  # the last two from comparisons in pyproj
         rule = "a coordinate reference system such as 'EPSG:4326'"
