@@ -13,7 +13,7 @@ import pandas as pd
 from promesse_geo.audit.findings import FAILED, PASSED, REVIEW, Finding
 from promesse_geo.audit.seeds import GUESSES
 from promesse_geo.messages import counted
-from promesse_geo.preprocess.pseudonyms import PSEUDONYM, WHOLE_USER, virtual_names
+from promesse_geo.preprocess.pseudonyms import PSEUDONYM, WHOLE_USER, messages_of, names_of
 from promesse_geo.traces.traces import Traces
 
 _PART = re.compile(r"(.*)-(\d{5})", re.DOTALL)  # as split_gaps(keep_user=True) names parts
@@ -114,7 +114,8 @@ def _find_seed(originals: list[str], published: list[str]) -> str | None:
         return None
     chosen = np.unique(np.linspace(0, len(originals) - 1, _SEED_USERS).astype(int))
     users, parts = zip(*_users_behind([originals[number] for number in chosen]), strict=True)
-    if any(not names.isdisjoint(virtual_names(users, parts, seed=seed)) for seed in GUESSES):
+    messages = messages_of(users, parts)
+    if any(not names.isdisjoint(names_of(messages, seed=seed)) for seed in GUESSES):
         return "user names are the names that an easily guessed seed gives"
     return None
 

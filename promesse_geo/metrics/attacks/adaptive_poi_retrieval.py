@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import geopandas as gpd
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from promesse_geo import threads
 from promesse_geo.kernels import poi_inference
@@ -160,14 +161,24 @@ def _medians_of_bends(traces: Traces, *, short: int) -> np.ndarray:
     """Return medians of the lengths of consecutive second differences, in kernel units, of records close in time."""
     quick = (np.diff(traces.times) <= short) & ~_begins_segment(traces)[1:]
     bends = traces.records - 2
-    firsts = np.arange(0, bends - _AT_REST + 1, max(1, bends // _MOST))
-    rows = firsts[:, None] + np.arange(_AT_REST + 1)
-    rows = rows[quick[rows].all(axis=1), :-1]
-    medians = np.empty(len(rows))
-    for part in (slice(first, first + _BLOCK) for first in range(0, len(rows), _BLOCK)):
-        before, middle, after = (traces.points[rows[part] + step] for step in range(3))
-        medians[part] = np.median(np.linalg.norm(before - 2 * middle + after, axis=2), axis=1)
-    return medians
+    stride = max(1, bends // _MOST)
+    firsts = np.arange(0, bends - _AT_REST + 1, stride)
+    medians = [np.empty(0)]
+    for part in (slice(first, first + _BLOCK) for first in range(0, len(firsts), _BLOCK)):
+        chosen = firsts[part][sliding_window_view(quick, _AT_REST + 1)[firsts[part]].all(axis=1)]
+        if len(chosen) and stride < _AT_REST:  # a bend counts for several medians
+            lengths = _lengths_of_bends(traces.points, np.arange(chosen[0], chosen[-1] + _AT_REST))
+            windows = sliding_window_view(lengths, _AT_REST)[chosen - chosen[0]]
+        else:
+            windows = _lengths_of_bends(traces.points, chosen[:, None] + np.arange(_AT_REST))
+        medians.append(np.partition(windows, _AT_REST // 2, axis=1)[:, _AT_REST // 2])
+    return np.concatenate(medians)
+
+
+def _lengths_of_bends(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the lengths of the second differences that begin at the rows, in kernel units."""
+    before, middle, after = (points.take(rows + step, axis=0) for step in range(3))
+    return np.linalg.norm(before - 2 * middle + after, axis=-1)
 
 
 def _steps(traces: Traces) -> np.ndarray:
