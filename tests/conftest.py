@@ -24,10 +24,9 @@ from fresh import Ended, Fresh
 from hypothesis import HealthCheck, settings
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
-from parquet_folders import TOKEN
+from parquet_folders import divide
 
 import promesse_geo as pg
-from promesse_geo.bulk import files, folders, run
 
 try:
     import fcntl
@@ -204,19 +203,16 @@ def small_safe(safe) -> gpd.GeoDataFrame:
 
 @pytest.fixture(scope="session")
 def shuffled_city() -> gpd.GeoDataFrame:
-    """Return records of some users in no order, with many equal times."""
+    """Return 10,000 records of some users on three days in no order, with many equal times."""
     frame = pg.make_city(users=9, days=3, seed=4, recorder="phone")
-    frame = frame.assign(time=frame["time"].dt.floor("2min"))
-    return frame.iloc[np.random.default_rng(5).permutation(len(frame))].reset_index(drop=True)
+    frame = frame.assign(time=frame["time"].dt.floor("6min"))
+    return frame.iloc[np.random.default_rng(5).permutation(len(frame))[:10_000]].reset_index(drop=True)
 
 
 @pytest.fixture
 def many_chunks(monkeypatch):
     """Divide the work into many chunks and buckets, and make keys known."""
-    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 3_000)
-    monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: 5)
-    monkeypatch.setattr(run, "_PART", 2_000)
-    monkeypatch.setattr(folders.secrets, "token_hex", lambda number: TOKEN)
+    divide(monkeypatch)
 
 
 def saved(drawn, folder: Path) -> Path:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import promesse_geo as pg
+from promesse_geo.bulk import files, folders, run
 
 IGNORED = pytest.mark.filterwarnings(
     "ignore:.*could not be protected",
@@ -27,12 +28,20 @@ TOKEN = "5f" * 32
 PROMESSE = pg.Promesse(200)
 
 
+def divide(monkeypatch):
+    """Divide the work into many chunks and buckets, and make keys known."""
+    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 2_000)
+    monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: 4)
+    monkeypatch.setattr(run, "_PART", 800)
+    monkeypatch.setattr(folders.secrets, "token_hex", lambda number: TOKEN)
+
+
 def as_table(frame):
     x, y = frame.geometry.x, frame.geometry.y
     return pa.table({"user": frame["user"], "time": frame["time"], "lon": x, "lat": y})
 
 
-def save(frame, folder, *, number=4, group=1_700):
+def save(frame, folder, *, number=4, group=900):
     """Write a frame to several files, and return it in the order of their paths and rows."""
     folder.mkdir(parents=True, exist_ok=True)
     for each in range(number):
@@ -43,14 +52,22 @@ def save(frame, folder, *, number=4, group=1_700):
 
 def load(folder):
     """The parts of a result as one frame, in the order of their names."""
-    return pd.concat([gpd.read_parquet(path) for path in sorted(folder.iterdir())], ignore_index=True)
+    paths = sorted(folder.iterdir())
+    schemas = [pq.read_schema(path) for path in paths]
+    assert all(schema.equals(schemas[0], check_metadata=True) for schema in schemas)
+    return gpd.read_parquet(folder)
+
+
+def content_of(folder):
+    """The bytes of the files of a folder by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def assert_equal(found, expected):
     assert list(found.columns) == list(expected.columns)
-    for name in expected.columns.drop("geometry"):
+    for name in expected.columns.drop(["geometry", "time"]):
         assert found[name].tolist() == expected[name].tolist()
-    assert found["time"].dtype == expected["time"].dtype
+    pd.testing.assert_series_equal(found["time"], expected["time"], check_index=False)
     assert found.geometry.to_wkb().tolist() == expected.geometry.to_wkb().tolist()
     assert found.crs == expected.crs
 

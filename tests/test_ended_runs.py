@@ -24,18 +24,19 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals and limits"),
     pytest.mark.filterwarnings("ignore:The data", "ignore:.*could not be protected", "ignore:publish dropped"),
 ]
-SLOW = """
+WAITING = """
 import signal, time, importlib, pathlib
 import promesse_geo as pg, promesse_geo.cli.commands as cli
 for number in (signal.SIGHUP, signal.SIGTERM):
     signal.signal(number, signal.SIG_DFL)  # which nohup ignores
 signal.signal(signal.SIGINT, signal.default_int_handler)
 protect = pg.Promesse._protect
-def slowly(mechanism, traces):
+def waiting(mechanism, traces):
     pathlib.Path("protecting").touch()
-    time.sleep(1)
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
     return protect(mechanism, traces)
-pg.Promesse._protect = slowly
+pg.Promesse._protect = waiting
 cli.main()
 """
 RUN = "import promesse_geo.cli.commands as cli; cli.main()"
@@ -67,20 +68,21 @@ def names_in(folder):
 def test_signals_leave_no_true_data_and_no_result(folder, start_fresh, command, number, times, code):
     words = [command, folder / "in", folder / "out", "--memory", "2GB"]
     words += ["--epsilon", 200] if command == "smooth" else ["--tz", "UTC", "--recommended", "fleet"]
-    child = start_fresh(SLOW, folder, *words)
+    child = start_fresh(WAITING, folder, *words)
     wait_for(folder / "protecting", child)
     assert stat.S_IMODE((folder / "out.partial").stat().st_mode) == 0o700
     for _ in range(times):
         os.kill(child.process.pid, getattr(signal, f"SIG{number}"))
         time.sleep(0.1)
+    (folder / "go").touch()
     done = child.wait(300)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False)
-    assert names_in(folder) == ["in", "protecting"]
+    assert names_in(folder) == ["go", "in", "protecting"]
 
 
 def test_the_same_command_goes_on_after_a_kill(folder, start_fresh):
     words = ["smooth", folder / "in", folder / "out", "--epsilon", 200]
-    child = start_fresh(SLOW, folder, *words)
+    child = start_fresh(WAITING, folder, *words)
     wait_for(folder / "protecting", child)
     os.kill(child.process.pid, signal.SIGKILL)
     child.process.join(300)

@@ -21,10 +21,10 @@ from promesse_geo.validation import subclasses_by_name
 @pytest.fixture(scope="module")
 def odd():
     """A city with fixes at (0, 0), jumps, gaps, users of one record, and users who never move."""
-    city = pg.make_city(users=8, days=2, seed=4, recorder="phone")
+    city = pg.make_city(users=8, days=2, seed=4, recorder="phone").iloc[::3].reset_index(drop=True)
     x, y = city.geometry.x.to_numpy().copy(), city.geometry.y.to_numpy().copy()
-    x[100::2_500], y[100::2_500] = 0, 0
-    y[300::500] += 3
+    x[100::900], y[100::900] = 0, 0
+    y[300::170] += 3
     still = (city["user"] == city["user"].iloc[-1]).to_numpy()
     x[still], y[still] = 4.9, 45.8
     one = gpd.GeoDataFrame(

@@ -223,7 +223,7 @@ def test_a_damaged_file_is_named(shuffled_city, many_chunks, tmp_path, number):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode")
 def test_paths_that_are_no_utf8_are_read_and_written(shuffled_city, many_chunks, tmp_path):
-    save(shuffled_city.iloc[:2000], tmp_path / "in", number=1)
+    save(shuffled_city.iloc[:700], tmp_path / "in", number=1)
     odd = {name: os.fsdecode(os.fsencode(tmp_path / name) + b"\xff") for name in ("in", "out", "scratch")}
     (tmp_path / "in").rename(odd["in"])
     os.mkdir(odd["scratch"])
@@ -252,7 +252,8 @@ def test_folders_leave_out_records_marked_as_bad_as_tables_do(tmp_path, columns)
         expected = pg.read_table(tmp_path / "in")
     assert report.dropped_records == 0
     assert len(expected) == int((~is_bad).sum())
-    assert_equal(load(tmp_path / "out"), PROMESSE.protect(expected))
+    found = load(tmp_path / "out").sort_values("user", kind="stable", ignore_index=True)
+    assert_equal(found, PROMESSE.protect(expected))
     with pytest.warns(UserWarning, match="marked as bad"):
         result = pg.publish_parquet(tmp_path / "in", None, pg.Promesse(200), dry_run=True)
     assert result.counts["dropped_reading"] == int(is_bad[: len(table) // 2].sum())

@@ -2,19 +2,44 @@
 
 import errno
 import os
+import shutil
 import stat
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from fresh import Ended
-from parquet_folders import IGNORED, PROMESSE, TOKEN, Now, Watched, assert_equal, load, save
+from parquet_folders import IGNORED, PROMESSE, TOKEN, Now, Watched, assert_equal, content_of, divide, load, save
 
 import promesse_geo as pg
 from promesse_geo.bulk import files, folders, memory, run, tasks
 from promesse_geo.bulk.runs import Spill
 
 pytestmark = IGNORED
+REPLACING = pg.Promesse(300)
+
+
+@pytest.fixture(scope="module")
+def results(shuffled_city, tmp_path_factory):
+    """Return a folder with an input, a result, and another one that replaces it."""
+    folder = tmp_path_factory.mktemp("results")
+    save(shuffled_city.iloc[:1_000], folder / "in", number=1)
+    with pytest.MonkeyPatch.context() as patch:
+        divide(patch)
+        for name, mechanism in (("out", PROMESSE), ("new", REPLACING)):
+            pg.protect_parquet(folder / "in", folder / name, mechanism, keep_users=True)
+    assert content_of(folder / "out") != content_of(folder / "new")
+    return folder
+
+
+@pytest.fixture
+def replace_out(results, many_chunks, tmp_path):
+    """Return a function that replaces a copy of the result."""
+    shutil.copytree(results / "out", tmp_path / "out")
+
+    def work(mechanism=REPLACING, **choices):
+        pg.protect_parquet(results / "in", tmp_path / "out", mechanism, keep_users=True, **choices)
+
+    return work
 
 
 def test_true_data_on_disk_are_private_and_go_away(shuffled_city, many_chunks, tmp_path):
@@ -115,6 +140,8 @@ def test_two_runs_do_not_write_the_same_target(shuffled_city, many_chunks, tmp_p
     words = []
 
     def again():
+        if words:
+            return
         with pytest.raises(FileExistsError, match="Another run is writing") as caught:
             pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
         words.append(str(caught.value))
@@ -140,7 +167,6 @@ def test_a_full_disk_is_one_sentence(shuffled_city, many_chunks, monkeypatch, tm
 
 def test_too_little_room_is_said_before_the_work(shuffled_city, tmp_path, monkeypatch):
     save(shuffled_city, tmp_path / "in")
-    monkeypatch.setattr(memory.shutil, "disk_usage", lambda folder: Ended(0, 0, 10**5))
     monkeypatch.setattr(memory.shutil, "disk_usage", lambda folder: type("Usage", (), {"free": 10**5})())
     with pytest.raises(OSError, match=r"needs about [1-9][\d,]* kB of disk"):
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
@@ -150,24 +176,21 @@ def test_too_little_room_is_said_before_the_work(shuffled_city, tmp_path, monkey
 def test_a_trace_that_does_not_fit_is_named_before_it_is_protected(shuffled_city, many_chunks, monkeypatch, tmp_path):
     long = shuffled_city.assign(user=np.where(shuffled_city["user"] < "user-006", "user-000", shuffled_city["user"]))
     save(long, tmp_path / "in")
-    monkeypatch.setattr(memory, "_RECORD", 100_000)
+    monkeypatch.setattr(memory, "_RECORD", 400_000)
     with pytest.raises(MemoryError, match="largest trace has") as caught:
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", Watched(lambda: pytest.fail("protected")))
     assert f"{(long['user'] == 'user-000').sum():,} records" in str(caught.value)
 
 
-def test_only_a_folder_of_parts_is_replaced(shuffled_city, many_chunks, tmp_path):
-    save(shuffled_city, tmp_path / "in")
-    out = tmp_path / "out"
-    pg.protect_parquet(tmp_path / "in", out, pg.Promesse(500))
+def test_only_a_folder_of_parts_is_replaced(results, replace_out, tmp_path):
     with pytest.raises(FileExistsError, match="already exists"):
-        pg.protect_parquet(tmp_path / "in", out, PROMESSE)
-    pg.protect_parquet(tmp_path / "in", out, PROMESSE, force=True)
-    assert len(load(out)) == len(PROMESSE.protect(shuffled_city))
-    (out / "notes.txt").write_text("mine")
+        replace_out()
+    replace_out(force=True)
+    assert content_of(tmp_path / "out") == content_of(results / "new")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="not replaced"):
-        pg.protect_parquet(tmp_path / "in", out, pg.Promesse(500), force=True)
-    assert (out / "notes.txt").read_text() == "mine"
+        replace_out(force=True)
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_big_buckets_run_alone():
@@ -215,7 +238,7 @@ def test_parts_of_others_are_not_replaced(shuffled_city, many_chunks, tmp_path):
 
 
 def test_targets_of_one_name_do_not_share_their_scratch(shuffled_city, many_chunks, tmp_path):
-    save(shuffled_city, tmp_path / "in")
+    data = save(shuffled_city.iloc[:1_000], tmp_path / "in")
     for name in ("x", "y", "scratch"):
         (tmp_path / name).mkdir()
     places = {"scratch": tmp_path / "scratch", "keep_users": True}
@@ -226,13 +249,13 @@ def test_targets_of_one_name_do_not_share_their_scratch(shuffled_city, many_chun
 
     pg.protect_parquet(tmp_path / "in", tmp_path / "x" / "out", Watched(other), executor=Now(), **places)
     for name in ("x", "y"):
-        assert len(load(tmp_path / name / "out")) == len(PROMESSE.protect(shuffled_city))
+        assert len(load(tmp_path / name / "out")) == len(PROMESSE.protect(data))
     assert not list((tmp_path / "scratch").iterdir())
 
 
 @pytest.mark.parametrize("scratch", [False, True])
 def test_what_a_run_left_that_was_killed_at_its_end_is_removed(shuffled_city, many_chunks, tmp_path, scratch):
-    save(shuffled_city, tmp_path / "in")
+    save(shuffled_city.iloc[:1_000], tmp_path / "in")
     (tmp_path / "scratch").mkdir()
     choices = {"scratch": tmp_path / "scratch"} if scratch else {}
     pid = os.fork()
@@ -250,11 +273,12 @@ def test_what_a_run_left_that_was_killed_at_its_end_is_removed(shuffled_city, ma
 
 
 @pytest.mark.parametrize("scratch", [False, True])
-def test_names_may_be_as_long_as_the_file_system_allows(shuffled_city, many_chunks, tmp_path, scratch):
-    save(shuffled_city, tmp_path / "in")
+@pytest.mark.usefixtures("many_chunks")
+def test_names_may_be_as_long_as_the_file_system_allows(results, tmp_path, scratch):
     target = tmp_path / ("o" * 255)
-    pg.protect_parquet(tmp_path / "in", target, PROMESSE, scratch=tmp_path if scratch else None)
-    assert len(load(target)) == len(PROMESSE.protect(shuffled_city))
+    scratch = tmp_path if scratch else None
+    pg.protect_parquet(results / "in", target, PROMESSE, keep_users=True, scratch=scratch)
+    assert content_of(target) == content_of(results / "out")
 
 
 def test_the_files_of_a_pattern_are_not_replaced(shuffled_city, many_chunks, tmp_path):
@@ -295,65 +319,45 @@ def stop_at(number, stop, monkeypatch, *, exchanges, after):
     monkeypatch.setattr(files, "publish_folder", publish)
 
 
-def write_out(tmp_path, frame):
-    """Write a result to be replaced, and return it and what replaces it."""
-    save(frame.iloc[:2000], tmp_path / "in", number=1)
-    pg.protect_parquet(tmp_path / "in", tmp_path / "new", pg.Promesse(300), keep_users=True)
-    pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, keep_users=True)
-    return [load(tmp_path / name) for name in ("out", "new")]
-
-
-def is_equal(found, expected):
-    return found.drop(columns="geometry").equals(expected.drop(columns="geometry")) and bool(
-        (found.geometry == expected.geometry).all()
-    )
-
-
 @pytest.mark.parametrize(("exchanges", "step", "after"), STEPS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.EIO, "no more")])
 def test_a_folder_is_whole_when_replacing_it_fails(
-    shuffled_city, many_chunks, monkeypatch, tmp_path, exchanges, step, after, error
+    results, replace_out, monkeypatch, tmp_path, exchanges, step, after, error
 ):
-    before, replaced = write_out(tmp_path, shuffled_city)
-
     def stop():
         raise error
 
     with monkeypatch.context() as patch:
         stop_at(step, stop, patch, exchanges=exchanges, after=after)
         with pytest.raises((KeyboardInterrupt, OSError)):
-            pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(300), keep_users=True, force=True)
+            replace_out(force=True)
     is_replaced = (step, after) >= ((0, True) if exchanges else (1, True))
-    assert is_equal(load(tmp_path / "out"), replaced if is_replaced else before)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "new", "out"]
+    assert content_of(tmp_path / "out") == content_of(results / ("new" if is_replaced else "out"))
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize(("exchanges", "step", "after"), STEPS)
 @pytest.mark.parametrize("force", [False, True])
 def test_a_folder_is_whole_after_a_run_that_was_killed_and_one_that_fails(
-    shuffled_city, many_chunks, monkeypatch, tmp_path, exchanges, step, after, force
+    results, replace_out, monkeypatch, tmp_path, exchanges, step, after, force
 ):
-    before, replaced = write_out(tmp_path, shuffled_city)
     pid = os.fork()
     if not pid:
         stop_at(step, lambda: os._exit(9), monkeypatch, exchanges=exchanges, after=after)
-        pg.protect_parquet(
-            tmp_path / "in", tmp_path / "out", pg.Promesse(300), keep_users=True, force=True, executor=Now()
-        )
+        replace_out(force=True, executor=Now())
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
     assert (tmp_path / "out").exists() == (exchanges or (step, after) not in {(0, True), (1, False)})
     with pytest.raises((ValueError, FileExistsError)):  # no trace is as long
-        pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(1e6), force=force)
+        replace_out(pg.Promesse(1e6), force=force)
     is_replaced = (step, after) >= ((0, True) if exchanges else (1, True))
-    assert is_equal(load(tmp_path / "out"), replaced if is_replaced else before)
+    assert content_of(tmp_path / "out") == content_of(results / ("new" if is_replaced else "out"))
     assert not (tmp_path / "out.partial" / "replaced").exists()
     if force:
         assert not (tmp_path / "out.partial").exists()
 
 
-def test_what_cannot_be_moved_back_is_kept(shuffled_city, many_chunks, monkeypatch, tmp_path):
-    before, _ = write_out(tmp_path, shuffled_city)
+def test_what_cannot_be_moved_back_is_kept(results, replace_out, monkeypatch, tmp_path):
     (tmp_path / "out.partial").mkdir()
     (tmp_path / "out").rename(tmp_path / "out.partial" / "replaced")
 
@@ -363,8 +367,8 @@ def test_what_cannot_be_moved_back_is_kept(shuffled_city, many_chunks, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(folders.Path, "rename", refuse)
         with pytest.raises(OSError, match="no more"), pytest.warns(UserWarning, match="could not be moved back"):
-            pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, force=True)
-    assert is_equal(load(tmp_path / "out.partial" / "replaced"), before)
+            replace_out(force=True)
+    assert content_of(tmp_path / "out.partial" / "replaced") == content_of(results / "out")
     with pytest.raises(FileExistsError, match="already exists"):
-        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
-    assert is_equal(load(tmp_path / "out"), before)
+        replace_out()
+    assert content_of(tmp_path / "out") == content_of(results / "out")
