@@ -1,5 +1,7 @@
 """Trials of the checks before publication: bad protections fail, good ones do not."""
 
+import functools
+
 import geopandas as gpd
 import numpy as np
 import pandas as pd
@@ -14,7 +16,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected", "igno
 
 @pytest.fixture(scope="module")
 def parts():
-    return pg.prepare(pg.make_city(users=8, days=2, recorder="phone"), tz="Europe/Paris", seed="no one guesses this")
+    return pg.prepare(pg.make_city(users=5, days=2, recorder="phone"), tz="Europe/Paris", seed="no one guesses this")
+
+
+@pytest.fixture(scope="module")
+def protect(parts):
+    """Return a function that protects the data once with each mechanism."""
+    return functools.lru_cache(parts.promesse.protect)
 
 
 def renumbered(frame: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
@@ -186,9 +194,9 @@ def judge(table, mechanism):
     # without the users the law of the noise cannot be recognized
     [(name, is_named) for name in GOOD for is_named in (True, False) if is_named or name != "noise, renamed"],
 )
-def test_good_protections_pass_but_for_what_is_to_decide(parts, name, is_named):
+def test_good_protections_pass_but_for_what_is_to_decide(parts, protect, name, is_named):
     mechanism, change = GOOD[name]
-    safe = unmarked(change(parts.promesse.protect(mechanism)))
+    safe = unmarked(change(protect(mechanism)))
     assert judge(parts.promesse.check(safe, mechanism=mechanism if is_named else None), mechanism) == (set(), set())
 
 
@@ -196,9 +204,9 @@ def test_good_protections_pass_but_for_what_is_to_decide(parts, name, is_named):
 @pytest.mark.parametrize(
     "mechanism", [GOOD[name][0] for name in ("constant distances", "of Algorithm 1", "noise", "groups")], ids=str
 )
-def test_good_protections_pass_in_every_format(parts, tmp_path, mechanism, ending):
+def test_good_protections_pass_in_every_format(parts, protect, tmp_path, mechanism, ending):
     path = tmp_path / f"safe.{ending}"
-    pg.write(parts.promesse.protect(mechanism), path, mechanism=mechanism)
+    pg.write(protect(mechanism), path, mechanism=mechanism)
     safe = pg.read_table(path, as_traces=True)
     tables = pg.check_published(parts, safe, mechanism=file_mechanism(path)), check_files(path, safe)
     assert judge(pd.concat(tables), mechanism) == (set(), set())
@@ -220,8 +228,8 @@ SWAPPED = {
 
 @pytest.mark.parametrize("change", [lambda frame: frame, renumbered])
 @pytest.mark.parametrize("name", SWAPPED)
-def test_swapped_arguments_are_refused(parts, name, change):
-    safe = change(parts.promesse.protect(SWAPPED[name]))
+def test_swapped_arguments_are_refused(parts, protect, name, change):
+    safe = change(protect(SWAPPED[name]))
     with pytest.raises(ValueError, match="swapped"):
         unmarked(safe).promesse.check(parts)
     with pytest.raises(ValueError, match="swapped"):

@@ -545,10 +545,17 @@ def test_the_result_can_be_piped_without_the_progress(raw, tmp_path, run_fresh):
     assert "reading INPUT …" in result.stderr
 
 
-def test_standard_input_is_no_input():
-    command = [sys.executable, "-m", "promesse_geo.cli.commands", "info", "/dev/stdin"]
-    table = "user,time,lon,lat\na,2008-05-17T10:00,1,2\n"
-    result = subprocess.run(command, input=table, capture_output=True, text=True, check=False, encoding="utf-8")
+PIPED = """
+import os
+read, write = os.pipe()
+os.write(write, b"user,time,lon,lat\\na,2008-05-17T10:00,1,2\\n")
+os.close(write)
+os.dup2(read, 0)
+"""
+
+
+def test_standard_input_is_no_input(tmp_path, run_fresh):
+    result = run_fresh(PIPED + RUN, tmp_path, "info", "/dev/stdin")
     assert result.returncode == 1
     assert "is a pipe or a device" in result.stderr
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 import geopandas as gpd
@@ -16,12 +17,18 @@ from promesse_geo.cli.errors import with_options_named
 SAMPLES = Path(__file__).parents[1] / "data" / "sample"
 
 
+@pytest.fixture(scope="module")
+def prepared_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prepared")
+    pg.write(make_frame(), folder / "raw.parquet")
+    done("prepare", folder / "raw.parquet", folder / "prepared.parquet")
+    return folder / "prepared.parquet"
+
+
 @pytest.fixture
-def prepared(tmp_path):
-    """The path of prepared data."""
-    pg.write(make_frame(), tmp_path / "raw.parquet")
-    done("prepare", tmp_path / "raw.parquet", tmp_path / "prepared.parquet")
-    return tmp_path / "prepared.parquet"
+def prepared(prepared_once, tmp_path):
+    """The path of prepared data in a folder of its own."""
+    return Path(shutil.copy(prepared_once, tmp_path))
 
 
 def passed(said):
@@ -204,7 +211,7 @@ def test_columns_of_the_original_alone_can_be_named(tmp_path):
 def recorded(tmp_path_factory):
     """The folder of raw files of people with naive, zoned and UTC times, with fixes at (0, 0) and jumps."""
     folder = tmp_path_factory.mktemp("recorded")
-    frame = pg.make_city(users=5, days=3, recorder="phone")
+    frame = pg.make_city(users=3, days=2, recorder="phone")
     frame.loc[[50, 900], "geometry"] = gpd.points_from_xy([0, 9], [0, 50])
     pg.write(frame.assign(time=frame["time"].dt.tz_localize(None)), folder / "naive.csv")
     pg.write(frame, folder / "zoned.parquet")
@@ -212,9 +219,14 @@ def recorded(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("ending", ["parquet", "gpkg", "geojson", "csv", "gpx"])
-@pytest.mark.parametrize("tz", [(), ("--tz", "Europe/Paris")])
-@pytest.mark.parametrize("raw", ["naive.csv", "zoned.parquet", "tracks.gpx"])
+ENDINGS, RAW = ("parquet", "gpkg", "geojson", "csv", "gpx"), ("naive.csv", "zoned.parquet", "tracks.gpx")
+TZ = ((), ("--tz", "Europe/Paris"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "tz", "ending"),  # of these, all pairs
+    [(raw, TZ[(i + j) % 2], ending) for i, ending in enumerate(ENDINGS) for j, raw in enumerate(RAW)],
+)
 def test_raw_files_are_compared_with_what_was_published_of_them(recorded, tmp_path, raw, tz, ending):
     """The files, and the options of reading, are those of publish; days of the common calendar have other times."""
     published = tmp_path / f"published.{ending}"

@@ -1,6 +1,5 @@
 """The commands measure, pois and reproduce: what they write, and what they never do to their inputs."""
 
-import subprocess
 import sys
 
 import pandas as pd
@@ -61,11 +60,10 @@ def test_nothing_is_written_into_a_folder_that_is_an_input(files):
     assert [path.name for folder in (city, safe) for path in folder.iterdir()] == ["c.parquet"] * 2
 
 
-def test_the_module_is_the_command():
-    called = subprocess.run(
-        [sys.executable, "-m", "promesse_geo", "--version"], capture_output=True, text=True, check=True
-    )
-    assert called.stdout == f"promesse-geo, version {pg.__version__}\n"
+def test_the_module_is_the_command(tmp_path, run_fresh):
+    code = "import runpy; runpy.run_module('promesse_geo', run_name='__main__')"
+    called = run_fresh(code, tmp_path, "--version")
+    assert (called.returncode, called.stdout) == (0, f"promesse-geo, version {pg.__version__}\n")
 
 
 def test_without_users_there_is_one_trace_to_stay_in(files, tmp_path):
