@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyogrio
+from pyogrio.errors import CRSError
+from pyproj import CRS
 
 from promesse_geo.io.gdal import GDAL_ERRORS, quoted, silent, sqlite_uri
 from promesse_geo.io.writers.blocks import PointTable, check_column_names, check_keys, in_milliseconds, with_wkb
@@ -71,7 +73,6 @@ def _write_layer(
         "layer": table.layer,
         "driver": driver,
         "geometry_type": "Point",
-        "crs": bare_crs(table.crs).to_json(),  # GDAL loses units of WKT that has no authority's code
         "layer_metadata": table.metadata or None,
         "layer_options": layer_options(names),
     }
@@ -80,15 +81,30 @@ def _write_layer(
         before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
         pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": _GDAL_EPOCH})
         try:
-            if any(_has_early_fractions(column) for column in content.columns):
-                _write_by_values(content, path, geometry=table.geometry, options=options)
-            else:
-                pyogrio.write_arrow(content, path, geometry_name=table.geometry, **options)
+            crs = bare_crs(table.crs)
+            try:
+                _write_content(content, path, geometry=table.geometry, options=options | {"crs": _code_or_json(crs)})
+            except CRSError:  # GDAL's registry may be older
+                _write_content(content, path, geometry=table.geometry, options=options | {"crs": crs.to_json()})
         except GDAL_ERRORS as error:
             raise _incomplete(path) from error
         finally:
             pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
     return len(content)
+
+
+def _code_or_json(crs: CRS) -> str:
+    """Return a code of EPSG, which takes GDAL a fraction of the time, else JSON: GDAL loses units of other WKT."""
+    name, code = crs.to_authority() or ("", "")
+    return f"EPSG:{code}" if name == "EPSG" and crs == CRS.from_epsg(code) else crs.to_json()
+
+
+def _write_content(content: pa.Table, path: Path, *, geometry: str, options: dict[str, Any]) -> None:
+    """Write a layer by GDAL, from arrow where it reads the times rightly."""
+    if any(_has_early_fractions(column) for column in content.columns):
+        _write_by_values(content, path, geometry=geometry, options=options)
+    else:
+        pyogrio.write_arrow(content, path, geometry_name=geometry, **options)
 
 
 def _has_early_fractions(column: pa.ChunkedArray) -> bool:
