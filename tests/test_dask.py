@@ -4,12 +4,14 @@ import os
 import signal
 import warnings
 
+import dask
 import dask.dataframe as dd
 import dask_geopandas
 import distributed
 import numpy as np
 import pandas as pd
 import pytest
+from fresh import CONTEXT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -201,13 +203,15 @@ def test_what_cannot_be_done_is_an_error_at_once(city, call, error, words):
         call(lazy(city.head(50), kind="table"))
 
 
-def test_a_cluster_of_processes_gives_the_same_and_survives_a_killed_worker(city, tmp_path):
+def test_a_cluster_of_processes_gives_the_same_and_survives_a_killed_worker(city, monkeypatch, tmp_path):
+    monkeypatch.setattr(distributed.utils, "_forkserver_preload_set", True)  # what `fresh` preloads
     mechanism = pg.Promesse(100, ends=400)
     expected = mechanism.with_seed(TOKEN).protect(city)
     (tmp_path / "in").mkdir()
     for number in range(3):
         pg.write(city.iloc[number * 5_000 : (number + 1) * 5_000], tmp_path / "in" / f"{number}.parquet")
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": CONTEXT.get_start_method()}),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -2,10 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
+import signal
 import time
-from pathlib import Path
 
 import dask.dataframe as dd
 import distributed
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from fresh import Fresh
 
 import promesse_geo as pg
 import promesse_geo.dask
@@ -23,35 +22,70 @@ from promesse_geo.bulk import files
 from promesse_geo.bulk.folders import Done
 from promesse_geo.cli.commands import main
 
-PACKAGE = Path(__file__).resolve().parents[1]
+CLUSTER = """
+import json, os, pathlib, time
+import numba
+import promesse_geo.dask
+from distributed.cli import dask_scheduler, dask_worker
+
+numba.config.NUMBA_NUM_THREADS = 1
+shared = ["--host", "tcp://127.0.0.1", "--no-dashboard", "--scheduler-file", "scheduler.json"]
+alone = ["--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--local-directory", "."]
+
+def start(command, *given):
+    number = os.fork()
+    if not number:
+        try:
+            command.main([*given, *shared])
+        finally:
+            os._exit(1)
+    return number
+
+scheduler = start(dask_scheduler, "--port", "0")
+while not pathlib.Path("scheduler.json").exists():
+    time.sleep(0.05)
+workers = [start(dask_worker, *alone) for _ in range(3)]
+pathlib.Path("started").write_text(json.dumps([scheduler, *workers]))
+pathlib.Path("started").rename("processes.json")
+for _ in range(4):
+    os.wait()
+"""
+
+
+def is_alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def kill(number):
+    os.kill(number, signal.SIGKILL)
+    while is_alive(number):
+        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """The address of a scheduler with three workers, and the workers, of which each test may kill one."""
     folder = tmp_path_factory.mktemp("cluster")
-    about, log = folder / "scheduler.json", folder / "log"
-    paths = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
-    surroundings = os.environ | {"PYTHONPATH": paths, "NUMBA_NUM_THREADS": "1"}
-    shared = ["--host", "tcp://127.0.0.1", "--no-dashboard", "--scheduler-file", str(about)]
-    alone = ["--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--local-directory", str(folder)]
-    commands = [["dask_scheduler", "--port", "0"], *[["dask_worker", *alone]] * 3]
+    started = Fresh(CLUSTER, folder, output=tmp_path_factory.mktemp("output"))
     processes = []
-    with log.open("wb") as output:
-        try:
-            for module, *given in commands:
-                command = [sys.executable, "-m", f"distributed.cli.{module}", *given, *shared]
-                processes.append(subprocess.Popen(command, env=surroundings, stdout=output, stderr=output))
-                while not about.exists() and processes[0].poll() is None:
-                    time.sleep(0.1)
-            address = json.loads(about.read_text())["address"]
-            with distributed.Client(address) as client:
-                client.wait_for_workers(3)
-            yield address, processes[1:]
-        finally:
-            for process in reversed(processes):
-                process.kill()
-                process.wait()
+    try:
+        while not (folder / "processes.json").exists():
+            assert started.process.is_alive()
+            time.sleep(0.05)
+        processes = json.loads((folder / "processes.json").read_text())
+        address = json.loads((folder / "scheduler.json").read_text())["address"]
+        with distributed.Client(address) as client:
+            client.wait_for_workers(3)
+        yield address, processes[1:]
+    finally:
+        for number in filter(is_alive, reversed(processes)):
+            kill(number)
+        started.process.kill()
+        started.process.join()
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +117,14 @@ def test_the_command_goes_on_when_a_worker_is_killed(city, cluster, monkeypatch,
     address, workers = cluster
     monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 800)
     monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: 5)
-    living = [worker for worker in workers if worker.poll() is None]
+    living = list(filter(is_alive, workers))
     assert len(living) > 1
     add = Done.add
 
     def add_and_kill(done, step, number, result):
         add(done, step, number, result)
-        if step == killed_in and living[0].poll() is None:
-            living[0].kill()
-            living[0].wait()
+        if step == killed_in and is_alive(living[0]):
+            kill(living[0])
 
     monkeypatch.setattr(Done, "add", add_and_kill)
     (tmp_path / "in").mkdir()
@@ -103,7 +136,7 @@ def test_the_command_goes_on_when_a_worker_is_killed(city, cluster, monkeypatch,
     given = ["smooth", tmp_path / "in", tmp_path / "out", "--epsilon", "200", "--keep-users", "--dask", address]
     result = CliRunner().invoke(main, list(map(str, given)))
     assert result.exit_code == 0, result.output
-    assert living[0].poll() is not None
+    assert not is_alive(living[0])
     found = pd.concat(map(gpd.read_parquet, (tmp_path / "out").iterdir())).sort_values("user", kind="stable")
     expected = pg.Promesse(200).protect(city)
     assert found["user"].tolist() == expected["user"].tolist()
