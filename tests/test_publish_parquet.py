@@ -1,5 +1,6 @@
 """Folders of Parquet are published in bounded memory, with the records of one table in memory."""
 
+import functools
 import json
 import warnings
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from parquet_folders import load
 
 import promesse_geo as pg
 from promesse_geo.audit import FAILED, LEFT_OUT, PASSED, REVIEW, Finding, merge_findings
@@ -28,10 +30,10 @@ PARIS = {"tz": "Europe/Paris"}
 
 @pytest.fixture(scope="module")
 def city():
-    """Records of some users in no order, with fixes at (0, 0)."""
+    """12,000 records of some users on three days in no order, with fixes at (0, 0)."""
     frame = pg.make_city(users=9, days=3, seed=4, recorder="phone")
     frame.loc[frame.index[::1_500], "geometry"] = gpd.points_from_xy([0.0], [0.0], crs=4326)[0]
-    return frame.iloc[np.random.default_rng(5).permutation(len(frame))].reset_index(drop=True)
+    return frame.iloc[np.random.default_rng(5).permutation(len(frame))[:12_000]].reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +47,9 @@ def folder(city, tmp_path_factory):
 
 
 def divide(monkeypatch, buckets):
-    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 3_000)
+    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 2_000)
     monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: buckets)
     monkeypatch.setattr(run, "_PART", 500)
-
-
-def load(folder):
-    return pd.concat([gpd.read_parquet(path) for path in sorted(folder.iterdir())], ignore_index=True)
 
 
 def records(frame):
@@ -63,13 +61,21 @@ def traces(frame):
     return sorted(frame.groupby("user").size().tolist())
 
 
+@pytest.fixture(scope="module")
+def publish_table(city):
+    """Return a function that publishes the records of one table, once for each calendar."""
+    return functools.cache(
+        lambda calendar: pg.publish(city, None, pg.Promesse(200), dry_run=True, calendar=calendar, gap="2h", **PARIS)
+    )
+
+
 @pytest.mark.parametrize("buckets", [1, 2, 7])
 @pytest.mark.parametrize("calendar", ["common", "paper", "keep-dates"])
-def test_the_result_is_that_of_one_table_in_memory(city, folder, monkeypatch, tmp_path, buckets, calendar):
+def test_the_result_is_that_of_one_table_in_memory(folder, publish_table, monkeypatch, tmp_path, buckets, calendar):
     divide(monkeypatch, buckets)
     choices = PARIS | {"calendar": calendar, "gap": "2h"}
     result = pg.publish_parquet(folder, tmp_path / "out", pg.Promesse(200), **choices)
-    expected = pg.publish(city, None, pg.Promesse(200), dry_run=True, **choices)
+    expected = publish_table(calendar)
     found = load(tmp_path / "out")
     assert records(found) == records(expected.data)
     assert traces(found) == traces(expected.data)
