@@ -1,5 +1,6 @@
 """The notebooks run from top to bottom without warnings and are committed with their outputs."""
 
+import os
 import re
 
 import pytest
@@ -19,6 +20,7 @@ ORDER = (
     *("10_your_own_mechanism", "11_homes_and_ends", "12_a_study_of_your_own"),
 )
 WITH_EXERCISES = ("01_overview", "03_poi_privacy", "08_stronger_attacks")
+SMALLER = {"users": 20, "days": 2}  # than the data with which the notebooks are committed
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 
 
@@ -27,21 +29,28 @@ def test_all_notebooks_exist():
 
 
 @pytest.fixture(scope="module")
-def kernel():
-    """Return a kernel for all notebooks, because its imports take longer than most of them."""
-    manager = KernelManager(kernel_name="python3")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("PROMESSE_CABSPOTTING", "PROMESSE_DATA"):
-            patch.delenv(name, raising=False)
-        yield manager
-    if manager.has_kernel:
-        run_sync(manager.shutdown_kernel)(now=True)
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return an empty folder, in which the kernel runs."""
     return tmp_path_factory.mktemp("alone")
+
+
+@pytest.fixture(scope="module")
+def kernel(folder):
+    """Return a kernel for all notebooks, because its imports take longer than most of them.
+
+    The example data are a smaller city, and one thread computes, for others run tests.
+    """
+    manager = KernelManager(kernel_name="python3")
+    left_out = ("PROMESSE_CABSPOTTING", "PROMESSE_DATA")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    line = f"import promesse_geo.paper; promesse_geo.paper.example_data.__kwdefaults__.update({SMALLER})"
+    run_sync(manager.start_kernel)(
+        cwd=str(folder),
+        env=environment | {"NUMBA_NUM_THREADS": "1"},
+        extra_arguments=[f"--IPKernelApp.exec_lines={line}"],
+    )
+    yield manager
+    run_sync(manager.shutdown_kernel)(now=True)
 
 
 @each_notebook
