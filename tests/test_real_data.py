@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from readme import ROOT
@@ -66,33 +67,42 @@ def test_the_number_of_places_is_that_of_most2014(cabs):
     assert most2014.table_3({"Cabspotting": cabs}).ours.tolist() == [1_110]
 
 
-def test_smoothing_drops_what_is_too_short(parts):
+@pytest.fixture(scope="module")
+def smoothed(parts):
     with pytest.warns(UserWarning, match=r"^41 of 5,525 traces could not be protected"):
-        smoothed = pg.Promesse(200).protect(parts)
+        return pg.Promesse(200).protect(parts)
+
+
+def test_smoothing_drops_what_is_too_short(parts, smoothed):
     assert smoothed.records == 17_627_393
     assert len(smoothed) == 5_525 - 41
     assert round(100 * smoothed.records / parts.records) == 196
+
+
+SMOOTH, NOISY = pg.Promesse(200), pg.GeoIndistinguishability.from_level(4, radius=200)
 
 
 def test_metrics_are_what_an_independent_calculation_gave(parts, monkeypatch):
     stays = []
     search = pg.PoiRetrieval._index
     monkeypatch.setattr(pg.PoiRetrieval, "_index", lambda self, traces: stays.append(search(self, traces)) or stays[-1])
-    smooth, noisy = pg.Promesse(200), pg.GeoIndistinguishability.from_level(4, radius=200)
+    metrics = [pg.PoiRetrieval(), pg.RangeQueryDistortion(), pg.Compression()]
     with pytest.warns(UserWarning, match="dropped"):
-        table = pg.evaluate({"Cabspotting": parts}, [smooth, noisy])
+        table = pg.evaluate({"Cabspotting": parts}, [SMOOTH, NOISY], metrics)
     [found] = stays
     assert len(found) == 37_787
     assert len(set(found.traces.tolist())) == 5_167
     values = {mechanism: own.value.tolist() for mechanism, own in table.groupby("mechanism")}
-    score, error, distortion, compression = values[repr(smooth)]
+    score, distortion, compression = values[repr(SMOOTH)]
     assert score == 0
-    assert error < 1e-6
     assert distortion == pytest.approx(6.6, abs=2.7)
     assert compression == pytest.approx(196, abs=1)
-    assert values[repr(noisy)] == [
-        pytest.approx(3.4, abs=0.6),
-        pytest.approx(62.6, abs=0.1),
-        pytest.approx(3.9, abs=1.5),
-        100.0,
-    ]
+    assert values[repr(NOISY)] == [pytest.approx(3.4, abs=0.6), pytest.approx(3.9, abs=1.5), 100.0]
+
+
+def test_the_spatial_error_of_a_sample_is_what_an_independent_calculation_gave(parts, smoothed):
+    noisy = NOISY.protect(parts)
+    samples = [traces.select(np.arange(traces.records) % 10 == 0) for traces in (smoothed, noisy)]
+    error, error_of_noise = (pg.SpatialError().measure(parts, sample) for sample in samples)
+    assert error < 1e-6
+    assert error_of_noise == pytest.approx(62.6, abs=0.1)
