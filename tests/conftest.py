@@ -1,10 +1,12 @@
 """Configuration of the tests: hypothesis profiles, compiled loops, and real data if available."""
 
+import contextlib
 import functools
 import gc
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,18 +81,37 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             file.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def small_paper_city(*, users: int = 6, days: int = 1) -> Iterator[pg.Traces]:
+    """Let `reproduce` take a smaller city than that of its documentation, of phones, and return it."""
+    small = pg.make_city(users=users, days=days, seed=0, as_traces=True, recorder="phone")
+
+    def make_city(**named: Any) -> pg.Traces:
+        assert named == {"users": 50, "days": 7, "seed": 0, "as_traces": True}
+        return small
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("promesse_geo.paper.experiment.make_city", make_city)
+        yield small
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector the objects of imported modules, which are many and stay."""
     gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without compiled loops, run neither slow tests nor docstrings; examples in docstrings protect prepared data."""
+    """Without compiled loops, run neither slow tests nor docstrings; examples in docstrings protect prepared data.
+
+    That of `reproduce` takes a smaller city.
+    """
     left_out = set()
     for item in items:
         is_docstring = isinstance(item, pytest.DoctestItem)
         if is_docstring:
             item.add_marker(pytest.mark.filterwarnings("error:.*The data are not prepared"))
+            if item.name.endswith(".reproduce"):
+                item.runtest = small_paper_city()(item.runtest)
         if not COMPILED and (is_docstring or item.get_closest_marker("compiled")):
             left_out.add(item)
     if left_out:

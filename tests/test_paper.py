@@ -12,6 +12,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import small_paper_city
 from doc_tables import PEOPLE, RESULTS, beyond_summary, people_summary
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,32 +37,24 @@ def warned_of_promesse():
             yield
 
 
-@contextmanager
-def small_city(*, users=6, days=1):
-    """`reproduce` makes a small city."""
-    small = pg.make_city(users=users, days=days, seed=0, as_traces=True, recorder="phone")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
-        yield
-
-
 @pytest.fixture
 def no_figures(monkeypatch):
     """Reports are written without their figures, which other tests look at and which take most of the time."""
+    monkeypatch.setattr("promesse_geo.plot.comparisons._label_points", lambda axes, points, lines: None)
     monkeypatch.setattr("promesse_geo.paper.report._figure", lambda axes, title: "")
 
 
 @pytest.fixture(scope="module")
 def done():
     """Return the tables of a small city."""
-    with small_city(), warned_of_promesse():
+    with small_paper_city(), warned_of_promesse():
         return pg.reproduce(seeds=2)
 
 
 @pytest.fixture(scope="module")
 def attacked():
     """Return the tables of a city that is large enough for the paper's story, with those of stronger attacks."""
-    with small_city(users=20, days=3), pytest.warns(UserWarning, match="dropped"):
+    with small_paper_city(users=20, days=3), pytest.warns(UserWarning, match="dropped"):
         return pg.reproduce(seeds=1, attacks=True)
 
 
@@ -202,7 +195,7 @@ class Page(HTMLParser):
         self.links += [value for name, value in attrs if name in ("src", "href") and not value.startswith("#")]
 
 
-def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
+def test_the_report_stands_alone_and_holds_no_user(done, tmp_path, request):
     written = done.save(tmp_path / "out")
     names = sorted(path.name for path in written)
     assert names == [
@@ -223,6 +216,7 @@ def test_the_report_stands_alone_and_holds_no_user(done, tmp_path):
     assert done.results.attrs["date"] in markdown
     with pytest.raises(FileExistsError):
         done.save(tmp_path / "out")
+    request.getfixturevalue("no_figures")
     done.save(tmp_path / "out", force=True)
     for name in ("results.csv", "results.parquet"):
         pd.testing.assert_frame_equal(pg.load_results(tmp_path / "out" / name), done.results)
@@ -257,7 +251,7 @@ def test_several_data_sets_come_together(tmp_path, monkeypatch, no_figures):
 
 
 def test_the_command_repeats_the_experiment(tmp_path, no_figures):
-    with small_city():
+    with small_paper_city():
         called = click.testing.CliRunner().invoke(main, ["reproduce", "--seeds", "1", "--out", str(tmp_path / "out")])
     assert called.exit_code == 0, called.output
     assert (tmp_path / "out" / "report.html").is_file()
@@ -280,9 +274,7 @@ def test_the_command_names_a_file_that_is_not_there(tmp_path):
 
 @pytest.fixture(scope="module")
 def second():
-    with pytest.MonkeyPatch.context() as patch:
-        small = pg.make_city(users=6, days=4, as_traces=True, recorder="phone")
-        patch.setattr("promesse_geo.paper.experiment.make_city", lambda **_: small)
+    with small_paper_city(users=6, days=4) as small:
         return small, pg.reproduce(paper="most2014", seeds=2)
 
 
