@@ -403,7 +403,7 @@ def test_long_traces_too(space, records):
     )
     detail = SpatialError().detail(before, after)
     path = [tuple(point) for point in before.points]
-    for number in range(0, len(near), 10 if records < 4_500 else 60):
+    for number in range(0, len(near), 1 + len(near) // 25):
         assert detail[number] == pytest.approx(
             twin.spatial_error(tuple(after.points[number]), path), rel=1e-12, abs=2e-7
         )
@@ -486,7 +486,7 @@ def test_a_path_along_itself_is_measured_right(make, kind):
     found = SpatialError().detail(original, safe).to_numpy()
     axis = naive.on_globe if make is on_itself else (lambda x, y: (x, y))
     line, points = ([axis(*place) for place in zip(*data.coordinates(), strict=True)] for data in (original, safe))
-    for place in range(0, 1_000, 25):
+    for place in range(0, 1_000, 61):
         assert found[place] == pytest.approx(twin.spatial_error(points[place], line), abs=1e-6)
 
 

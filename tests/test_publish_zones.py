@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 import shapely
 from click.testing import CliRunner
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import promesse_geo as pg
@@ -417,7 +418,7 @@ def count_splits(frame, box, gap):
 
 
 @given(recorded(), st.sampled_from(["common", "keep-dates"]))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_breaks_of_the_recorder_and_of_zones_are_counted_as_a_plain_loop_counts_them(frame, calendar):
     box = shapely.box(0, 0, 1_900, 1_900)
     zones = pg.PrivacyZones(1, 0, zones=gpd.GeoDataFrame(geometry=[box], crs="EPSG:32631"))
