@@ -27,7 +27,7 @@ WRONG = {
     "encoding": ["", "nonsense", "zlib"],
     "time_format": ["", "nonsense", "%", "%Q"],
     "memory": ["", "1", "-2GB", "nan", "much"],
-    "crs": ["", "nonsense", "EPSG:999999"],
+    "crs": ["", "EPSG:nonsense", "EPSG:999999"],  # PROJ searches all names for other text, which takes long
     "period": ["", "nan", "nonsense", "2008-13-01"],
     "tz": ["Berlin", ""],
     "jobs": ["0", "many"],
@@ -100,7 +100,8 @@ def words_for(command, option, value, folder):
 @pytest.mark.parametrize(("command", "option"), list(valued()))
 def test_an_error_names_the_option_as_it_was_typed(folder, monkeypatch, command, option):
     monkeypatch.chdir(folder)
-    for value in WRONG.get(option.name, WRONG.get(option.type.name, ["nonsense"])):
+    values = WRONG.get(option.name, WRONG.get(option.type.name, ["nonsense"]))
+    for value in [*values, "nonsense"] if (command.name, option.name) == ("publish", "crs") else values:
         done = CliRunner().invoke(main, words_for(command, option, value, folder))
         said = done.output.split("Error: ")[-1]
         of_data = option.name in OF_DATA or (option.name, value) == ("columns", "a,b")

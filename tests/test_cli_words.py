@@ -36,7 +36,7 @@ def table(frame):
 def folder(tmp_path_factory):
     """Files with all that is odd."""
     folder = tmp_path_factory.mktemp("words")
-    city = pg.make_city(users=4, days=2, recorder="phone")
+    city = pg.make_city(users=3, days=1, recorder="phone")
     x, y = city.geometry.x.to_numpy().copy(), city.geometry.y.to_numpy().copy()
     x[50::900], y[50::900], y[70::900] = 0, 0, 49
     odd = city.assign(geometry=gpd.points_from_xy(x, y, crs=4326))

@@ -139,12 +139,13 @@ def test_a_metric_that_splits_meets_its_own_protected_data(city):
         pg.measure(city, city, [Halved()])
 
 
-def test_processes_change_no_figure(city):
+def test_processes_change_no_figure_and_no_error(city):
     mechanisms = [Promesse(100), Promesse(200), GeoIndistinguishability(0.01)]
     alone, shared = (
         pg.evaluate({"city": city}, mechanisms, seeds=2, n_jobs=jobs).drop(columns="seconds") for jobs in (1, 2)
     )
     pd.testing.assert_frame_equal(alone, shared)
+    assert_an_error_says_which_run_it_ended(city, n_jobs=2)  # in the same processes, which take long to start
 
 
 def test_what_a_mechanism_leaves_out_is_told_once_with_its_name(city):
@@ -449,11 +450,14 @@ class Slotted(pg.Mechanism):
         return traces.select(np.arange(traces.records) % (2 + self.seed) == 0)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_error_says_which_run_it_ended(city, n_jobs):
+def assert_an_error_says_which_run_it_ended(city, *, n_jobs):
     with pytest.raises(ValueError, match=r"^x") as error:
         pg.evaluate({"fine city": city}, [Promesse(200), Failing(100)], [Compression()], n_jobs=n_jobs)
     assert "dataset 'fine city', mechanism Failing(epsilon=100" in error.value.__notes__[0]
+
+
+def test_an_error_says_which_run_it_ended(city):
+    assert_an_error_says_which_run_it_ended(city, n_jobs=1)
 
 
 def test_an_error_says_with_which_data_metric_and_seed_it_came(city):
