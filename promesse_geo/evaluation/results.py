@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import functools
 import hashlib
 import io
 import json
@@ -110,7 +111,7 @@ def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) ->
     """Return what is needed to repeat results: versions, parameters and data sets; no locations and no users."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
         "machine": f"{platform.system()} {platform.machine()}, {threads.number()} threads",
         "datasets": {
             name: {"records": traces.records, "traces": len(traces), "fingerprint": fingerprint(traces)}
@@ -118,6 +119,9 @@ def provenance(datasets: Mapping[str, Traces], parameters: Mapping[str, Any]) ->
         },
         **parameters,
     }
+
+
+_version = functools.cache(version)  # which reads and parses a file
 
 
 def fingerprint(traces: Traces) -> str:
