@@ -12,7 +12,8 @@ from pathlib import Path
 
 METHODS = multiprocessing.get_all_start_methods()
 CONTEXT = multiprocessing.get_context("forkserver" if "forkserver" in METHODS else "spawn")
-CONTEXT.set_forkserver_preload(["promesse_geo.cli.commands", "promesse_geo.io.writers"])
+# The last is what numba imports with the first loop, which takes long.
+CONTEXT.set_forkserver_preload(["promesse_geo.cli.commands", "promesse_geo.io.writers", "numba.np.arraymath"])
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,8 @@ def test_only_the_owner_enters_the_temporary_folder(tmp_path, usual_umask):
 
 
 KILLED = """
-import os, signal, promesse_geo as pg
+import os, signal
+import numpy as np, promesse_geo as pg
 from promesse_geo.io import writers
 
 def half(table, path):
@@ -273,7 +274,8 @@ def half(table, path):
     os.kill(os.getpid(), signal.SIGKILL)
 
 write, writers.WRITERS[%r] = writers.WRITERS[%r], half
-pg.write(pg.make_city(users=2, days=1, recorder="phone"), %r, force=True)
+traces = pg.Traces.from_arrays([2, 3], [45, 46], times=np.arange(2) * 10**9, users=["a"], counts=[2], zone="UTC")
+pg.write(traces, %r, force=True)
 """
 
 

@@ -1,12 +1,12 @@
 """Folders of Parquet hold the bytes that a notebook has in its frame, whatever the CRS and the mechanism."""
 
-import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+from fresh import CONTEXT
 from hypothesis import given
 from hypothesis import strategies as st
 from parquet_folders import IGNORED, Now, assert_equal, load
@@ -67,7 +67,7 @@ def test_the_bytes_of_a_folder_are_those_of_the_frame(tmp_path_factory, frame, m
 
 @pytest.fixture(scope="module")
 def processes():
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=CONTEXT) as pool:
         yield pool
 
 

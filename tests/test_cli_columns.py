@@ -56,7 +56,7 @@ def test_names_are_passed_once_in_a_chain(own, tmp_path, ending):
 @pytest.mark.parametrize("ending", ["parquet", "gpkg", "fgb"])
 def test_one_trace_is_said_once(tmp_path, ending):
     raw = table(tmp_path, "kind,time,lon,lat")
-    done("smooth", raw, tmp_path / f"safe.{ending}", "--epsilon", 100, "--one-trace")
+    done("smooth", raw, tmp_path / f"safe.{ending}", "--epsilon", 2_000, "--one-trace")
     assert "1 trace" in done("info", tmp_path / f"safe.{ending}").stderr
     assert "compression" in done("measure", raw, tmp_path / f"safe.{ending}", "--one-trace").stdout
 
@@ -101,7 +101,7 @@ def test_a_column_that_is_not_there_and_one_that_is_not_found_are_in_one_error(t
 def test_the_name_of_a_folder_is_no_user_of_protected(tmp_path):
     for user in ("ann", "ben"):
         table(tmp_path / "raw" / user, "kind,time,lon,lat", "track.csv")
-    done("smooth", tmp_path / "raw", tmp_path / "safe.csv", "--epsilon", 100, "--keep-users", "--user", "folder")
+    done("smooth", tmp_path / "raw", tmp_path / "safe.csv", "--epsilon", 2_000, "--keep-users", "--user", "folder")
     found = pg.read_file(tmp_path / "safe.csv")
     assert sorted(set(found["user"])) == ["ann", "ben"]
     assert "compression" in done("measure", tmp_path / "raw", tmp_path / "safe.csv", "--user", "folder").stdout
