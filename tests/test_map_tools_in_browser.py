@@ -56,7 +56,7 @@ def picture_of(browser: Browser) -> bytes:
 
 
 def test_users_are_hidden_and_shown_in_all_layers(look, small_city, small_safe):
-    browser = look(small_city.promesse.map(small_safe))
+    browser = look(small_city.promesse.map(small_safe, points=500))
     assert users_on(browser) == {"user-000", "user-001", "user-002"}
     browser.run(f"{BOXES}[1].click()")
     assert users_on(browser) == {"user-000", "user-002"}
@@ -98,7 +98,7 @@ def test_hundreds_of_users_are_searched(look):
 
 
 def test_users_of_two_maps_are_chosen_at_once(look, small_city, small_safe):
-    browser = look(small_city.promesse.map_pair(small_safe))
+    browser = look(small_city.promesse.map_pair(small_safe, points=500))
     assert browser.run("document.querySelectorAll('.promesse-tools').length") == 1
     browser.run(f"{BOXES}[0].click()")
     for number in (0, 1):
@@ -135,7 +135,7 @@ def test_a_map_of_one_user_or_without_users_has_no_list(look):
 
 
 def test_colours_by_user_are_on_the_map_and_in_the_list(look, small_city, small_safe):
-    browser = look(small_city.promesse.map(small_safe, color="user", attack=None))
+    browser = look(small_city.promesse.map(small_safe, points=500, color="user", attack=None))
     used = [colours.SERIES[0], colours.SERIES[1], colours.SERIES[2]]
     assert all(pixels_of(browser.picture(), colour) > 50 for colour in used)
     swatches = browser.run("[...document.querySelectorAll('.promesse-users i')].map(each => each.style.background)")
@@ -166,7 +166,7 @@ def test_each_step_has_the_colour_of_its_speed(look):
 
 
 def test_a_heat_map_is_shown_on_request_and_follows_the_users(look, small_city, small_safe):
-    browser = look(small_city.promesse.map(small_safe, attack=None))
+    browser = look(small_city.promesse.map(small_safe, points=500, attack=None))
     heat = "document.querySelectorAll('.leaflet-heatmap-layer').length"
     assert browser.run(heat) == 0
     browser.run(f"{LEGEND}.forEach(each => each.click())")  # the records are hidden, the heat maps shown
@@ -213,7 +213,7 @@ def test_a_hole_of_a_large_polygon_is_not_painted(look, outer):
 @pytest.mark.parametrize("kind", ["one map", "pair"])
 def test_a_picture_shows_what_the_map_shows(look, small_city, small_safe, kind):
     draw = small_city.promesse.map_pair if kind == "pair" else small_city.promesse.map
-    browser = look(draw(small_safe), dark=True)
+    browser = look(draw(small_safe, points=500), dark=True)
     picture = picture_of(browser)
     assert Image.open(io.BytesIO(picture)).size == (2000, 1400)
     assert pixels_of(picture, colours.PROTECTED) > 1000
@@ -263,7 +263,7 @@ def test_a_picture_has_the_tiles_of_the_map(browser, tile_server, tmp_path):
 
 
 def test_an_open_list_lies_above_the_legend_of_a_small_map(look, small_city, small_safe):
-    browser = look(small_city.promesse.map(small_safe), width=380, height=640)
+    browser = look(small_city.promesse.map(small_safe, points=500), width=380, height=640)
     browser.run("document.querySelector('.promesse-tools details').open = true")
     browser.settle()
     top = browser.run(
@@ -275,7 +275,7 @@ def test_an_open_list_lies_above_the_legend_of_a_small_map(look, small_city, sma
 
 
 def test_the_picture_of_a_filtered_map_has_no_hidden_user(look, small_city, small_safe):
-    browser = look(small_city.promesse.map(small_safe, color="user", attack=None))
+    browser = look(small_city.promesse.map(small_safe, points=500, color="user", attack=None))
     browser.run(f"{BOXES}[1].click()")
     browser.settle()
     picture = picture_of(browser)
@@ -297,7 +297,7 @@ def test_the_slider_hides_users_that_are_hidden(look):
 @pytest.mark.parametrize("kind", ["one map", "pair", "slider"])
 def test_paper_shows_the_whole_screen(look, small_city, small_safe, kind):
     draw = small_city.promesse.map_pair if kind == "pair" else small_city.promesse.map
-    browser = look(draw(small_safe, **({"slider": True} if kind == "slider" else {})), dark=True)
+    browser = look(draw(small_safe, points=500, **({"slider": True} if kind == "slider" else {})), dark=True)
     browser.ask("Emulation.setEmulatedMedia", media="print")
     size = browser.run("[document.body.clientWidth, document.body.clientHeight]")
     assert size == [1000, 700]

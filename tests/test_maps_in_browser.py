@@ -24,7 +24,13 @@ def city_map(small_city, small_safe, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def city_pair(small_city, small_safe, tmp_path_factory) -> Path:
-    return saved(small_city.promesse.map_pair(small_safe), tmp_path_factory.mktemp("pair"))
+    return saved(small_city.promesse.map_pair(small_safe, points=300), tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="module")
+def sparse_map(small_city, small_safe, tmp_path_factory) -> Path:
+    """A map whose page opens faster, because few records are drawn."""
+    return saved(small_city.promesse.map(small_safe, points=300), tmp_path_factory.mktemp("sparse"))
 
 
 def text_of(browser: Browser, selector: str) -> list[str]:
@@ -102,8 +108,8 @@ def test_no_control_covers_data(look, small_city, small_safe, size, kind):
 
 
 @pytest.mark.parametrize(("width", "height"), [(420, 420), (360, 640), (640, 360)])
-def test_legends_leave_space_for_the_data(look, city_map, width, height):
-    browser = look(city_map, width=width, height=height)
+def test_legends_leave_space_for_the_data(look, sparse_map, width, height):
+    browser = look(sparse_map, width=width, height=height)
     boxes = "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
     sides = [
         browser.run(f"(() => {{ const all = {boxes}.map(({{ {axis} }}) => {axis});"
@@ -124,8 +130,8 @@ def test_each_page_has_a_title_and_says_which_map_is_which(look, city_pair):
 
 @pytest.mark.parametrize("pair", [False, True], ids=["one map", "a pair"])
 @pytest.mark.parametrize(("width", "height"), [(1000, 180), (1000, 90), (560, 700), (360, 640), (250, 500), (180, 180)])
-def test_small_pages_show_everything_and_their_buttons(look, small_city, city_map, city_pair, width, height, pair):
-    browser = look(city_pair if pair else city_map, width=width, height=height)
+def test_small_pages_show_everything_and_their_buttons(look, small_city, sparse_map, city_pair, width, height, pair):
+    browser = look(city_pair if pair else sparse_map, width=width, height=height)
     south, west, north, east = small_city[~small_city.is_empty].total_bounds[[1, 0, 3, 2]]
     seen = f"{MAPS}.map(map => map.getBounds().pad(0.05).contains([[{south}, {west}], [{north}, {east}]]))"
     zooms = browser.run(f"{MAPS}.map(map => map.getZoom())")
@@ -195,8 +201,8 @@ def test_a_record_shows_its_user_and_time(look, click):
     assert lines == ["Original record", "Zoë", "2024-03-04 08:00:00"]
 
 
-def test_tooltips_at_the_edge_of_the_map_are_within_it(look, city_map):
-    browser = look(city_map)
+def test_tooltips_at_the_edge_of_the_map_are_within_it(look, sparse_map):
+    browser = look(sparse_map)
     x, y = browser.run(
         "[...document.querySelectorAll('.promesse-poi')].map(each => each.getBoundingClientRect())"
         ".sort((one, other) => other.x - one.x).map(box => [box.x + box.width / 2, box.y + box.height / 2])[0]"
@@ -314,7 +320,7 @@ def test_two_maps_move_together(look, city_pair):
 
 def test_two_maps_have_one_background_each(browser, small_city, small_safe, tmp_path):
     drawn = small_city.promesse.map_pair(
-        small_safe, tiles=folium.TileLayer("file:///nowhere/{z}/{x}/{y}.png", attr="ours")
+        small_safe, points=300, tiles=folium.TileLayer("file:///nowhere/{z}/{x}/{y}.png", attr="ours")
     )
     drawn.save(str(tmp_path / "pair.html"))
     browser.open(tmp_path / "pair.html")
@@ -420,7 +426,8 @@ def test_a_notebook_shows_the_map_in_its_frame(look, small_city, small_safe, bro
     class Notebook:
         def save(self, file: str) -> None:
             Path(file).write_text(
-                f"<!DOCTYPE html><body>{small_city.promesse.map(small_safe)._repr_html_()}</body>", encoding="utf-8"
+                f"<!DOCTYPE html><body>{small_city.promesse.map(small_safe, points=300)._repr_html_()}</body>",
+                encoding="utf-8",
             )
 
     look(Notebook())

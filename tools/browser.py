@@ -141,13 +141,25 @@ class Browser:
         self.ask("Emulation.setEmulatedMedia", features=theme)
         speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self.ask("Network.emulateNetworkConditions", offline=isinstance(page, Path), **speed)
-        self.ask("Page.navigate", url="about:blank")  # the page before may log errors when it is left
-        self.wait_for("location.href === 'about:blank' && document.readyState === 'complete'")
-        self.events.clear()
         url = page.as_uri() if isinstance(page, Path) else page
-        if error := self.ask("Page.navigate", url=url).get("errorText"):
+        reply = self.ask("Page.navigate", url=url)
+        if error := reply.get("errorText"):
             raise RuntimeError(f"{url}: {error}")
+        self._forget_before(reply["loaderId"])
         self.wait_for("document.readyState === 'complete'")
+
+    def _forget_before(self, loader: str) -> None:
+        """Wait until a page has replaced the one before it, which may log errors when it is left, and forget those."""
+
+        def replaced(event: dict[str, Any]) -> bool:
+            frame = event.get("params", {}).get("frame", {})
+            return event.get("method") == "Page.frameNavigated" and frame.get("loaderId") == loader
+
+        if not any(map(replaced, self.events)):
+            self._receive(replaced, "navigation", PATIENCE)
+        own = next(number for number, event in enumerate(self.events) if replaced(event))
+        requests = [event for event in self.events[:own] if event.get("params", {}).get("loaderId") == loader]
+        self.events[:own] = requests
 
     def run(self, code: str, *, patience: float = PATIENCE) -> Any:
         """Run JavaScript in the page and return its value; a promise is awaited."""
