@@ -126,7 +126,7 @@ def test_the_commands_to_try_next_exist(demo):
     assert hasattr(gpd.GeoDataFrame().promesse, "smooth")
 
 
-def test_existing_files_are_only_overwritten_by_force(demo):
+def test_existing_files_are_only_overwritten_by_force(demo, few_people):
     folder, _ = demo
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     result = CliRunner().invoke(main, ["demo", "--out", str(folder)])
@@ -147,19 +147,26 @@ def test_a_file_is_no_folder_to_write_to(tmp_path):
     assert "is a file" in result.stderr
 
 
-def test_an_epsilon_at_which_the_second_trace_is_lost_draws_another(tmp_path):
+@pytest.fixture
+def few_people(monkeypatch):
+    """The demo takes fewer people, because the claim does not depend on them."""
+    few = pg.make_city(users=10, days=3, seed=0, as_traces=True, return_pois=True)
+    monkeypatch.setattr("promesse_geo.demo.make_city", lambda **_: few)
+
+
+def test_an_epsilon_at_which_the_second_trace_is_lost_draws_another(few_people, tmp_path):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "demo"), "--epsilon", "3000"])
     assert result.exit_code == 0, result.stderr
     assert len(list((tmp_path / "demo").iterdir())) == 2
 
 
-def test_an_epsilon_at_which_all_is_lost_says_so_and_leaves_nothing(tmp_path):
+def test_an_epsilon_at_which_all_is_lost_says_so_and_leaves_nothing(few_people, tmp_path):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "demo"), "--epsilon", "50000"])
     assert result.exit_code == 1
     assert "too short for epsilon = 50000 m" in result.stderr
     assert list((tmp_path / "demo").iterdir()) == []
 
 
-def test_the_folder_of_the_demo_may_be_text(tmp_path):
+def test_the_folder_of_the_demo_may_be_text(few_people, tmp_path):
     pg.run_demo(str(tmp_path / "demo"))
     assert (tmp_path / "demo" / "protected.parquet").exists()

@@ -24,7 +24,7 @@ SHOWN = {"console", "text"}  # installation, servers, files that are not here
 def tracks(tmp_path_factory):
     """Return the file that the pages call tracks.csv."""
     path = tmp_path_factory.mktemp("guide") / "tracks.csv"
-    pg.write(pg.make_city(users=20, days=5), path)
+    pg.write(pg.make_city(users=10, days=3), path)
     return path
 
 

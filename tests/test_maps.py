@@ -381,17 +381,17 @@ def test_a_map_shows_in_jupyter_and_can_be_saved_twice(city, safe, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
 @pytest.mark.parametrize("as_path", [str, os.fsencode, Path])
-def test_a_new_page_with_true_locations_is_for_its_owner_only(city, safe, tmp_path, as_path):
+def test_a_new_page_with_true_locations_is_for_its_owner_only(small_city, small_safe, tmp_path, as_path):
     before = os.umask(0o022)
     try:
         for name, drawn, mode in (
-            ("both", city.promesse.map(safe), 0o600),
-            ("unknown", city.promesse.map(), 0o600),
-            ("root", city.promesse.map().get_root(), 0o600),
-            ("slider", city.promesse.map(safe, slider=True, users="user-001"), 0o600),
-            ("pair", city.promesse.map_pair(safe), 0o600),
-            ("protected", safe.promesse.map(), 0o644),
-            ("root of protected", safe.promesse.map().get_root(), 0o644),
+            ("both", small_city.promesse.map(small_safe), 0o600),
+            ("unknown", small_city.promesse.map(), 0o600),
+            ("root", small_city.promesse.map().get_root(), 0o600),
+            ("slider", small_city.promesse.map(small_safe, slider=True, users="user-001"), 0o600),
+            ("pair", small_city.promesse.map_pair(small_safe), 0o600),
+            ("protected", small_safe.promesse.map(), 0o644),
+            ("root of protected", small_safe.promesse.map().get_root(), 0o644),
         ):
             file = tmp_path / f"{name}.html"
             drawn.save(as_path(file))
