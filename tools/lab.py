@@ -24,6 +24,8 @@ _SETTINGS = {
         "open_browser": False,
     },
 }
+# What is optional for JupyterLab and takes seconds to import is left out.
+_START = "import sys; sys.modules['rfc3987_syntax'] = None; from jupyterlab.labapp import main; main()"
 _FOLDERS = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 _READY = """(async () => {
   const panel = window.jupyterapp?.shell.currentWidget;
@@ -53,7 +55,7 @@ class Lab:
         self._log = folder / "jupyterlab.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "jupyterlab", *flags],
+                [sys.executable, "-c", _START, *flags],
                 env={name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")} | folders,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
