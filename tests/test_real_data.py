@@ -103,6 +103,8 @@ def test_metrics_are_what_an_independent_calculation_gave(parts, monkeypatch):
 def test_the_spatial_error_of_a_sample_is_what_an_independent_calculation_gave(parts, smoothed):
     noisy = NOISY.protect(parts)
     samples = [traces.select(np.arange(traces.records) % 10 == 0) for traces in (smoothed, noisy)]
-    error, error_of_noise = (pg.SpatialError().measure(parts, sample) for sample in samples)
+    metric = pg.SpatialError()
+    index = metric.index(parts)
+    error, error_of_noise = (metric.value(metric.detail(parts, sample, index=index)) for sample in samples)
     assert error < 1e-6
     assert error_of_noise == pytest.approx(62.6, abs=0.1)
