@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*could not be protected")
 
 @pytest.fixture(scope="module")
 def parts():
-    return pg.prepare(pg.make_city(users=4, days=2, recorder="phone"), tz="Europe/Paris", seed=1)
+    return pg.prepare(pg.make_city(users=4, days=1, recorder="phone"), tz="Europe/Paris", seed=1)
 
 
 @pytest.fixture(scope="module")
