@@ -4,9 +4,11 @@ A function is called for chunks of consecutive traces or records. Each pool is s
 process can fork afterwards. All functions can be called from any thread.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import pairwise
+from threading import Lock
 
 import numba
 import numpy as np
@@ -98,7 +100,7 @@ def run_interruptible(
     bounds : numpy.ndarray of int64, shape (chunks + 1,)
         First item of each chunk, and the number of items.
     progress : callable, optional
-        Called after each chunk.
+        Called after each chunk, in any thread, but in one at a time.
     """
     chunks = list(pairwise(bounds.tolist()))
     if number() == 1 or len(chunks) <= 1:
@@ -107,15 +109,27 @@ def run_interruptible(
             if progress:
                 progress()
         return
-    with ThreadPoolExecutor(min(number(), len(chunks))) as pool:
-        futures = [pool.submit(work, first, last) for first, last in chunks]
+    waiting, alone = deque(chunks), Lock()
+    threads = min(number(), len(chunks))
+
+    def work_off() -> None:  # a future of its own would take longer than many a chunk
+        while True:
+            try:
+                first, last = waiting.popleft()
+            except IndexError:
+                return
+            work(first, last)
+            if progress:
+                with alone:
+                    progress()
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(work_off) for _ in range(threads)]
         try:
             for future in as_completed(futures):
                 future.result()
-                if progress:
-                    progress()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            waiting.clear()
             raise
 
 
