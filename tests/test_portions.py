@@ -107,23 +107,23 @@ def read(folder):
 
 @pytest.mark.parametrize("keep_users", [False, True])
 def test_results_that_do_not_fit_are_written_in_portions_with_the_same_records(monkeypatch, tmp_path, keep_users):
-    city = pg.make_city(users=12, days=2, recorder="phone")
+    city = pg.make_city(users=12, days=1, recorder="phone")
     pg.write(city, tmp_path / "city.parquet")
     monkeypatch.setattr("promesse_geo.bulk.folders.secrets.token_hex", lambda number: TOKEN)
     pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "whole", Counting(5), keep_users=keep_users)
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 20_000)
+    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 10_000)
     Counting.left.clear()
     report = pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "divided", Counting(5), keep_users=keep_users)
     assert read(tmp_path / "divided").equals(read(tmp_path / "whole"))
     assert len(Counting.left) > 3
-    assert max(Counting.left) < 2 * 20_000 < report.protected_records
+    assert max(Counting.left) < 2 * 10_000 < report.protected_records
     assert (report.users, report.records, report.parts) == (12, len(city), 1)
 
 
 def test_what_is_published_in_portions_has_the_same_counts_and_measures(monkeypatch, tmp_path):
-    pg.write(pg.make_city(users=12, days=2, recorder="phone"), tmp_path / "city.parquet")
+    pg.write(pg.make_city(users=12, days=1, recorder="phone"), tmp_path / "city.parquet")
     whole = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "whole", pg.Promesse(20), tz="Europe/Paris")
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 5_000)
+    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 2_500)
     result = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "divided", pg.Promesse(20), tz="Europe/Paris")
     pd.testing.assert_series_equal(result.counts, whole.counts)
     pd.testing.assert_frame_equal(result.measures, whole.measures)
@@ -172,12 +172,12 @@ DIVIDED = [
     ids=repr,
 )
 def test_portions_are_measured_as_all_users_at_once(monkeypatch, mechanism):
-    city = pg.make_city(users=12, days=2, recorder="phone")
+    city = pg.make_city(users=12, days=1, recorder="phone")
     with warnings.catch_warnings(record=True) as whole_warnings:
         warnings.simplefilter("always")
         whole = pg.evaluate({"city": city}, [mechanism], DIVIDED, seeds=2)
     portions = []
-    monkeypatch.setattr(runs, "_ROOM", 3_000)
+    monkeypatch.setattr(runs, "_ROOM", 1_500)
     monkeypatch.setattr(
         pg.AreaCoverage,
         "condense",
