@@ -1,6 +1,7 @@
 """The adaptive attack: an example by hand, laws, and the plain twins of what it averages and estimates."""
 
 import math
+from dataclasses import replace
 
 import naive
 import naive_attacks as twin
@@ -116,6 +117,24 @@ def test_the_noise_estimated_is_that_of_the_plain_twin(space):
         expected = twin.noise(own, short=duration * SECOND // 8)
         assert metric.noise(traces) == pytest.approx(expected, rel=1e-6)
         assert (expected > 0) == (duration == 3_600)  # with shorter intervals there are too few in a row
+
+
+@pytest.mark.parametrize("block", [7, 1 << 14])
+@pytest.mark.parametrize("most", [20, 150, 1_000])  # every 20th, every second and all of the medians
+def test_medians_of_second_differences_are_those_of_a_plain_loop(most, block, monkeypatch):
+    monkeypatch.setattr(adaptive_poi_retrieval, "_MOST", most)
+    monkeypatch.setattr(adaptive_poi_retrieval, "_BLOCK", block)
+    rng = np.random.default_rng(3)
+    traces = on_grid([rng.normal(0, 9, (250, 2)), rng.normal(0, 9, (160, 2))], users=("a", "b"))
+    times = traces.times + np.where(np.arange(410) >= 120, 900, 0) * SECOND  # a pause of the first user
+    traces = replace(traces, times=np.where(np.arange(410) < 250, times, traces.times))
+    lengths = np.linalg.norm(traces.points[:-2] - 2 * traces.points[1:-1] + traces.points[2:], axis=1)
+    close = np.diff(traces.times) <= 60 * SECOND
+    close[249] = False
+    firsts = range(0, 394, max(1, 408 // most))
+    expected = [np.median(lengths[first : first + 15]) for first in firsts if close[first : first + 16].all()]
+    found = adaptive_poi_retrieval._medians_of_bends(traces, short=60 * SECOND)
+    assert found.tolist() == expected
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.01, 0.003])

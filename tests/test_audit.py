@@ -422,9 +422,9 @@ ENDS = "places at the ends are hidden"
 
 
 @pytest.fixture(scope="module")
-def weeks():
+def crowd():
     """Parts of traces of twenty users, most of which begin or end at one place."""
-    city = pg.make_city(users=20, days=7, seed=3, recorder="phone")
+    city = pg.make_city(users=20, days=4, seed=3, recorder="phone")
     return city.promesse.prepare(tz="Europe/Paris", keep_user=True)
 
 
@@ -437,8 +437,8 @@ def weeks():
         (pg.Chain([pg.PrivacyZones(700, 600, seed="secret"), pg.Promesse(200, ends=400, seed=1)]), "passed"),
     ],
 )
-def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(weeks, mechanism, verdict):
-    parts, safe = weeks, weeks.promesse.protect(mechanism)
+def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(crowd, mechanism, verdict):
+    parts, safe = crowd, crowd.promesse.protect(mechanism)
     table = parts.promesse.check(safe)
     detail = pg.EndRetrieval().detail(parts, safe)
     value, guess = pg.EndRetrieval().value(detail), detail.attrs["random"]
