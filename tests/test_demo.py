@@ -34,6 +34,14 @@ def parts():
     return pg.prepare(city, tz="Europe/Paris", keep_user=True).to_frame()
 
 
+@pytest.fixture
+def few_people(monkeypatch):
+    """The demo takes fewer people, because the claim does not depend on them."""
+    few = pg.make_city(users=10, days=3, seed=0, as_traces=True, return_pois=True)
+    monkeypatch.setattr("promesse_geo.demo.make_city", lambda **_: few)
+    return few
+
+
 def rows_of(said) -> dict[str, list[str]]:
     table = said.split("\n\n")[1].splitlines()
     assert table[0].split() == ["original", "protected"]
@@ -101,7 +109,7 @@ def test_the_picture_opens(demo):
     assert (0x00, 0x72, 0xB2) in colours
 
 
-def test_home_and_work_of_the_drawn_person_are_named_in_the_picture(tmp_path, monkeypatch):
+def test_home_and_work_of_the_drawn_person_are_named_in_the_picture(few_people, tmp_path, monkeypatch):
     asked = []
 
     def looked_at(*data, **named):
@@ -110,7 +118,7 @@ def test_home_and_work_of_the_drawn_person_are_named_in_the_picture(tmp_path, mo
 
     monkeypatch.setattr("promesse_geo.demo.overview", looked_at)
     pg.run_demo(tmp_path)
-    _, stays = pg.make_city(users=50, days=7, seed=0, return_pois=True)
+    _, stays = few_people
     (named,) = asked
     assert sorted(named["places"].index) == ["home", "work"]
     for kind, place in named["places"].items():
@@ -145,13 +153,6 @@ def test_a_file_is_no_folder_to_write_to(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "promesse-demo")])
     assert result.exit_code == 1
     assert "is a file" in result.stderr
-
-
-@pytest.fixture
-def few_people(monkeypatch):
-    """The demo takes fewer people, because the claim does not depend on them."""
-    few = pg.make_city(users=10, days=3, seed=0, as_traces=True, return_pois=True)
-    monkeypatch.setattr("promesse_geo.demo.make_city", lambda **_: few)
 
 
 def test_an_epsilon_at_which_the_second_trace_is_lost_draws_another(few_people, tmp_path):

@@ -20,7 +20,12 @@ ORDER = (
     *("10_your_own_mechanism", "11_homes_and_ends", "12_a_study_of_your_own"),
 )
 WITH_EXERCISES = ("01_overview", "03_poi_privacy", "08_stronger_attacks")
-SMALLER = {"users": 20, "days": 2}  # than the data with which the notebooks are committed
+# Cities have fewer users and days than those with which the notebooks are committed.
+SMALLER = """
+import promesse_geo as pg, promesse_geo.paper
+pg.paper.example_data.__kwdefaults__.update(users=20, days=2)
+pg.make_city = lambda users=50, days=7, make=pg.make_city, **named: make(min(users, 20), min(days, 3), **named)
+"""
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
 
 
@@ -38,16 +43,15 @@ def folder(tmp_path_factory):
 def kernel(folder):
     """Return a kernel for all notebooks, because its imports take longer than most of them.
 
-    The example data are a smaller city, and one thread computes, for others run tests.
+    Cities are smaller, and one thread computes, for others run tests.
     """
     manager = KernelManager(kernel_name="python3")
     left_out = ("PROMESSE_CABSPOTTING", "PROMESSE_DATA")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    line = f"import promesse_geo.paper; promesse_geo.paper.example_data.__kwdefaults__.update({SMALLER})"
     run_sync(manager.start_kernel)(
         cwd=str(folder),
         env=environment | {"NUMBA_NUM_THREADS": "1"},
-        extra_arguments=[f"--IPKernelApp.exec_lines={line}"],
+        extra_arguments=[f"--IPKernelApp.exec_lines={line}" for line in SMALLER.splitlines()],
     )
     yield manager
     run_sync(manager.shutdown_kernel)(now=True)
