@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gc
+import json
 import os
 import re
 import sys
@@ -27,6 +28,7 @@ from hypothesis import HealthCheck, settings
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from parquet_folders import divide
+from pyproj import CRS
 
 import promesse_geo as pg
 
@@ -176,6 +178,21 @@ def make_each_city_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pg, "make_city", make_city)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def read_each_crs_once():
+    """Let GeoPandas read the CRS of files once; the metadata that it writes takes PROJ 25 ms."""
+    read, read_text = CRS.from_user_input.__func__, functools.cache(CRS)
+
+    def from_user_input(kind: type[CRS], value: Any, **named: Any) -> CRS:
+        if isinstance(value, dict) and "type" in value and not named:
+            return read_text(json.dumps(value))
+        return read(kind, value, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CRS, "from_user_input", classmethod(from_user_input))
         yield
 
 
