@@ -52,7 +52,7 @@ if not COMPILED:
     ]
 
 # "quick" and "ci" use the same examples in every run; HYPOTHESIS_PROFILE=hunt searches for new ones.
-_PROFILES = {"quick": 15 if COMPILED else 12, "ci": 60 if COMPILED else 12, "hunt": 2000 if COMPILED else 200}
+_PROFILES = {"quick": 10 if COMPILED else 12, "ci": 60 if COMPILED else 12, "hunt": 2000 if COMPILED else 200}
 for _profile, _examples in _PROFILES.items():
     settings.register_profile(
         _profile,
