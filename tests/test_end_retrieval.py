@@ -53,6 +53,11 @@ def test_ways_that_begin_at_home_point_home():
     assert EndRetrieval(threshold=99, steps=(0, 1), rays=False).measure(original, protected) == 0
 
 
+def test_each_step_has_a_name_of_its_own():
+    detail = EndRetrieval(steps=(1, 1.0000001, 0.5, 1e-7), rays=False).detail(on_grid(STAR), on_grid(STAR))
+    assert list(detail) == ["step_1", "step_1.0000001", "step_0.5", "step_1e-07", "ends"]
+
+
 def test_places_may_be_told_and_are_not_shown():
     truth = places([("a", 50.0, 0.0), ("nobody", 0.0, 0.0)])
     metric = EndRetrieval(truth=truth, steps=[0], rays=False)

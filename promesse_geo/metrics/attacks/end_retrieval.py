@@ -237,7 +237,7 @@ class EndRetrieval(Metric):
     @property
     def _strategies(self) -> list[str]:
         """The names of the strategies, in the order in which they are tried."""
-        return [f"step_{step:g}" for step in self.steps] + ["rays"] * (self.rays and self.linked)
+        return list(map(_name_of, self.steps)) + ["rays"] * (self.rays and self.linked)
 
     def _best(self, columns: "Mapping[str, np.ndarray] | pd.DataFrame") -> str:
         """Return the first strategy that locates most owners."""
@@ -268,7 +268,7 @@ class EndRetrieval(Metric):
 
         They are one for each owner, −1 without ends; or without `linked` all guesses from one pool.
         """
-        tried = {f"step_{step:g}": ends.step_back(step, space) for step in self.steps}
+        tried = {_name_of(step): ends.step_back(step, space) for step in self.steps}
         if not self.linked:
             number = int(np.count_nonzero(np.diff(ends.offsets)))
             return {name: (points, self._pooled(points, number, space)) for name, points in tried.items()}
@@ -401,6 +401,12 @@ def _along(points: np.ndarray, directions: np.ndarray, lengths: np.ndarray, spac
     if not space.curvature:
         return points + lengths[:, None] * directions
     return np.cos(lengths)[:, None] * points + np.sin(lengths)[:, None] * directions
+
+
+def _name_of(step: float) -> str:
+    """Return the name of a strategy, which no other step has: that of steps with more than six digits has all."""
+    short = f"{step:g}"
+    return f"step_{short if float(short) == step else repr(step)}"
 
 
 def _between(places: np.ndarray, points: np.ndarray, rows: np.ndarray, space: Space) -> np.ndarray:

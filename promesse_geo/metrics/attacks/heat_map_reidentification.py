@@ -23,6 +23,19 @@ from promesse_geo.validation import check_choice, check_integer, check_number, s
 _SAME = "same"
 
 
+class _Percent(str):
+    """The unit of the values, "%", which knows the parameter of that name for `dataclasses.replace`."""
+
+    level: str
+
+    @classmethod
+    def of(cls, level: str) -> "_Percent":
+        """Return the unit of a metric."""
+        unit = cls("%")
+        unit.level = level
+        return unit
+
+
 @dataclass(frozen=True, repr=False)
 class HeatMapReidentification(HalvesMetric):
     """Users that an attacker identifies by their footprints (Maouche, Ben Mokhtar, Bouchenak, MobiQuitous 2017).
@@ -83,6 +96,8 @@ class HeatMapReidentification(HalvesMetric):
     def __post_init__(self, unit: str) -> None:
         """Validate the parameters; the metric's own `unit` is "%", so that the parameter is kept as `level`."""
         owner = type(self).__name__
+        unit = unit.level if isinstance(unit, _Percent) else unit
+        level = check_choice(unit, name="unit", owner=owner, options=("user", "trace"))
         if not (self.known is None or self.known == _SAME or isinstance(self.known, Mechanism)):
             raise TypeError(invalid("known", owner, "a mechanism such as pg.Promesse(200), or 'same'", self.known))
         if self.known is not None:
@@ -91,7 +106,8 @@ class HeatMapReidentification(HalvesMetric):
             self,
             {
                 "cell": check_number(self.cell, name="cell", owner=owner, unit="metres", low=1, high=1e6),
-                "level": check_choice(unit, name="unit", owner=owner, options=("user", "trace")),
+                "level": level,
+                "unit": _Percent.of(level),
                 "k": check_integer(self.k, name="k", owner=owner),
             },
         )
