@@ -1,8 +1,11 @@
 """Folders of Parquet are measured in bounded memory, with the values of one table in memory."""
 
+import inspect
 import warnings
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import promesse_geo as pg
@@ -77,6 +80,66 @@ def test_queries_of_the_caller_are_used(city, safe, folders, buckets):
     queries = pg.RangeQueryDistortion(50, seed=1).detail(city, safe)
     metric = pg.RangeQueryDistortion(queries[["half_side", "start", "end", "geometry"]])
     assert pg.measure_parquet(*folders, [metric])["value"][0] == metric.measure(city, safe)
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory):
+    """Parts of two users with a column of trips, and what of them is protected: as frames, and as tables of a kind."""
+    folder = tmp_path_factory.mktemp("walks")
+    with warnings.catch_warnings(action="ignore"):
+        city = pg.make_city(users=2, days=1, recorder="phone").to_crs(32631)
+        city["trip"] = np.arange(len(city)) // 9
+        safe = city.promesse(segment="trip").geo_indistinguishability(0.05, seed=1)
+    for name, frame, axes in (
+        ("x", city, ["x", "y"]),
+        ("E", city, ["E", "N"]),
+        ("lon", city.to_crs(4326), ["lon", "lat"]),
+        ("lonlat", safe.to_crs(4326), ["lon", "lat"]),
+    ):
+        table = pd.DataFrame(frame.drop(columns="geometry")).join(frame.get_coordinates().set_axis(axes, axis=1))
+        table.to_parquet(folder / f"{name}.parquet")
+    pg.write(safe, folder / "safe.parquet")
+    return city.promesse(segment="trip").traces(), safe, folder
+
+
+@pytest.mark.parametrize(
+    ("original", "protected", "names"),
+    [
+        ("lon", "safe", {}),
+        ("lon", "safe", {"lon": "lon", "lat": "lat", "crs": 4326}),
+        ("x", "safe", {"crs": "EPSG:32631"}),
+        ("x", "lonlat", {"crs": 32631}),
+        ("E", "safe", {"lon": "E", "lat": "N", "crs": 32631, "space": "plane"}),
+        ("E", "lonlat", {"lon": "E", "lat": "N", "crs": 32631}),
+    ],
+)
+def test_columns_crs_and_breaks_can_be_specified(walks, original, protected, names):
+    city, safe, folder = walks
+    files = (folder / f"{name}.parquet" for name in (original, protected))
+    found = pg.measure_parquet(*files, [pg.SpatialError()], segment="trip", **names)["value"][0]
+    assert found == pytest.approx(pg.SpatialError().measure(city, safe), rel=2e-3)  # sphere and plane differ
+    across_breaks = pg.SpatialError().measure(replace(city, breaks=city.breaks[:0]), safe)
+    assert across_breaks < found * 0.99
+
+
+def test_what_counts_for_no_file_is_an_error(walks):
+    files = [walks[2] / "lon.parquet", walks[2] / "safe.parquet"]
+    for names in ({"segment": "tour"}, {"lon": "E", "lat": "N"}):
+        with pytest.raises(KeyError, match="exists neither in the original nor in the protected"):
+            pg.measure_parquet(*files, **names)
+    with pytest.raises(ValueError, match="'crs' is the CRS of neither"):
+        pg.measure_parquet(*files, crs=2154)
+    for names in ({"crs": "nowhere"}, {"space": "moon"}):
+        with pytest.raises(ValueError, match=next(iter(names))):
+            pg.measure_parquet(*files, **names)
+
+
+def test_folders_are_measured_with_the_columns_that_folders_are_protected_with():
+    protect, measure = (inspect.signature(each).parameters for each in (pg.protect_parquet, pg.measure_parquet))
+    of_writing = {"source", "target", "mechanism", "prepare", "encoding", "keep_users", "force", "time_unit"}
+    shared = [name for name in protect if name not in of_writing]
+    assert [name for name in measure if name in protect] == shared
+    assert [protect[name].default for name in shared] == [measure[name].default for name in shared]
 
 
 def test_metrics_that_compare_users_are_refused(folders):

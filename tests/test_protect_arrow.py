@@ -107,10 +107,12 @@ def test_mechanisms_that_make_breaks_always_have_a_column_of_segments(city):
 def test_breaks_of_the_input_stay(city):
     segments = pa.array(np.arange(len(city)) // 500)
     table = as_table(city).append_column("segment", segments)
+    specified = pg.protect_arrow(table, pg.Promesse(200), segment="segment")
     table = table.replace_schema_metadata({"promesse_geo": '{"segment": "segment"}'})
     expected = city.assign(segment=segments).promesse(segment="segment").smooth(200)
     found = pg.protect_arrow(table, PROMESSE)
     assert found.column("segment").to_pylist() == expected["segment"].tolist()
+    assert specified.equals(found)
 
 
 def test_the_result_is_geoparquet_when_it_is_written(city, tmp_path):

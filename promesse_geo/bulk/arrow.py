@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.parquet_table import encode_points, is_binary, locate_columns, read_located
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, ReadOptions, parse_protection
+from promesse_geo.io.table_columns import METADATA_KEY, Columns, IfFits, ReadOptions, parse_protection
 from promesse_geo.io.writers.crs import written_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
@@ -37,6 +37,7 @@ def protect_arrow(
     lon: str | None = None,
     lat: str | None = None,
     crs: Any = None,
+    segment: Name = ...,
     space: str | Space | None = None,
     position: str | Sequence[str] | None = None,
 ) -> pa.Table:
@@ -65,6 +66,8 @@ def protect_arrow(
     crs : pyproj.CRS or anything that pyproj accepts
         The CRS of coordinates or of well-known binary that does not name one; EPSG:4326 for columns of longitude and
         latitude.
+    segment : column name, None or ...
+        A column whose value changes where the recorder paused; by default the one that the metadata of the table name.
     space : {"sphere", "plane"}, Sphere, Plane or None
         Where distances are measured. None chooses by the CRS, and for projected ones also by the bounding box of this
         table: choose once if you protect several tables.
@@ -96,7 +99,7 @@ def protect_arrow(
         raise TypeError(invalid("mechanism", "protect_arrow", "a mechanism such as pg.Promesse(200)", mechanism))
     if not hasattr(table, "__arrow_c_stream__"):
         raise TypeError(invalid("table", "protect_arrow", "a pyarrow.Table or another table of Arrow", table))
-    options = ReadOptions(user=user, time=time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False)
+    options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False, segment=segment)
     with pa.RecordBatchReader.from_stream(table) as stream:
         whole = stream.read_all()
     try:
@@ -161,6 +164,10 @@ class Layout:
     def find(cls, schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = _NO_NATIVE) -> "Layout":
         """Return the layout of a table by its schema; `native` as for `locate_columns`."""
         names, places, crs = locate_columns(schema, options, native=native)
+        if isinstance(crs, IfFits):  # of two inputs, of which one may be in degrees
+            fitting = options.fitting(schema.names)
+            named = fitting.lon is not None or fitting.lat is not None
+            crs = crs.used() if named or not read_crs(str(crs)).is_projected else "EPSG:4326"
         if len(set(places)) < len(places):
             raise ValueError("'lon' and 'lat' name the same column. Specify one for each.")
         is_encoded = names.user is not None and pa.types.is_dictionary(schema.field(names.user).type)

@@ -20,11 +20,13 @@ from promesse_geo.bulk.run import Run
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, read_bucket
 from promesse_geo.evaluation.runs import PAPER, Measures, check_metrics, name_of
-from promesse_geo.io.table_columns import ReadOptions
+from promesse_geo.io.table_columns import IfFits, ReadOptions
 from promesse_geo.messages import invalid
 from promesse_geo.metrics import Metric
 from promesse_geo.metrics.base import Parts
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_path
 
@@ -41,6 +43,11 @@ def measure_parquet(
     scratch: str | os.PathLike[str] | None = None,
     user: Name = ...,
     time: Name = ...,
+    lon: str | None = None,
+    lat: str | None = None,
+    crs: Any = None,
+    segment: Name = ...,
+    space: str | Space | None = None,
     errors: str = "raise",
 ) -> pd.DataFrame:
     """Measure the privacy and the utility of a protected folder of Parquet files, in bounded memory.
@@ -54,8 +61,11 @@ def measure_parquet(
         Metrics that compare the records of each user, and `RangeQueryDistortion`; by default the metrics of the paper.
     memory, executor, scratch, errors
         As for `protect_parquet`; true data go to the system's folder for temporary files by default.
-    user, time : column name, None or ...
-        Columns of both; by default detected.
+    user, time, lon, lat, crs, segment : column names and CRS
+        As for `read_file`; by default detected. User and time are columns of both; the others count for the files that
+        have such a column or need the CRS.
+    space : {"sphere", "plane"}, Sphere, Plane or None
+        Where distances are measured; None chooses by the CRS of the original and, if it is projected, by its data.
 
     Returns
     -------
@@ -86,9 +96,12 @@ def measure_parquet(
     beside = None if scratch is None else check_path(scratch, name="scratch", owner=_OWNER)
     if beside is not None and not beside.is_dir():
         raise FileNotFoundError(f"'scratch' {str(beside)!r} is no folder. Create it first.")
-    options = ReadOptions(user, time, None, None, None, None, lenient=False, several_files=True)
+    known = None if crs is None else read_crs(crs).to_wkt()
+    lon, lat, known = (IfFits(each) if isinstance(each, str) else each for each in (lon, lat, known))
+    segment = IfFits(segment) if isinstance(segment, str) else segment
+    options = ReadOptions(user, time, lon, lat, known, None, lenient=False, segment=segment, several_files=True)
     with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
-        plans = _plan(Path(folder), (original, protected), options, amount, workers, drops=drops)
+        plans = _plan(Path(folder), (original, protected), options, amount, workers, space=space, drops=drops)
         runs = [
             Run(job, NothingDone(), executor, workers, amount, drops=drops, records=records) for job, records in plans
         ]
@@ -125,18 +138,30 @@ def _count_records(original: Traces, protected: Traces) -> tuple[int, int]:
 
 
 def _plan(
-    folder: Path, both: Sequence[Any], options: ReadOptions, memory: int, workers: int, *, drops: bool
+    folder: Path, both: Sequence[Any], options: ReadOptions, memory: int, workers: int, *, space: Any, drops: bool
 ) -> Iterator[tuple[Job, int]]:
     """Yield the jobs of the original and of the protected data, with the same buckets, and their records."""
     chunk = chunk_size(memory, workers=workers)
     found = [find_sources(source, options, chunk=chunk, owner=_OWNER, drops=drops) for source in both]
+    _check_used(options)
     records = [sources.records for sources in found]
     check_disk(folder, sum(records))
     buckets, key = count_buckets(sum(records), memory, workers=workers), secrets.token_bytes(32)
-    for name, sources in zip(("original", "protected"), found, strict=True):
+    spaces = find_space(found[0], space), find_space(found[1], None)
+    for name, sources, each in zip(("original", "protected"), found, spaces, strict=True):
         (folder / name).mkdir(mode=0o700)
         choices = {"scratch": folder / name, "chunk": chunk, "buckets": buckets, "key": key, **sources.choices()}
-        yield Job(space=find_space(sources, None), **choices), sources.records
+        yield Job(space=each, **choices), sources.records
+
+
+def _check_used(options: ReadOptions) -> None:
+    """Raise if a column that is specified is in no file, or none needs the CRS."""
+    for role in ("segment", "lon", "lat"):
+        name = getattr(options, role)
+        if isinstance(name, IfFits) and not name.is_used:
+            raise KeyError(f"The {role} column {str(name)!r} exists neither in the original nor in the protected data.")
+    if isinstance(options.crs, IfFits) and not options.crs.is_used:
+        raise ValueError("'crs' is the CRS of neither the original nor the protected data, which need none. Omit it.")
 
 
 @dataclass(frozen=True)
