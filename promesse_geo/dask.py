@@ -8,9 +8,10 @@ Importing this module adds the accessor. It needs the extra `dask`::
     safe.to_parquet("public/")
 """
 
+import copy
 import secrets
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask
@@ -26,16 +27,23 @@ from promesse_geo.bulk.measuring import check_divisible, measure_parts
 from promesse_geo.bulk.plan import bounds_of, space_of
 from promesse_geo.evaluation import PAPER
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse
+from promesse_geo.mechanisms.base import undeclared_breaks
 from promesse_geo.messages import collected_warnings, invalid, listed, warn
 from promesse_geo.metrics import Metric, RangeQueryDistortion
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.stays import pois
-from promesse_geo.traces.columns import Name, Names, find_names
+from promesse_geo.traces.columns import ROLES, Name, Names, find_names, read_protection
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.frames import as_points, find_coordinates
 from promesse_geo.traces.marks import Values, find_possible_marks, without_marked_rows
 from promesse_geo.traces.owners import PART
-from promesse_geo.traces.records import Records, raise_invalid_part
+from promesse_geo.traces.records import (
+    DroppedColumns,
+    Records,
+    raise_invalid_part,
+    warn_dropped_columns,
+    warn_unused_segment,
+)
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import make_points, read_points, read_segments
@@ -45,17 +53,37 @@ __all__ = ["DaskAccessor", "Grouped"]
 
 _GROUP, _X, _Y, _TIME = "_promesse_group", "_promesse_x", "_promesse_y", "_promesse_time"
 _OWNER = "ddf.promesse"
+_REMEDY = "specify it, as in ddf.promesse(segment={!r})"
 _BITS = 4  # of `Values`
 _MASK = (1 << _BITS) - 1
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a frame: their names, those of longitude and latitude if it has no geometry, and the CRS."""
+    """The columns of a frame.
+
+    Parameters
+    ----------
+    names : Names
+        Their names.
+    places : tuple of column names
+        Those of longitude and latitude, if it has no geometry.
+    crs : pyproj.CRS
+        The CRS.
+    dropped : DroppedColumns
+        The others, of which `marks` may mark bad records.
+    specified : mapping
+        The names of user and time that the caller specified, which a second frame has, too.
+    protection : dict or None
+        As for `Traces`.
+    """
 
     names: Names
     places: tuple[Hashable, ...]
     crs: Any
+    dropped: DroppedColumns
+    specified: Mapping[str, Name]
+    protection: dict[str, Any] | None
 
     @classmethod
     def find(cls, meta: pd.DataFrame, names: dict[str, Name]) -> "_Layout":
@@ -66,14 +94,23 @@ class _Layout:
         frame = as_points(meta)
         if frame.crs is None:
             raise ValueError("The frame has no CRS, so its distances have no unit. Set it with ddf.set_crs(4326).")
-        return cls(find_names(frame, **names), places, read_crs(frame.crs))
+        found = find_names(frame, **names)
+        used: set[Hashable] = {found.user, found.geometry, found.segment}
+        used |= set() if found.time_is_index else {found.time}
+        marks = find_possible_marks(meta, found)
+        others = tuple(name for name in frame.columns if name not in used and name not in marks)
+        unused = found.unused_segment(others) if names.get("segment", ...) is ... else None
+        dropped = DroppedColumns(others, marks=tuple(marks), segment=unused)
+        specified = {role: name for role, name in names.items() if role != "segment"}
+        protection = read_protection(frame.attrs.get(ROLES))
+        return cls(found, places, read_crs(frame.crs), dropped, specified, protection)
 
-    def plain(self, part: pd.DataFrame, groups: int, marks: Sequence[Hashable] = (), held: int = 0) -> pd.DataFrame:
+    def plain(self, part: pd.DataFrame, groups: int, held: int = 0) -> pd.DataFrame:
         """Return a partition as plain columns, with the number of the group of each record's user.
 
-        Records that columns `marks` mark as bad are left out; `held` is what `_look_at` found in all partitions.
+        Records that columns mark as bad are left out; `held` is what `_look_at` found in all partitions.
         """
-        names = self.names
+        names, marks = self.names, self.dropped.marks
         bad = [mark for number, mark in enumerate(marks) if Values(held >> _BITS * number & _MASK).mark_some]
         part = without_marked_rows(part, bad)
         x, y = (part[name] for name in self.places) if self.places else read_points(part[names.geometry].array)[:2]
@@ -99,6 +136,7 @@ class _Layout:
             crs=self.crs,
             names=names,
             segments=None if names.segment is None else read_segments(part[names.segment]),
+            protection=self.protection,
         )
         return Traces.from_records(records, space=space, report=raise_invalid_part)
 
@@ -129,7 +167,9 @@ class DaskAccessor:
     Each verb shuffles the records by user; `grouped()` shuffles them once for several verbs. What is protected is a
     lazy frame of dask-geopandas. Records that a column `visible` or `valid` marks as bad are left out, as of one frame:
     such columns are read first, since their values in all partitions decide.
-    Records of one user with equal times are taken in the order of partitions and rows.
+    Records of one user with equal times are taken in the order of partitions and rows. Results name their
+    columns to the next verb in the `attrs` of their meta; where these are lost, as by `merge`, a warning says that the
+    column `segment` is not used.
 
     Parameters
     ----------
@@ -178,10 +218,10 @@ class DaskAccessor:
             number = frame.npartitions
         number = check_integer(number, name="npartitions", owner=_OWNER)
         layout = _Layout.find(frame._meta, self._names)
-        if marks := find_possible_marks(frame._meta, layout.names):
+        if marks := list(layout.dropped.marks):
             warn(f"Records that a column marks as bad are left out. To keep them, rename {listed(marks)}.")
         held = frame[marks].reduction(chunk=_look_at, combine=_joined, aggregate=_joined, meta=0) if marks else 0
-        plain = frame.map_partitions(layout.plain, number, marks, held, meta=layout.plain(frame._meta, number))
+        plain = frame.map_partitions(layout.plain, number, held, meta=layout.plain(frame._meta, number))
         chosen = space_of(layout.crs, lambda: _bounds(plain, layout.crs), space=space)
         return Grouped(_shuffled(plain, number), layout, chosen)
 
@@ -282,6 +322,7 @@ class Grouped:
             raise ValueError(
                 f"{type(mechanism).__name__} compares all traces with each other. Use gdf.promesse with ddf.compute()."
             )
+        warn_dropped_columns(self._layout.dropped, remedy=_REMEDY)
         return self._map(_protected, [mechanism.with_seed(secrets.token_hex(32))])
 
     def smooth(self, epsilon: float, *, ends: float = 0.0, max_interval: Any = None) -> Any:
@@ -315,6 +356,7 @@ class Grouped:
         choices |= {"max_speed": max_speed, "keep_zero": keep_zero}
         choices |= {"keep_user": check_flag(keep_user, name="keep_user", owner=_OWNER)}
         choices |= {"keep_zone": check_flag(keep_zone, name="keep_zone", owner=_OWNER)}
+        warn_dropped_columns(self._layout.dropped, remedy=_REMEDY)
         prepared = self._map(_prepared, [choices | {"seed": secrets.token_hex(32)}])
         if keep_user:
             return prepared.map_partitions(_as_points, self._layout, meta=_as_points(prepared._meta, self._layout))
@@ -331,6 +373,7 @@ class Grouped:
         dask_geopandas.GeoDataFrame
             Lazy.
         """
+        warn_unused_segment(self._layout.dropped, remedy=_REMEDY)
         return self._map(_pois_of, [diameter, duration])
 
     def measure(self, protected: Any, metrics: Sequence[Metric] = PAPER) -> pd.DataFrame:
@@ -339,7 +382,8 @@ class Grouped:
         Parameters
         ----------
         protected : dask_geopandas.GeoDataFrame or dask.dataframe.DataFrame
-            Records under the names of the users.
+            Records under the names of the users, with the columns of user and time that are specified for the original.
+            If it has others, pass `safe.promesse(user="cab")`.
         metrics : sequence of Metric
             Metrics that compare the records of each user, and `RangeQueryDistortion`.
 
@@ -370,10 +414,14 @@ class Grouped:
 
     def _parts(self, protected: Any) -> "_DaskParts":
         number = self._frame.npartitions
-        if not hasattr(protected, "_meta"):
-            raise TypeError(invalid("protected", _OWNER, "a frame of Dask with the protected records", protected))
-        names = {"user": ...} if self._layout.names.user is not None else {"user": None}
-        return _DaskParts([self, DaskAccessor(protected)(**names).grouped(npartitions=number)])
+        if not isinstance(protected, DaskAccessor):
+            if not hasattr(protected, "_meta"):
+                raise TypeError(invalid("protected", _OWNER, "a frame of Dask with the protected records", protected))
+            protected = DaskAccessor(protected)(**self._layout.specified)
+        both = [self, protected.grouped(npartitions=number)]
+        for each in both:
+            warn_unused_segment(each._layout.dropped, remedy=_REMEDY)
+        return _DaskParts(both)
 
 
 @dataclass(frozen=True)
@@ -416,19 +464,23 @@ def _bounds_of_part(part: pd.DataFrame, crs: Any) -> np.ndarray:
     return bounds_of(part[_X].to_numpy(), part[_Y].to_numpy(), crs)
 
 
+def _attributes(names: Names, protection: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the `attrs` of all partitions of a result and of its meta, which name its columns to the next verb."""
+    return {ROLES: names.roles() | ({"mechanism": copy.deepcopy(protection)} if protection else {})}
+
+
 def _protected(part: pd.DataFrame, layout: _Layout, space: Space, mechanism: Mechanism) -> gpd.GeoDataFrame:
     """Protect the users of a partition."""
     with collected_warnings():
         protected = mechanism.protect(layout.traces(part, space))
+    names = layout.names.with_segment() if mechanism.makes_breaks else layout.names
     frame = protected.to_frame()
-    frame.attrs = {}
-    if (layout.names.segment is None and not mechanism.makes_breaks) or len(protected.breaks):
-        return frame
-    names = layout.names
-    taken = (names.user, names.time, names.geometry)
-    free = next(name for name in ("segment", "segment_number", "part", "part_number") if name not in taken)
-    segment = free if names.segment is None else names.segment
-    frame.insert(int(frame.columns.get_loc(names.geometry)), segment, np.zeros(len(frame), np.int64))
+    if len(protected.breaks) and names.segment is None:
+        raise ValueError(undeclared_breaks(mechanism))
+    if names.segment is not None and not len(protected.breaks):
+        place = int(frame.columns.get_loc(names.geometry))
+        frame.insert(place, names.segment, np.zeros(len(frame), np.int64))
+    frame.attrs = _attributes(names, protected.protection)
     return frame
 
 
@@ -438,12 +490,7 @@ def _prepared(part: pd.DataFrame, layout: _Layout, space: Space, choices: dict[s
         parts = prepare(layout.traces(part, space), **choices)
     x, y = parts.coordinates()
     user = parts.names.user
-    columns: dict[Hashable, Any] = {
-        user: parts.users.repeat(parts.counts),
-        layout.names.time: parts.time_index(),
-        _X: x,
-        _Y: y,
-    }
+    columns: dict[Hashable, Any] = {user: parts.users.repeat(parts.counts), _TIME: parts.time_index(), _X: x, _Y: y}
     return pd.DataFrame(columns)
 
 
@@ -454,11 +501,16 @@ def _with_groups(part: pd.DataFrame, groups: int) -> pd.DataFrame:
 
 def _as_points(part: pd.DataFrame, layout: _Layout) -> gpd.GeoDataFrame:
     """Return plain columns as points in the order of users."""
+    names = replace(layout.names, user=part.columns[0], segment=None)
     ordered = part.sort_values(part.columns[0], kind="stable", ignore_index=True)
+    columns: dict[Hashable, Any] = {names.user: ordered[names.user]}
+    if not names.time_is_index:
+        columns[names.time] = ordered[_TIME]
     points = GeometryArray(make_points(ordered[_X].to_numpy(), ordered[_Y].to_numpy()), crs=layout.crs)
-    columns: dict[Hashable, Any] = {name: ordered[name] for name in ordered.columns if name not in (_X, _Y, _GROUP)}
-    columns[layout.names.geometry] = points
-    return gpd.GeoDataFrame(columns, geometry=layout.names.geometry)
+    columns[names.geometry] = points
+    frame = gpd.GeoDataFrame(columns, geometry=names.geometry)
+    frame.attrs = _attributes(names, layout.protection)
+    return frame.set_index(pd.DatetimeIndex(ordered[_TIME]).rename(names.time)) if names.time_is_index else frame
 
 
 def _pois_of(part: pd.DataFrame, layout: _Layout, space: Space, diameter: float, duration: Any) -> gpd.GeoDataFrame:

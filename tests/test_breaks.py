@@ -156,6 +156,24 @@ class TestRoles:
             assert len(from_frame(frame).breaks) == 0
         assert from_frame(frame, segment="segment").breaks.tolist() == [1]
 
+    def test_segments_of_a_result_that_lost_its_attributes_are_no_secret(self, tmp_path):
+        frame = from_frame(make_frame(["a"] * 3, [0, 1, 1]).rename(columns={"trip": "segment"}), segment="segment")
+        lost = pd.DataFrame(frame.to_frame()).set_geometry("geometry")
+        lost.attrs = {}
+        words = r"'segment' was dropped.* If 'segment' numbers .*, specify it, as in gdf.promesse\(segment='segment'\)"
+        for verb in (lost.promesse.split_gaps, lambda: pg.write(lost, tmp_path / "lost.parquet")):
+            with pytest.warns(UserWarning, match=words):
+                verb()
+        for verb in (lost.promesse.pois, lambda: lost.promesse.measure(lost, [pg.Compression()])):
+            with pytest.warns(UserWarning, match=r"'segment' is not used\..* as in gdf.promesse\(segment='segment'\)"):
+                verb()
+        with pytest.warns(UserWarning, match="'segment' was dropped: traces hold user, time and location.$"):
+            from_frame(lost, segment=None)
+        lost.promesse(segment="segment").measure(lost.promesse(segment="segment").traces(), [pg.Compression()])
+        named = lost.rename(columns={"user": "segment", "segment": "segment_number"})
+        with pytest.warns(UserWarning, match="If 'segment_number' numbers segments"):
+            from_frame(named, user="segment")
+
     def test_no_segment_can_be_specified(self):
         frame = from_frame(make_frame(["a"] * 2, [0, 1]), segment="trip").to_frame()
         for read in (lambda: from_frame(frame, segment=None), frame.promesse(segment=None).traces):

@@ -3,11 +3,13 @@
 import os
 import signal
 import warnings
+from dataclasses import replace
 
 import dask
 import dask.dataframe as dd
 import dask_geopandas
 import distributed
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
@@ -183,6 +185,127 @@ def test_columns_can_be_specified_and_the_space_is_chosen_for_all(city):
     computed = found.compute().sort_values("cab", kind="stable", ignore_index=True)
     assert computed.geometry.to_wkb().tolist() == expected.geometry.to_wkb().tolist()
     assert list(computed.columns) == ["cab", "stamp", "at"]
+
+
+@pytest.fixture(scope="module")
+def passing():
+    """A user who passes home, and another one, with names of columns that are not detected."""
+    times = pd.date_range("2024-03-01 08:00", periods=80, freq="30s")
+    points = gpd.points_from_xy(2.25 + np.arange(80) * 0.00125, np.full(80, 48.8))
+    parts = [gpd.GeoDataFrame({"cab": name, "stamp": times}, geometry=points, crs=4326) for name in ("a", "b")]
+    return pd.concat(parts, ignore_index=True)
+
+
+ZONES = pg.PrivacyZones(500, 400, zones=gpd.GeoSeries(gpd.points_from_xy([2.3], [48.8]), crs=4326).to_frame("geometry"))
+NAMES = {"user": "cab", "time": "stamp"}
+
+
+@pytest.fixture(scope="module")
+def zoned(passing):
+    """The same outside a zone, in memory and by Dask, with breaks."""
+    with warnings.catch_warnings(action="ignore"):
+        lazily = lazy(passing, kind="points", partitions=2).promesse(**NAMES)
+        return passing.promesse(**NAMES).protect(ZONES.with_seed(TOKEN)), lazily.protect(ZONES.with_seed(TOKEN))
+
+
+ROUTES = {
+    "results": lambda frame: frame,
+    "partitions": lambda frame: frame.repartition(npartitions=3),
+    "filters": lambda frame: frame[frame["cab"] != "c"],
+    "another index": lambda frame: frame.set_index("stamp").reset_index(),
+    "kept in memory": lambda frame: frame.persist(),
+    "shuffles": lambda frame: frame.shuffle(on="stamp"),
+    "of GeoPandas": lambda frame: dask_geopandas.from_geopandas(frame.compute(), npartitions=2),
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_breaks_of_results_stay_breaks(zoned, route):
+    expected, found = zoned[0], ROUTES[route](zoned[1])
+    assert found._meta.attrs == expected.attrs
+    safe = found.promesse.smooth(200)
+    assert_equal(safe, expected.promesse.smooth(200))
+    assert safe._meta.attrs == expected.promesse.smooth(200).attrs
+
+
+def test_results_are_prepared_between_breaks(zoned):
+    expected, found = (frame.promesse.prepare(keep_user=True) for frame in zoned)
+    assert_equal(found, expected)
+    assert found._meta.attrs["promesse"].items() <= expected.attrs["promesse"].items()
+    assert_equal(found.promesse.smooth(200), expected.promesse.smooth(200))
+
+
+def test_stays_of_results_end_at_breaks(zoned):
+    expected, found = (frame.promesse.pois(1_000, "1min") for frame in zoned)
+    assert_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*undefined distortion")
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda each, safe: each.measure(safe, [pg.Residue(1_000, "1min", 900)])["value"],
+        lambda each, safe: each.range_query_distortion(safe, queries=9, seed=1)["distortion"],
+    ],
+    ids=["measure", "range_query_distortion"],
+)
+def test_columns_that_are_specified_are_those_of_both_frames(zoned, passing, verb):
+    frame = lazy(passing, kind="points", partitions=1)
+    assert verb(frame.promesse(**NAMES), zoned[1]).equals(verb(passing.promesse(**NAMES), zoned[0]))
+
+
+def test_breaks_of_files_that_dask_reads_are_no_secret(zoned, tmp_path):
+    expected = zoned[0].rename(columns={"cab": "user", "stamp": "time"})
+    pg.write(expected, tmp_path / "zoned.parquet")
+    read = dask_geopandas.read_parquet(tmp_path / "zoned.parquet", gather_spatial_partitions=False)
+    words = "'segment' was dropped.* If 'segment' numbers segments of traces.* ddf.promesse.segment='segment'"
+    for verb in (lambda frame: frame.promesse.smooth(200), lambda frame: frame.promesse.prepare()):
+        with pytest.warns(UserWarning, match=words):
+            verb(read)
+    safe = read.promesse(segment="segment").smooth(200)
+    with warnings.catch_warnings(action="ignore"):  # of dask-geopandas
+        assert_equal(safe, expected.promesse.smooth(200))
+
+
+def _without_attrs(part):
+    """A partition as merges return it."""
+    return gpd.GeoDataFrame(dict(part.items()), geometry="geometry")
+
+
+def test_breaks_that_operations_lose_are_no_secret(zoned):
+    lost = zoned[1].map_partitions(_without_attrs).promesse(**NAMES)
+    for verb in (lost.pois, lambda: lost.measure(zoned[1], [pg.Compression()])):
+        with pytest.warns(UserWarning, match=r"'segment' is not used.*ddf.promesse\(segment='segment'\)"):
+            verb()
+    again, never = (lost._frame.promesse(**NAMES, segment=segment) for segment in ("segment", None))
+    never.pois()
+    assert again.measure(again, [pg.Compression()])["value"].tolist() == [100]
+
+
+def test_other_columns_are_dropped_with_a_warning(city):
+    frame = lazy(city, kind="table").assign(speed=1)
+    with pytest.warns(UserWarning, match="The column 'speed' was dropped"):
+        frame.promesse.smooth(200)
+
+
+def test_a_mechanism_must_say_that_it_makes_breaks(passing):
+    class Cut(pg.Mechanism):
+        def _protect(self, traces):
+            return replace(traces, breaks=traces.offsets[:-1] + 1)
+
+    with pytest.raises(ValueError, match="Cut makes breaks, and does not say so"):
+        lazy(passing, kind="points").promesse(**NAMES).protect(Cut()).compute()
+
+
+@pytest.mark.parametrize(("name", "keep_user"), [("time", True), (None, False)])
+def test_an_index_of_times_stays_one(passing, name, keep_user):
+    frame = passing.rename(columns={"cab": "user"}).set_index("stamp").rename_axis(name)
+    found = dask_geopandas.from_geopandas(frame, npartitions=1, sort=False).promesse.prepare(keep_user=keep_user)
+    expected = frame.promesse.prepare(keep_user=keep_user, seed=TOKEN)
+    index = found.compute().index
+    assert index.equals(expected.index)
+    assert index.name == expected.index.name == found._meta.index.name
+    assert found._meta.attrs["promesse"].items() <= expected.attrs["promesse"].items()
 
 
 @pytest.mark.parametrize(

@@ -213,10 +213,7 @@ class Layout:
         taken = (names.user, names.time, names.geometry, *self.places)
         if names.user is None and names_users:
             names = replace(names, user=next(name for name in ("user", *USERS[1]) if name not in taken))
-        if not has_segments:
-            return replace(names, segment=None)
-        free = [name for name in ("segment", "segment_number", "part", "part_number") if name not in taken]
-        return replace(names, segment=free[0] if names.segment is None else names.segment)
+        return names.with_segment(self.places) if has_segments else replace(names, segment=None)
 
     def to_table(self, traces: Traces, *, has_segments: bool) -> pa.Table:
         """Return Traces as a table in this layout."""

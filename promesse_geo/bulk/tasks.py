@@ -28,6 +28,7 @@ from promesse_geo.io.writers.blocks import Block, PointTable
 from promesse_geo.io.writers.output import describe
 from promesse_geo.io.writers.parquet import write_parquet
 from promesse_geo.mechanisms import Chain
+from promesse_geo.mechanisms.base import undeclared_breaks
 from promesse_geo.messages import Remark, collected_warnings, remarks_of
 from promesse_geo.preprocess.calendar import is_common_period
 from promesse_geo.preprocess.pipeline import prepare
@@ -364,10 +365,7 @@ def _prepared(traces: Traces, preparation: Mapping[str, Any] | None) -> Traces:
 def _as_runs(job: Job, traces: Traces) -> Runs:
     """Return Traces as runs, with the numbers of segments if they are written."""
     if len(traces.breaks) and not job.has_segments:
-        raise ValueError(
-            f"{type(job.mechanism).__name__} makes breaks, and does not say so. Set its class attribute makes_breaks "
-            "to True."
-        )
+        raise ValueError(undeclared_breaks(job.mechanism))
     x, y = traces.space.coordinates(traces.points)
     segments = traces.segment_numbers if job.has_segments else None
     return Runs(as_array(traces.users), traces.counts, traces.times, x, y, segments)

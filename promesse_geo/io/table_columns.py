@@ -151,7 +151,6 @@ def split_no_time(files: Sequence[Columns], invalid: Mapping[str, np.ndarray]) -
     return {**invalid, "no time": invalid["no time"] & ~by_clock, _BY_CLOCK: by_clock}
 
 
-_SEGMENT = "segment"  # as to_frame() names it
 _ROLES = ("user", "time", "segment")  # in the order in which files name them
 NO_ROLES: Mapping[str, Any] = MappingProxyType({})
 """The columns that a file without metadata names."""
@@ -232,8 +231,7 @@ def find_names(
         segment = existing.get("segment") or (
             find_trips(columns, found["user"], but=options.empty) if options.user is ... else None
         )
-        _warn_unused_segment(columns, segment)
-    return Names(
+    names = Names(
         user=found["user"],
         time=found["time"],
         geometry=geometry or "geometry",
@@ -241,6 +239,9 @@ def find_names(
         lon=found.get("lon"),
         lat=found.get("lat"),
     )
+    if options.segment is ...:
+        _warn_unused_segment(names.unused_segment(columns))
+    return names
 
 
 def _check_header(columns: Sequence[str], asked: Mapping[str, Name], options: ReadOptions) -> None:
@@ -271,11 +272,11 @@ def _for_files(words: str, *, several: bool) -> str:
     return before + (f"{by_file}{by_folder}.{single}{after}" if several else f"{single}{after}{by_file}.")
 
 
-def _warn_unused_segment(columns: Sequence[str], segment: Hashable | None) -> None:
-    if segment is None and _SEGMENT in columns:
+def _warn_unused_segment(segment: Hashable | None) -> None:
+    if segment is not None:
         warn(
-            "The column 'segment' is not used. If it numbers segments of traces, with breaks between them, pass "
-            "segment='segment' (--segment segment)."
+            f"The column {segment!r} is not used. If it numbers segments of traces, with breaks between them, pass "
+            f"segment={segment!r} (--segment {segment})."
         )
 
 

@@ -213,6 +213,13 @@ def _members(description: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     return list(members) if description["mechanism"] == _CHAIN and isinstance(members, list) else [description]
 
 
+def undeclared_breaks(mechanism: Any) -> str:
+    """Return the error of a mechanism that makes breaks without saying so, for data that are protected in parts."""
+    return (
+        f"{type(mechanism).__name__} makes breaks, and does not say so. Set its class attribute makes_breaks to True."
+    )
+
+
 def keeps_positions(protection: Mapping[str, Any] | None) -> bool:
     """Return whether data with a description of a mechanism, or None, hold true positions."""
     classes = mechanism_classes()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from shlex import quote
 from types import EllipsisType
@@ -55,6 +55,9 @@ TIMES: Ranks = (
     ("Uhrzeit", "heure", "hora", "time_of_day"),  # beside a date
     ("date", "Datum", "fecha"),
 )
+
+SEGMENTS = ("segment", "segment_number", "part", "part_number")
+"""Names of the column of segments that results get: the first that is free."""
 
 ROLES = "promesse"
 """Key in the `attrs` of frames and in the metadata of files: a mapping of role to the name of the column.
@@ -123,6 +126,21 @@ class Names:
         """Return the names of the columns or the index that hold user, time and segment, as far as they exist."""
         roles = {"user": self.user, "time": self.time, "segment": self.segment}
         return {role: name for role, name in roles.items() if name is not None}
+
+    def with_segment(self, taken: Collection[Hashable] = ()) -> "Names":
+        """Return the names with a column of segments: that of the data, else one that is free beside those `taken`."""
+        if self.segment is not None:
+            return self
+        used = (self.user, self.time, self.geometry, *taken)
+        return replace(self, segment=next(name for name in SEGMENTS if name not in used))
+
+    def unused_segment(self, columns: Collection[Hashable]) -> Hashable | None:
+        """Return the column that is named as the segments of results are, if there are no segments; None without one.
+
+        If it is that of a result, whose `attrs` or metadata are lost, paths lead through what its breaks keep apart.
+        """
+        name = self.with_segment().segment
+        return name if self.segment is None and name in columns else None
 
 
 def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Names:

@@ -19,18 +19,25 @@ from promesse_geo.traces.points import check_are_points
 from promesse_geo.traces.space import Base, Space, choose_space
 from promesse_geo.traces.values import TimeFormat, check_geometry, read_points, read_segments, read_times, read_users
 
+_REMEDY = "specify it, as in gdf.promesse(segment={!r}).traces()"  # many functions have no such parameter
+_ARE_SEGMENTS = "numbers segments of traces, with breaks between them"
+
 
 @dataclass(frozen=True)
 class DroppedColumns:
-    """What a frame holds besides user, time and location: columns, elevations, and columns that mark bad records."""
+    """What a frame holds besides user, time and location: columns, elevations, and columns that mark bad records.
+
+    `segment` is one of the columns that may number segments, if nobody said whether it does.
+    """
 
     columns: tuple[Hashable, ...] = ()
     elevation: bool = False
     marks: tuple[Hashable, ...] = ()
+    segment: Hashable | None = None
 
 
-def warn_dropped_columns(dropped: DroppedColumns) -> None:
-    """Warn once of the columns and elevations that Traces do not hold."""
+def warn_dropped_columns(dropped: DroppedColumns, *, remedy: str = _REMEDY) -> None:
+    """Warn once of the columns and elevations that Traces do not hold; `remedy` is for one that may number segments."""
     if not dropped.columns and not dropped.elevation:
         return
     parts = []
@@ -40,7 +47,16 @@ def warn_dropped_columns(dropped: DroppedColumns) -> None:
     if dropped.elevation:
         parts.append("the elevations (Z)" if parts else "The elevations (Z)")
     verb = "were" if dropped.elevation or len(dropped.columns) > 1 else "was"
-    warn(f"{' and '.join(parts)} {verb} dropped: traces hold user, time and location.")
+    text = f"{' and '.join(parts)} {verb} dropped: traces hold user, time and location."
+    if dropped.segment is not None:
+        text += f" If {dropped.segment!r} {_ARE_SEGMENTS}, {remedy.format(dropped.segment)}."
+    warn(text)
+
+
+def warn_unused_segment(dropped: DroppedColumns, *, remedy: str = _REMEDY) -> None:
+    """Warn of a column that may number segments, where other dropped columns do not matter."""
+    if dropped.segment is not None:
+        warn(f"The column {dropped.segment!r} is not used. If it {_ARE_SEGMENTS}, {remedy.format(dropped.segment)}.")
 
 
 def raise_invalid(reasons: Mapping[str, np.ndarray]) -> None:
@@ -145,6 +161,7 @@ class Records:
         marked = find_marked_rows(frame, names)
         marks = () if marked is None else tuple(marked.columns)
         others = [column for column in frame.columns if column not in taken and column not in marks]
+        unused = names.unused_segment(others) if segment is ... else None
         warn_marked(marked)
         records = cls.from_columns(
             x,
@@ -153,7 +170,7 @@ class Records:
             users=None if names.user is None else frame[names.user],
             crs=frame.crs,
             names=names,
-            dropped=DroppedColumns(tuple(others), has_z, marks),
+            dropped=DroppedColumns(tuple(others), has_z, marks, unused),
             segments=None if names.segment is None else read_segments(frame[names.segment]),
             protection=read_protection(frame.attrs.get(ROLES)),
         )

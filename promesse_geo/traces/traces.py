@@ -21,13 +21,13 @@ from promesse_geo.traces.records import (
     raise_invalid,
     warn_dropped_columns,
     warn_invalid,
+    warn_unused_segment,
     within_traces,
 )
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.values import TimeFormat, make_points
 from promesse_geo.validation import check_errors, check_zone
 
-_SEGMENT_NAMES = ("segment", "segment_number", "part", "part_number")  # the first that is free
 _ARRAYS = ("points", "times", "offsets", "positions", "breaks")
 
 
@@ -362,13 +362,7 @@ class Traces:
 
     def output_names(self) -> Names:
         """Return the column names of `to_frame`: with a segment if there are breaks."""
-        names = self.names
-        if not len(self.breaks):
-            return replace(names, segment=None)
-        taken = (names.user, names.time, names.geometry)
-        if names.segment is not None:
-            return names
-        return replace(names, segment=next(name for name in _SEGMENT_NAMES if name not in taken))
+        return self.names.with_segment() if len(self.breaks) else replace(self.names, segment=None)
 
     def time_index(self) -> pd.DatetimeIndex:
         """Return the times, length records, in their zone and unit."""
@@ -439,12 +433,17 @@ def map_traces(
 
 
 def as_traces(data: "gpd.GeoDataFrame | Traces", *, user: Name = ..., time: Name = ..., warns: bool = False) -> Traces:
-    """Return Traces of a frame or of Traces; with `warns`, warn of the columns that they do not hold."""
+    """Return Traces of a frame or of Traces; with `warns`, warn of the columns that they do not hold.
+
+    Warn in any case of a column that may number segments.
+    """
     if isinstance(data, Traces):
         return _without_names(data, user=user, time=time)
     traces, dropped = read_frame(data, user=user, time=time)
     if warns:
         warn_dropped_columns(dropped)
+    else:
+        warn_unused_segment(dropped)
     return traces
 
 
