@@ -32,7 +32,7 @@ from promesse_geo.messages import collected_warnings, invalid, listed, warn
 from promesse_geo.metrics import Metric, RangeQueryDistortion
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.stays import pois
-from promesse_geo.traces.columns import ROLES, Name, Names, find_names, read_protection
+from promesse_geo.traces.columns import ROLES, Name, Names, find_names, find_unused_segment, read_protection
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.frames import as_points, find_coordinates
 from promesse_geo.traces.marks import Values, find_possible_marks, without_marked_rows
@@ -99,7 +99,7 @@ class _Layout:
         used |= set() if found.time_is_index else {found.time}
         marks = find_possible_marks(meta, found)
         others = tuple(name for name in frame.columns if name not in used and name not in marks)
-        unused = found.unused_segment(others) if names.get("segment", ...) is ... else None
+        unused = find_unused_segment(frame, found, names.get("segment", ...))
         dropped = DroppedColumns(others, marks=tuple(marks), segment=unused)
         specified = {role: name for role, name in names.items() if role != "segment"}
         protection = read_protection(frame.attrs.get(ROLES))

@@ -179,6 +179,13 @@ class TestRoles:
         for read in (lambda: from_frame(frame, segment=None), frame.promesse(segment=None).traces):
             with pytest.warns(UserWarning, match="'trip' was dropped"):
                 assert len(read().breaks) == 0
+        trips = make_frame(["a"] * 2, [0, 1]).rename(columns={"trip": "trip_id"})
+        assert from_frame(trips).breaks.tolist() == [1]
+        for each in (trips, trips.assign(lon=4.8, lat=45.7, geometry=None).drop(columns="geometry")):
+            with pytest.warns(UserWarning, match="'trip_id' was dropped"):
+                assert len(each.promesse(segment=None).traces().breaks) == 0
+        with warnings.catch_warnings(action="error"):
+            trips.rename(columns={"trip_id": "segment"}).promesse(segment=None).pois()
 
     def test_names_travel_with_the_frame(self):
         frame = make_frame(["a"] * 3, [0, 1, 1]).rename(columns={"user": "cab", "time": "stamp"})

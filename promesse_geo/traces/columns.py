@@ -189,7 +189,8 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
     time_column = None if is_index else found["time"]
     is_index = is_index or time_column is INDEX
     if segment is ...:
-        segment = roles.get("segment") or (find_trips(columns, found["user"], but=empty) if user is ... else None)
+        trips = find_trips(columns, found["user"], but=empty) if user is ... else None
+        segment = roles.get("segment", trips)
     segment_column = find_columns(columns, {"segment": segment})["segment"]
     return Names(found["user"], index.name if is_index else time_column, geometry, is_index, segment_column)
 
@@ -201,12 +202,22 @@ def _is_empty(frame: pd.DataFrame, name: Any) -> bool:
 
 
 def existing_roles(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the names of columns by role in the `attrs` of a frame, without those that do not exist."""
+    """Return the names of columns by role in the `attrs` of a frame, without those that do not exist.
+
+    That of segments is None if `with_segment` says that there are none.
+    """
     roles = frame.attrs.get(ROLES)
     names = {*frame.columns, *([frame.index.name] if isinstance(frame.index, pd.DatetimeIndex) else [])}
     if not isinstance(roles, dict):
         return {}
-    return {role: name for role, name in roles.items() if isinstance(name, Hashable) and name in names}
+    exist = {role: name for role, name in roles.items() if isinstance(name, Hashable) and name in names}
+    return exist | ({"segment": None} if roles.get("segment", ...) is None else {})
+
+
+def find_unused_segment(frame: pd.DataFrame, names: Names, segment: Name) -> Hashable | None:
+    """Return the column of a frame that may number segments and is none of `names`; None if the caller denies it."""
+    denied = segment is None or existing_roles(frame).get("segment", ...) is None
+    return None if denied else names.unused_segment(frame.columns)
 
 
 def read_protection(attributes: Any) -> dict[str, Any] | None:
@@ -234,9 +245,7 @@ def with_segment(frame: gpd.GeoDataFrame, segment: Hashable | None) -> gpd.GeoDa
         If there is no such column, or several.
     """
     attributes = {**known_attributes(frame), "segment": segment}
-    if segment is None:
-        del attributes["segment"]
-    else:
+    if segment is not None:
         find_column(list(frame.columns), segment, role="segment", known=())
     copy = frame.copy(deep=False)
     copy.attrs[ROLES] = attributes

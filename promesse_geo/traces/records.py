@@ -12,7 +12,7 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import sorting
 from promesse_geo.messages import counted, invalid, listed, shown, warn
-from promesse_geo.traces.columns import ROLES, Name, Names, find_names, read_protection
+from promesse_geo.traces.columns import ROLES, Name, Names, find_names, find_unused_segment, read_protection
 from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.marks import Marked, find_marked_rows, warn_marked
 from promesse_geo.traces.points import check_are_points
@@ -161,7 +161,7 @@ class Records:
         marked = find_marked_rows(frame, names)
         marks = () if marked is None else tuple(marked.columns)
         others = [column for column in frame.columns if column not in taken and column not in marks]
-        unused = names.unused_segment(others) if segment is ... else None
+        unused = find_unused_segment(frame, names, segment)
         warn_marked(marked)
         records = cls.from_columns(
             x,
