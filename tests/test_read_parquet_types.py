@@ -191,3 +191,23 @@ def test_int96_is_utc_with_a_word(tmp_path, zone, has_schema):
         read = pg.read_table(path, tz="Europe/Berlin")
     assert str(read["time"].dt.tz) == "Europe/Berlin"
     assert set(read["time"]) == set(pd.DatetimeIndex(TIMES))
+
+
+def test_geoparquet_that_names_no_column_of_the_file_is_refused(tmp_path):
+    table = table_of(place=pa.array(shapely.to_wkb(shapely.points([[4.8, 45.7]] * 3)).tolist()))
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": {"encoding": "WKB"}}}
+    path = saved(tmp_path, table.replace_schema_metadata({"geo": json.dumps(geo)}))
+    words = "names the column of points 'geometry', which the file does not have"
+    assert words in refused(path)
+    with pytest.raises(ValueError, match=words):
+        pg.protect_parquet(path, tmp_path / "out", pg.Promesse(200))
+
+
+def test_times_of_several_zones_are_in_utc(tmp_path):
+    (tmp_path / "in").mkdir()
+    for zone in ("Europe/Paris", "Asia/Tokyo", "UTC"):
+        table = table_of(time=pa.array(TIMES.tz_convert(zone)))
+        pq.write_table(table, tmp_path / "in" / f"{zone[-5:]}.parquet")
+    read = pg.read_table(tmp_path / "in", user="file")
+    assert str(read["time"].dt.tz) == "UTC"
+    assert set(read["time"]) == set(TIMES)

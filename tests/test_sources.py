@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import promesse_geo as pg
 from promesse_geo.io import contents
 from promesse_geo.io.contents import read_bytes
 from promesse_geo.io.sources import find_files
@@ -81,6 +82,10 @@ def test_links_to_folders_are_followed_once(tmp_path):
 def test_a_pipe_is_told_and_not_waited_for(tmp_path):
     os.mkfifo(folder_of(tmp_path, "a.csv") / "b.csv")
     assert_told(tmp_path, r"b\.csv' is a pipe or a device")
+    (tmp_path / "a.csv").unlink()
+    (tmp_path / "b.csv").rename(tmp_path / "b.txt")  # which no format claims
+    with pytest.raises(ValueError, match=r"b\.txt' is a pipe or a device"):
+        pg.read_file(tmp_path)
 
 
 def test_what_grows_beyond_measure_is_refused(tmp_path, monkeypatch):

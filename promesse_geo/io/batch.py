@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, Self
 
 import geopandas as gpd
 import numpy as np
@@ -28,6 +28,8 @@ _AHEAD = 8 * (os.cpu_count() or 1)  # files in memory
 _TOGETHER = 50  # files parsed at once: a call of arrow's parser costs as much as hundreds of lines
 _BLOCK = 1 << 24  # bytes parsed at once
 _NOTHING = "nothing_read"  # attribute of errors
+FAILURES = (ValueError, TypeError, KeyError, OSError)
+"""Errors of files that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Skipped(NamedTuple):
 
     name: str
     reason: str
+
+    @classmethod
+    def because(cls, name: str, error: Exception) -> Self:
+        """Return the file that could not be read because of an error."""
+        return cls(name, str(error if isinstance(error, OSError) else error.args[0]))
 
 
 class Span(NamedTuple):
@@ -179,12 +186,10 @@ def read_parts(
         for name, read in group:
             try:
                 parts += parse(name, read())
-            except (ValueError, TypeError, KeyError, OSError) as error:
+            except FAILURES as error:
                 if raises:
-                    if total != 1 and "skip" not in str(error):
-                        error.add_note("Skip files that cannot be read with errors='skip' (--skip).")
-                    raise
-                skipped.append(Skipped(name, str(error if isinstance(error, OSError) else error.args[0])))
+                    raise_with_remedy(error, files=total)
+                skipped.append(Skipped.because(name, error))
         return parts, skipped, len(group)
 
     parts: list[Any] = []
@@ -197,10 +202,22 @@ def read_parts(
             count += files
             bar.update(files)
     if skipped and len(skipped) == count:
-        error = ValueError(f"None of {counted(count, 'file')} could be read. The first: {skipped[0].reason}")
-        vars(error)[_NOTHING] = True
-        raise error
+        raise none_read(skipped)
     return parts, skipped
+
+
+def raise_with_remedy(error: Exception, *, files: int | None) -> NoReturn:
+    """Raise the error of a file, of several with the note that such files can be skipped."""
+    if files != 1 and "errors='skip'" not in str(error):
+        error.add_note("Skip files that cannot be read with errors='skip' (--skip).")
+    raise error
+
+
+def none_read(skipped: Sequence[Skipped]) -> ValueError:
+    """Return the error for files that were all skipped, for which `is_of_nothing_read` is true."""
+    error = ValueError(f"None of {counted(len(skipped), 'file')} could be read. The first: {skipped[0].reason}")
+    vars(error)[_NOTHING] = True
+    return error
 
 
 def _groups(contents: Iterable[Content], user_of: Callable[[str], str]) -> Iterator[list[Content]]:

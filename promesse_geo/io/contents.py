@@ -60,7 +60,7 @@ def check_exists(path: str | os.PathLike[str]) -> None:
 
 def check_no_pipe(path: Path) -> None:
     """Raise ValueError for a pipe or a device, which cannot be read twice."""
-    if not path.is_file() and not path.is_dir():
+    if os.path.exists(path) and not path.is_file() and not path.is_dir():
         raise ValueError(f"{str(path)!r} is a pipe or a device. Save its content to a file first.")
 
 
@@ -84,7 +84,8 @@ def _state_of(path: Path) -> _State | None:
 
 @contextmanager
 def unchanged(path: Path) -> Iterator[None]:
-    """Raise ValueError if a file changes meanwhile, whatever other error that leads to."""
+    """Raise ValueError if a file changes meanwhile, whatever other error that leads to; before, for a pipe."""
+    check_no_pipe(path)
     before = _state_of(path)
     failure: Exception | None = None
     try:
@@ -168,7 +169,11 @@ def read_zipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, name: str) -
 
 
 def read_head(path: Path, *, size: int = _HEAD) -> Head:
-    """Return the first bytes of a file, decompressed too if gzip, bzip2, xz or zstd compressed it."""
+    """Return the first bytes of a file, decompressed too if gzip, bzip2, xz or zstd compressed it.
+
+    Raise ValueError for a pipe, which would block.
+    """
+    check_no_pipe(path)
     with path.open("rb") as file:
         stored = content = file.read(size)
         for magic, opener in OPENERS.items():

@@ -17,7 +17,7 @@ import shapely
 from pyproj import CRS
 from pyproj.exceptions import CRSError
 
-from promesse_geo.io import table_columns, table_times
+from promesse_geo.io import table_columns, table_segments, table_times
 from promesse_geo.io.contents import unchanged
 from promesse_geo.io.table_columns import (
     METADATA_KEY,
@@ -59,9 +59,8 @@ def read_parquet_table(path: Path, source: pa.NativeFile, options: ReadOptions) 
     needed = (names.user, names.time, names.segment, *marks, *places)
     table = file.read(columns=[name for name in needed if name is not None])
     columns = read_located(table, names, places, crs)
-    if _is_int96(file, names.time):
-        note = f"the times of {names.time!r}, which are of the type int96, as UTC"
-        columns = columns._replace(times=columns.times.dt.tz_localize("UTC"), notes=(note,))
+    if is_int96(file, names.time):
+        columns = columns._replace(times=columns.times.dt.tz_localize("UTC"), notes=(note_of_int96(names.time),))
     text = (file.schema_arrow.metadata or {}).get(METADATA_KEY.encode())
     return columns._replace(protection=parse_protection(text)).without(find_marked(table, marks))
 
@@ -80,14 +79,19 @@ def read_arrow_table(data: Any, options: ReadOptions) -> Columns:
 
 def read_located(table: pa.Table, names: Names, places: list[str], crs: Any) -> Columns:
     """Return the columns of a table with a geometry or two columns of coordinates."""
-    points = _coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
+    points = coordinates_of(table.column(places[0])) if len(places) == 1 else _numbers(table, places)
     return as_columns(table, points, names=names, crs=crs)
 
 
-def _is_int96(file: pq.ParquetFile, name: Hashable) -> bool:
+def is_int96(file: pq.ParquetFile, name: Hashable) -> bool:
     """Whether a column is of the old type of times that Spark writes, which are in UTC but without a zone."""
     columns = (file.schema.column(i) for i in range(len(file.schema)))
     return any(column.path == name and column.physical_type == "INT96" for column in columns)
+
+
+def note_of_int96(name: Hashable) -> str:
+    """Return how times of the type int96 were understood, for a warning."""
+    return f"the times of {name!r}, which are of the type int96, as UTC"
 
 
 def native_geometries(file: pq.ParquetFile) -> dict[str, str]:
@@ -123,9 +127,25 @@ def locate_columns(
 ) -> tuple[Names, list[str], Any]:
     """Return the columns of user and time, of the points or of x and y, and the CRS."""
     names, places, crs = _locate(schema, options, native)
+    _check_types(schema, names, places)
+    return names, places, crs
+
+
+def _check_types(schema: pa.Schema, names: Names, places: list[str]) -> None:
+    """Raise TypeError or ValueError if columns hold values that are not of their role."""
+    for name, check in (
+        (names.user, table_columns.check_user_type),
+        (names.time, table_times.check_time_type),
+        (names.segment, table_segments.check_segment_type),
+    ):
+        if name is not None:
+            check(schema.field(str(name)).type, name)
     if names.time is not None:
         _check_zone(schema.field(str(names.time)))
-    return names, places, crs
+    if len(places) == 1:
+        _check_point_type(schema.field(places[0]).type)
+    else:
+        _numbers(pa.schema([schema.field(name) for name in dict.fromkeys(places)]).empty_table(), places)
 
 
 def _check_zone(field: pa.Field) -> None:
@@ -180,6 +200,11 @@ def _geometry_column(schema: pa.Schema, options: ReadOptions, native: Mapping[st
         crs = geo["columns"][name].get("crs", "OGC:CRS84")
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError("the file's GeoParquet metadata cannot be read.") from None
+    if name not in schema.names:
+        raise ValueError(
+            f"the file's GeoParquet metadata names the column of points {name!r}, which the file does not have. Write "
+            "it again, or name columns of coordinates with 'lon' (--lon) and 'lat' (--lat)."
+        )
     return name, resolve_crs(crs, options)
 
 
@@ -232,7 +257,7 @@ def resolve_crs(crs: Any, options: ReadOptions) -> Any:
     return crs
 
 
-def _coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
+def coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return the coordinates of points in WKB or of GeoArrow (structures of x and y, or pairs of numbers).
 
     Parameters
@@ -254,19 +279,38 @@ def _coordinates_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bo
     """
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([chunk.storage for chunk in column.chunks], type=column.type.storage_type)
+    _check_point_type(column.type)
     if is_binary(column.type):
         return decode_points(column)
     chunk, kind = column.combine_chunks(), column.type
-    if pa.types.is_struct(kind) and {"x", "y"} <= {field.name for field in kind}:
+    if pa.types.is_struct(kind):
         x, y = (chunk.field(axis).cast(pa.float64()).to_numpy(zero_copy_only=False) for axis in "xy")
-    elif pa.types.is_fixed_size_list(kind) and kind.list_size >= 2:
+    else:
         flat = chunk.values.slice(chunk.offset * kind.list_size, len(chunk) * kind.list_size)
         x, y = flat.cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, kind.list_size).T[:2]
-    else:
-        raise ValueError("its geometries are neither WKB nor GeoArrow points.")
     is_point = chunk.is_valid().to_numpy(zero_copy_only=False)
-    dimensions = kind.num_fields if pa.types.is_struct(kind) else kind.list_size
-    return np.where(is_point, x, np.nan), np.where(is_point, y, np.nan), dimensions > 2
+    return np.where(is_point, x, np.nan), np.where(is_point, y, np.nan), count_dimensions(kind) > 2
+
+
+def _check_point_type(kind: pa.DataType) -> None:
+    """Raise ValueError if a column of this type holds no points."""
+    kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    values = list[pa.DataType]()
+    if pa.types.is_struct(kind) and all(kind.get_field_index(axis) >= 0 for axis in "xy"):
+        values = [kind.field(axis).type for axis in "xy"]
+    elif pa.types.is_fixed_size_list(kind) and kind.list_size >= 2:
+        values = [kind.value_type]
+    if not is_binary(kind) and not (values and all(map(_is_number, values))):
+        raise ValueError("its geometries are neither WKB nor GeoArrow points.")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal))
+
+
+def count_dimensions(kind: pa.DataType) -> int:
+    """Return how many coordinates the points of a GeoArrow type have."""
+    return int(kind.num_fields if pa.types.is_struct(kind) else kind.list_size)
 
 
 def _numbers(table: pa.Table, places: list[str]) -> tuple[np.ndarray, np.ndarray, bool]:

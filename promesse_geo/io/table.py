@@ -24,7 +24,15 @@ from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Source, by_endings
-from promesse_geo.io.table_columns import BY_NAME, Columns, ReadOptions, as_integers, settled_crs, split_no_time
+from promesse_geo.io.table_columns import (
+    BY_NAME,
+    Columns,
+    ReadOptions,
+    as_integers,
+    check_names_column,
+    settled_crs,
+    split_no_time,
+)
 from promesse_geo.io.table_segments import join_segments
 from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
@@ -221,7 +229,7 @@ def read_table(
     endings = ENDINGS if columns is None else (*ENDINGS, ".txt", ".txt.gz")
     is_table = hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pd.DataFrame, pd.Series))
     if is_table:
-        _check_arrow(source, user)
+        check_names_column(user)
     paths = [] if is_table else sources.find_files(source, endings=endings, owner="read_table")
     by_name = sources.name_users(paths, by=str(user)) if isinstance(user, str) and user in BY_NAME else {}
     if requested is not None and by_name:
@@ -315,12 +323,6 @@ def _read(path: Path, options: ReadOptions, *, user: str | None) -> Columns:
     has_journal = any(os.path.lexists(f"{path}{ending}") for ending in SQLITE_JOURNALS)
     with nullcontext() if has_journal else contents.unchanged(path):  # else reading it changes it
         return _read_columns(path, options, user=user)
-
-
-def _check_arrow(source: Any, user: Name) -> None:
-    """Raise for names of files, which a table has not."""
-    if isinstance(user, str) and user in BY_NAME:
-        raise ValueError(f"user={user!r} takes the user from the name of a file; a table has none. Name its column.")
 
 
 def _read_arrow(source: Any, options: ReadOptions) -> Columns:
@@ -441,6 +443,8 @@ def _join(files: Sequence[Columns]) -> records.Records:
         file.times if file.times.dtype in kinds else pd.Series(pd.NaT, file.times.index, kinds[0])
         for file in files  # without any time, a file has no zone
     ]
+    if len({str(each.dt.tz) for each in times}) > 1:
+        times = [each.dt.tz_convert("UTC") for each in times]
     joined = records.Records.from_columns(
         np.concatenate([file.x for file in files]),
         np.concatenate([file.y for file in files]),

@@ -181,6 +181,12 @@ def parse_roles(text: str | bytes | None) -> dict[str, str | None]:
     return {role: name for role, name in roles.items() if isinstance(name, str) or (name is None and role == "user")}
 
 
+def check_names_column(user: Name) -> None:
+    """Raise ValueError for users that are names of files, which a table in memory has not."""
+    if isinstance(user, str) and user in BY_NAME:
+        raise ValueError(f"user={user!r} takes the user from the name of a file; a table has none. Name its column.")
+
+
 def find_names(
     columns: Sequence[str], options: ReadOptions, *, geometry: str | None = None, roles: Mapping[str, Any] = NO_ROLES
 ) -> Names:
@@ -345,13 +351,9 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
     TypeError
         If the column holds values of another type.
     """
+    check_user_type(column.type, name)
     is_encoded = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if is_encoded else column.type
-    if not any(is_kind(kind) for is_kind in _KEYS):
-        raise TypeError(
-            f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind '{kind}'. "
-            "Write them as text."
-        )
+    kind = value_type(column.type)
     column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
     if is_encoded and not _has_distinct_values(column):
         column, is_encoded = column.cast(kind), False
@@ -359,6 +361,21 @@ def as_users(column: pa.ChunkedArray, name: Hashable) -> pd.Categorical:
     chunk = encoded.unify_dictionaries().combine_chunks()
     codes = chunk.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)  # may be unsigned
     return pd.Categorical.from_codes(codes, pd.Index(chunk.dictionary.to_pandas()))
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a column, which may be dictionary-encoded."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def check_user_type(kind: pa.DataType, name: Hashable) -> None:
+    """Raise TypeError if a column of this type holds no users."""
+    kind = value_type(kind)
+    if not any(is_kind(kind) for is_kind in _KEYS):
+        raise TypeError(
+            f"the user column {name!r} must hold text or integers, of one kind. It holds values of the kind '{kind}'. "
+            "Write them as text."
+        )
 
 
 def _has_distinct_values(column: pa.ChunkedArray) -> bool:

@@ -44,16 +44,17 @@ class Segments(NamedTuple):
             column = column.cast(pa.large_string())
         if pa.types.is_null(column.type):
             return cls(np.full(len(column), -1), str(name))
-        if pa.types.is_nested(column.type):
-            raise TypeError(
-                f"the segment column {name!r} must hold text, numbers or times. It holds values of the kind "
-                f"'{column.type}'. Write them as text."
-            )
+        check_segment_type(column.type, name)
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         encoded = column.dictionary_encode().combine_chunks()
         codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
         return cls(codes, str(name), _as_text(encoded.dictionary))
+
+    def as_text(self) -> pa.Array:
+        """Return the value of each record of a column as text, the same for equal values of any type."""
+        codes = pa.array(self.codes, mask=self.codes < 0)
+        return pa.array(self.values, pa.large_string()).take(codes)
 
     def take(self, rows: np.ndarray) -> Self:
         """Return the segments of some records."""
@@ -64,6 +65,16 @@ class Segments(NamedTuple):
         hashes = pd.util.hash_array(self.values, categorize=False)
         column = pd.util.hash_array(np.array([fold(self.column)], object))
         return np.append(hashes ^ column, np.uint64(0))[self.codes].view(np.int64)
+
+
+def check_segment_type(kind: pa.DataType, name: Any) -> None:
+    """Raise TypeError if a column of this type holds lists or other values of several parts."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(kind):
+        raise TypeError(
+            f"the segment column {name!r} must hold text, numbers or times. It holds values of the kind '{kind}'. "
+            "Write them as text."
+        )
 
 
 def _as_text(values: pa.Array) -> np.ndarray:

@@ -27,6 +27,10 @@ _DATE = r"\s*\d{4}-\d\d-\d\d\s*"
 _FIRST, _LAST = (np.datetime64(f"{year}-01-01", "s").astype(float) for year in (1990, 2100))
 _DAY, _NO_STEP = np.timedelta64(1, "D"), np.timedelta64(0, "ns")
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261  # which nanoseconds can count
+_KINDS = (
+    *(pa.types.is_timestamp, pa.types.is_integer, pa.types.is_floating, pa.types.is_null),
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+)
 _UNITS = {
     "s": ("seconds", 1),
     "ms": ("milliseconds", 10**3),
@@ -78,11 +82,35 @@ def parse_times(
     else:
         raise TypeError(_no_datetimes(kind, name))
     index = pd.DatetimeIndex(times)
-    years = np.array([f"{_FIRST_YEAR}-01-01", f"{_LAST_YEAR + 1}-01-01"], f"M8[{index.unit}]").astype(np.int64)
-    within = (index.asi8 >= years[0]) & (index.asi8 < years[1])
+    first, last = _limits(index.unit)
+    within = (index.asi8 >= first) & (index.asi8 < last)
     times = times if within.all() else times.where(within)
     times.name = name
     return times, notes
+
+
+def as_timestamps(column: pa.ChunkedArray, kind: pa.TimestampType) -> pa.ChunkedArray:
+    """Convert timestamps to a type of the same or a finer unit; null outside the years 1678 to 2261.
+
+    Those without a zone are in UTC if the type has one.
+    """
+    numbers = column.cast(pa.int64())
+    first, last = _limits(column.type.unit)
+    within = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, last))
+    return pc.if_else(within, column, pa.scalar(None, column.type)).cast(kind)
+
+
+def _limits(unit: str) -> tuple[int, int]:
+    """Return the first time that nanoseconds count, by whole years, and the first that they do not."""
+    first, last = np.array([f"{_FIRST_YEAR}-01-01", f"{_LAST_YEAR + 1}-01-01"], f"M8[{unit}]").astype(np.int64).tolist()
+    return first, last
+
+
+def check_time_type(kind: pa.DataType, name: Hashable) -> None:
+    """Raise TypeError if a column of this type holds no times."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not any(is_kind(kind) for is_kind in _KINDS):
+        raise TypeError(_no_datetimes(kind, name))
 
 
 def as_numbers_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
