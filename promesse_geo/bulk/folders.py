@@ -14,12 +14,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from promesse_geo.bulk.memory import check_disk
+from promesse_geo.bulk.memory import check_disk, stopped
 from promesse_geo.bulk.tasks import Job
 from promesse_geo.io.atomic import lock_folder
+from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY
 from promesse_geo.mechanisms.base import keeps_positions
 from promesse_geo.messages import warn
@@ -97,14 +97,14 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
         If there is no room on the disk.
     """
     work = job.parts.parent
-    folders = dict.fromkeys((work, job.scratch.parent))
+    folders, places = dict.fromkeys((work, job.scratch.parent)), (work, job.scratch)
     for folder in folders:
         _check_ours(folder)
     try:
         for folder in folders:
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise _in_words(error, job) from None
+        raise stopped(error, places, job.scratch, records) from None
     locks = [lock_folder(folder, wait=False) for folder in folders]
     if None in locks and os.name != "nt":
         for taken in locks:
@@ -116,7 +116,7 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
         check_disk(job.scratch, records)
         yield job, Done(job.scratch)
     except OSError as error:
-        raise _in_words(error, job) from error
+        raise stopped(error, places, job.scratch, records) from error
     finally:
         if _restore(work, target):
             for folder in folders:
@@ -186,16 +186,6 @@ def _remove(folder: Path) -> None:
         raise
 
 
-def _in_words(error: OSError, job: Job) -> OSError:
-    """Return an error of the system with a sentence that names the folders instead of a temporary file."""
-    if error.errno is None or error.strerror is None:
-        return error
-    folders = " or ".join(sorted({repr(str(job.parts.parent)), repr(str(job.scratch))}))
-    worded = type(error)(f"The work in {folders} stopped: {error.strerror}. Nothing was written.")
-    worded.errno = error.errno
-    return worded
-
-
 def _resume(job: Job, states: Sequence[Any]) -> Job:
     """Return the job with the keys of a killed run of the same job, or with new ones in empty folders."""
     mark = _fingerprint(job, states)
@@ -246,9 +236,9 @@ def is_dataset(folder: Path) -> bool:
 def _is_part(path: Path) -> bool:
     """Whether a file is Parquet that names a mechanism or nothing, as ours does."""
     try:
-        with pa.OSFile(os.fsencode(path)) as file:
+        with open_parquet(path) as file:
             return METADATA_KEY.encode() in (pq.read_metadata(file).metadata or {})
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError):
         return False
 
 

@@ -1,6 +1,7 @@
 """How much memory and disk the work on files needs, and how it is divided to fit."""
 
 import ctypes
+import errno
 import re
 import shutil
 import sys
@@ -84,13 +85,36 @@ def check_left(records: int, memory: int, *, workers: int, weight: int) -> None:
 
 def check_disk(folder: Path, records: int) -> None:
     """Raise OSError if a folder has no room for the records."""
-    needed, free = _SPILL * records, shutil.disk_usage(folder).free
-    if free < needed:
+    free = shutil.disk_usage(folder).free
+    if free < _SPILL * records:
         raise OSError(
-            f"The work on {counted(records, 'record')} needs about {sized(needed)} of disk in {str(folder)!r}, "
-            f"besides the result. There are {sized(free)}: free some, or name another folder with 'scratch' "
+            f"{disk_needed(folder, records)} There are {sized(free)}: free some, or name another folder with 'scratch' "
             "(--scratch)."
         )
+
+
+def disk_needed(folder: Path, records: int) -> str:
+    """Return in words how much of a disk the work on records needs."""
+    return (
+        f"The work on {counted(records, 'record')} needs about {sized(_SPILL * records)} of disk in {str(folder)!r}, "
+        "besides the result."
+    )
+
+
+def stopped(error: OSError, folders: Sequence[Path], scratch: Path, records: int) -> OSError:
+    """Return an error of the system with a sentence that names the folders instead of a temporary file.
+
+    For a full disk it names the room that is needed.
+    """
+    if error.errno is None or error.strerror is None:
+        return error
+    names = " or ".join(sorted({repr(str(folder)) for folder in folders}))
+    words = f"The work in {names} stopped: {error.strerror}. Nothing was written."
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        words += f" {disk_needed(scratch, records)} Free some, or name another folder with 'scratch' (--scratch)."
+    worded = type(error)(words)
+    worded.errno = error.errno
+    return worded
 
 
 _trim: Callable[[int], int] | None = None

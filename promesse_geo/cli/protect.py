@@ -68,7 +68,8 @@ def smooth(
     Prepare INPUT first unless its traces are short: smoothing does not stop at gaps. Traces too short for EPSILON are
     dropped. If all are, nothing is written.
 
-    If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and --memory is not exceeded.
+    If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and the work is divided to fit
+    into --memory, which is a plan and not a limit.
     """
     with usage_errors():
         mechanism = pg.Promesse(epsilon, variant=variant, min_points=min_points, ends=ends, max_interval=max_interval)

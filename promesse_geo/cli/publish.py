@@ -242,8 +242,8 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
     the result against the original, rename users, and write OUTPUT, unless a test fails. What was odd, what was
     dropped and what attacks still find is printed.
 
-    If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and --memory is not exceeded:
-    users are checked in groups that fit into memory.
+    If INPUT is a folder of Parquet and OUTPUT has no extension, OUTPUT is a folder, too, and users are checked in
+    groups that fit into --memory, which is a plan and not a limit.
 
     Publish the same people only once: two publications can be joined.
     """
