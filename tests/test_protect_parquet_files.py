@@ -257,3 +257,94 @@ def test_folders_leave_out_records_marked_as_bad_as_tables_do(tmp_path, columns)
     with pytest.warns(UserWarning, match="marked as bad"):
         result = pg.publish_parquet(tmp_path / "in", None, pg.Promesse(200), dry_run=True)
     assert result.counts["dropped_reading"] == int(is_bad[: len(table) // 2].sum())
+
+
+def damage_values(path):
+    """Change bytes of the values of a file, whose schema can still be read."""
+    table = pq.read_table(path)
+    pq.write_table(table, path, row_group_size=100, compression="none", write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    column = pq.read_metadata(path).row_group(1).column(table.num_columns - 1)
+    content[column.dictionary_page_offset + column.total_compressed_size - 5] ^= 255
+    path.write_bytes(content)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def hold_lists(path):
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(0, "user", pa.array([["a"]] * len(table))), path)
+
+
+def forget_the_time(path):
+    pq.write_table(pq.read_table(path).drop_columns(["time"]), path)
+
+
+DAMAGES = [damage_values, cut, hold_lists, forget_the_time]
+
+
+@pytest.mark.parametrize("chunk", [150, 10**6])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_are_skipped_as_readers_skip_them(shuffled_city, monkeypatch, tmp_path, damage, chunk):
+    monkeypatch.setattr(files, "chunk_size", lambda memory, workers: chunk)
+    save(shuffled_city.iloc[:1500], tmp_path / "in", number=5, group=100)
+    for number in (1, 3):
+        damage(tmp_path / "in" / f"00{number}.parquet")
+    with pytest.raises((ValueError, TypeError, KeyError), match=r"001.parquet") as caught:
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+    assert "Skip files that cannot be read with errors='skip'" in "".join(caught.value.__notes__)
+    with pytest.warns(UserWarning, match=r"protect_parquet dropped 2 files \(first: .*001.parquet"):
+        report = pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, keep_users=True, errors="skip")
+    with pytest.warns(UserWarning, match=r"read_table dropped 2 files \(first: .*001.parquet"):
+        read = pg.read_file(tmp_path / "in", errors="skip")
+    assert (report.records, report.counts["skipped_files"], report.dropped_records) == (len(read), 2, 0)
+    assert_equal(load(tmp_path / "out"), PROMESSE.protect(read))
+
+
+def test_files_that_can_none_be_read_are_an_error(shuffled_city, tmp_path):
+    for damage in (cut, damage_values):
+        save(shuffled_city.iloc[:400], tmp_path / "in", number=2)
+        for path in (tmp_path / "in").iterdir():
+            damage(path)
+        with pytest.raises(ValueError, match=r"None of 2 files could be read. The first: .*000.parquet"):
+            pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, errors="skip")
+
+
+def test_damaged_files_do_not_count_for_the_space(shuffled_city, monkeypatch, tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        shuffled_city.iloc[number:600:3].to_crs(32631).to_parquet(tmp_path / "in" / f"{number}.parquet")
+    damage_values(tmp_path / "in" / "1.parquet")
+    with pytest.warns(UserWarning, match="dropped 1 file"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, keep_users=True, errors="skip")
+    with pytest.warns(UserWarning, match="dropped 1 file"):
+        read = pg.read_file(tmp_path / "in", errors="skip")
+    assert_equal(load(tmp_path / "out"), PROMESSE.protect(read))
+
+
+def test_damaged_files_are_counted_in_publications_and_measures(shuffled_city, tmp_path):
+    save(shuffled_city.iloc[:2000], tmp_path / "in")
+    cut(tmp_path / "in" / "001.parquet")
+    damage_values(tmp_path / "in" / "002.parquet")
+    with pytest.warns(UserWarning, match="publish_parquet dropped 2 files"):
+        result = pg.publish_parquet(tmp_path / "in", None, PROMESSE, dry_run=True, errors="skip")
+    assert result.counts["skipped_files"] == 2
+    with pytest.warns(UserWarning, match="measure_parquet dropped 2 files"):
+        found = pg.measure_parquet(tmp_path / "in", tmp_path / "in", [pg.Compression()], errors="skip")
+    assert found["value"].tolist() == [100.0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_pipes_are_refused_at_once(shuffled_city, tmp_path):
+    save(shuffled_city.iloc[:400], tmp_path / "in", number=1)
+    os.mkfifo(tmp_path / "in" / "p.parquet")
+    with pytest.raises(ValueError, match=r"p.parquet' is a pipe or a device. Save its content to a file first"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
+    with pytest.warns(UserWarning, match=r"dropped 1 file \(first: .*p.parquet' is a pipe"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE, errors="skip")
+    (tmp_path / "old").mkdir()
+    os.mkfifo(tmp_path / "old" / "part-00000.parquet")
+    with pytest.raises(FileExistsError, match="no folder of parts"):
+        pg.protect_parquet(tmp_path / "in", tmp_path / "old", PROMESSE, force=True)

@@ -162,6 +162,9 @@ def test_a_full_disk_is_one_sentence(shuffled_city, many_chunks, monkeypatch, tm
         pg.protect_parquet(tmp_path / "in", tmp_path / "out", PROMESSE)
     assert caught.value.errno == errno.ENOSPC
     assert "secret" not in str(caught.value)
+    assert "The work on 10,000 records needs about 240 kB of disk in" in str(caught.value)
+    with pytest.raises(OSError, match=r"No space left on device.* needs about 480 kB of disk in"):
+        pg.measure_parquet(tmp_path / "in", tmp_path / "in", [pg.Compression()])
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 

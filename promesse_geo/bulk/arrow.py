@@ -13,7 +13,14 @@ import pyarrow.compute as pc
 
 from promesse_geo.io.batch import warn_assumed
 from promesse_geo.io.parquet_table import encode_points, is_binary, locate_columns, read_located
-from promesse_geo.io.table_columns import METADATA_KEY, Columns, IfFits, ReadOptions, parse_protection
+from promesse_geo.io.table_columns import (
+    METADATA_KEY,
+    Columns,
+    IfFits,
+    ReadOptions,
+    check_names_column,
+    parse_protection,
+)
 from promesse_geo.io.writers.crs import written_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
@@ -99,6 +106,7 @@ def protect_arrow(
         raise TypeError(invalid("mechanism", "protect_arrow", "a mechanism such as pg.Promesse(200)", mechanism))
     if not hasattr(table, "__arrow_c_stream__"):
         raise TypeError(invalid("table", "protect_arrow", "a pyarrow.Table or another table of Arrow", table))
+    check_names_column(user)
     options = ReadOptions(user, time, lon=lon, lat=lat, crs=crs, layer=None, lenient=False, segment=segment)
     with pa.RecordBatchReader.from_stream(table) as stream:
         whole = stream.read_all()
@@ -151,6 +159,8 @@ class Layout:
         Whether users are a dictionary.
     protection : dict or None
         What protected the data, as for `Traces`.
+    types : mapping of str to pyarrow.DataType
+        The type to which columns are brought that files hold in several; see `common_types`.
     """
 
     names: Names
@@ -159,6 +169,7 @@ class Layout:
     encoding: str
     is_encoded: bool
     protection: dict[str, Any] | None = field(default=None, compare=False)
+    types: Mapping[str, pa.DataType] = field(default_factory=dict, compare=False)
 
     @classmethod
     def find(cls, schema: pa.Schema, options: ReadOptions, *, native: Mapping[str, str] = _NO_NATIVE) -> "Layout":

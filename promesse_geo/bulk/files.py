@@ -89,12 +89,14 @@ def protect_parquet(
     force : bool
         Whether to replace an existing folder that holds nothing but such parts.
     user, time, lon, lat, crs, segment : column names and CRS
-        As for `read_file`; by default detected.
+        As for `read_file`; by default detected. With `user="file"`, `"folder"` or `"folder-2"` the names of files or
+        folders are the users. Files may hold a column in several types of text, of numbers or of times.
     space : {"sphere", "plane"}, Sphere, Plane or None
         Where distances are measured; None chooses by the CRS and, if it is projected, by the data.
     errors : {"raise", "skip"}
-        Whether to raise an error if records have no valid location, time or user, or files are of formats other than
-        Parquet that `read_file` reads, or to leave them out with a warning. Other files are never read.
+        Whether to raise an error if files cannot be read, if records have no valid location, time or user, or if files
+        are of formats other than Parquet that `read_file` reads, or to leave them out with a warning that counts them.
+        Other files are never read.
     time_unit : {"s", "ms", "us", "ns"}, optional
         The unit of written times; by default that of the input, or of the mechanism if it makes times. Spark needs
         "us".
@@ -253,7 +255,7 @@ def start_run(
     )
     with working_folder(job, final, sources.states, records=sources.records) as (job, done):
         run = Run(job, done, resources.executor, workers, memory, drops, sources.records, sources.unread)
-        yield run, final
+        yield replace(run, skipped=sources.skipped, owner=owner), final
 
 
 def _check_mechanism(mechanism: Any, preparation: Any) -> None:

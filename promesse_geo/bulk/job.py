@@ -1,7 +1,7 @@
 """What is done with files: the parameters of all steps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -16,7 +16,8 @@ from promesse_geo.traces.values import Unit
 class Piece(NamedTuple):
     """Row groups first … last − 1 of a file, the row that the first begins with, and the file's size and time.
 
-    `marks` are the columns of the file that mark bad records, which are left out.
+    `marks` are the columns of the file that mark bad records, which are left out, and `user` is the user of all its
+    records if the name of the file or of a folder gives it.
     """
 
     path: str
@@ -25,6 +26,7 @@ class Piece(NamedTuple):
     row: int
     state: tuple[int, int] = (-1, -1)
     marks: tuple[str, ...] = ()
+    user: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,10 @@ class Job:
         How points are written.
     time_unit : str or None
         The unit of written times; None for that of the mechanism.
+    skips : bool
+        Whether files that cannot be read are skipped.
+    skipped : mapping of str to str
+        Files that could not be read, and the reasons.
     period : tuple of int
         The first and the last time (ns) of all data, by which they are on the common calendar or not; set when they
         are read.
@@ -101,7 +107,14 @@ class Job:
     keep_users: bool = True
     encoding: str = "WKB"
     time_unit: Unit | None = None
+    skips: bool = False
+    skipped: Mapping[str, str] = field(default_factory=dict)
     period: tuple[int, int] = (0, 0)
+
+    @property
+    def files(self) -> int:
+        """The number of files."""
+        return len({piece.path for task in self.tasks for piece in task})
 
     @property
     def protection(self) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ import pandas as pd
 
 from promesse_geo.bulk.files import count_workers
 from promesse_geo.bulk.folders import NothingDone
-from promesse_geo.bulk.memory import check_disk, check_memory, chunk_size, count_buckets
-from promesse_geo.bulk.plan import find_sources, find_space
+from promesse_geo.bulk.memory import check_disk, check_memory, chunk_size, count_buckets, stopped
+from promesse_geo.bulk.plan import Sources, find_sources, find_space
 from promesse_geo.bulk.run import Run
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, read_bucket
 from promesse_geo.evaluation.runs import PAPER, Measures, check_metrics, name_of
+from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_columns import IfFits, ReadOptions
 from promesse_geo.messages import invalid
 from promesse_geo.metrics import Metric
@@ -63,7 +65,8 @@ def measure_parquet(
         As for `protect_parquet`; true data go to the system's folder for temporary files by default.
     user, time, lon, lat, crs, segment : column names and CRS
         As for `read_file`; by default detected. User and time are columns of both; the others count for the files that
-        have such a column or need the CRS.
+        have such a column or need the CRS. Names of files or folders can be the users of the original, and of protected
+        data that have no users.
     space : {"sphere", "plane"}, Sphere, Plane or None
         Where distances are measured; None chooses by the CRS of the original and, if it is projected, by its data.
 
@@ -103,10 +106,16 @@ def measure_parquet(
     with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
         plans = _plan(Path(folder), (original, protected), options, amount, workers, space=space, drops=drops)
         runs = [
-            Run(job, NothingDone(), executor, workers, amount, drops=drops, records=records) for job, records in plans
+            Run(
+                job, NothingDone(), executor, workers, amount, drops, found.records, skipped=found.skipped, owner=_OWNER
+            )
+            for job, found in plans
         ]
-        parts = _ParquetParts([(run, *run.scatter()[1:]) for run in runs])
-        return measure_parts(parts, checked)
+        try:
+            parts = _ParquetParts([(run, *run.scatter()[1:]) for run in runs])
+            return measure_parts(parts, checked)
+        except OSError as error:
+            raise stopped(error, [Path(folder)], Path(folder), sum(run.records for run in runs)) from error
 
 
 def check_divisible(metrics: Any, *, owner: str) -> list[Metric]:
@@ -139,10 +148,13 @@ def _count_records(original: Traces, protected: Traces) -> tuple[int, int]:
 
 def _plan(
     folder: Path, both: Sequence[Any], options: ReadOptions, memory: int, workers: int, *, space: Any, drops: bool
-) -> Iterator[tuple[Job, int]]:
-    """Yield the jobs of the original and of the protected data, with the same buckets, and their records."""
+) -> Iterator[tuple[Job, Sources]]:
+    """Yield the jobs of the original and of the protected data, with the same buckets, and their files."""
     chunk = chunk_size(memory, workers=workers)
-    found = [find_sources(source, options, chunk=chunk, owner=_OWNER, drops=drops) for source in both]
+    found = [
+        find_sources(both[0], options, chunk=chunk, owner=_OWNER, drops=drops),
+        _find_protected(both[1], options, chunk=chunk, drops=drops),
+    ]
     _check_used(options)
     records = [sources.records for sources in found]
     check_disk(folder, sum(records))
@@ -151,7 +163,16 @@ def _plan(
     for name, sources, each in zip(("original", "protected"), found, spaces, strict=True):
         (folder / name).mkdir(mode=0o700)
         choices = {"scratch": folder / name, "chunk": chunk, "buckets": buckets, "key": key, **sources.choices()}
-        yield Job(space=each, **choices), sources.records
+        yield Job(space=each, **choices), sources
+
+
+def _find_protected(source: Any, options: ReadOptions, *, chunk: int, drops: bool) -> Sources:
+    """Look at protected files; names of files and folders are their users only if they have no users themselves."""
+    if isinstance(options.user, str) and options.user in BY_PLACE:
+        with suppress(ValueError):  # another fault is one of the second look, too
+            detected = options._replace(user=...)
+            return find_sources(source, detected, chunk=chunk, owner=_OWNER, drops=drops)
+    return find_sources(source, options, chunk=chunk, owner=_OWNER, drops=drops)
 
 
 def _check_used(options: ReadOptions) -> None:

@@ -1,10 +1,10 @@
 """Plan the work on files: what they hold, how it is divided, and how much memory and disk it needs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 from pyproj import CRS
 
 from promesse_geo.bulk.arrow import Layout
-from promesse_geo.bulk.tasks import Piece, read_columns
-from promesse_geo.io.batch import warn_assumed
-from promesse_geo.io.parquet_table import native_geometries, open_parquet
+from promesse_geo.bulk.tasks import Piece, marked_rows, read_columns, read_piece
+from promesse_geo.bulk.types import common_types, finest_unit, kind_of
+from promesse_geo.io.batch import FAILURES, Skipped, none_read, raise_with_remedy, warn_assumed
+from promesse_geo.io.parquet_table import is_int96, native_geometries, note_of_int96, open_parquet
 from promesse_geo.io.registry import find_readable
-from promesse_geo.io.sources import UNREAD, as_paths, find_files
+from promesse_geo.io.sources import BY_PLACE, UNREAD, as_paths, find_files, name_users
 from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.io.table_times import (
     as_numbers_or_text,
@@ -29,9 +30,9 @@ from promesse_geo.io.table_times import (
 from promesse_geo.messages import DroppedWarning, collected_warnings, counted, warn
 from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.crs import metres_per_unit
-from promesse_geo.traces.marks import find_marked, find_marks, marks_some
+from promesse_geo.traces.marks import find_marks, marks_some
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
-from promesse_geo.traces.values import UNITS, TimeFormat, Unit
+from promesse_geo.traces.values import TimeFormat, Unit, read_users
 
 ENDINGS = (".parquet", ".geoparquet")
 """Extensions of the files of a data set."""
@@ -65,6 +66,10 @@ class Sources:
         Path, size and time of change of each file.
     unread : int
         Files of other extensions in the folders.
+    skips : bool
+        Whether files that cannot be read are skipped.
+    skipped : list of Skipped
+        Those that are known.
     """
 
     tasks: tuple[tuple[Piece, ...], ...]
@@ -76,15 +81,19 @@ class Sources:
     unit: Unit
     states: list[list[Any]]
     unread: int
+    skips: bool
+    skipped: list[Skipped]
 
     def choices(self) -> dict[str, Any]:
         """Return what a job takes from the files, by name."""
-        names = ("tasks", "layout", "has_integers", "time_numbers", "zone", "unit")
+        names = ("tasks", "layout", "has_integers", "time_numbers", "zone", "unit", "skips")
         return {name: getattr(self, name) for name in names}
 
 
 def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, drops: bool) -> Sources:
-    """Look at the schemas of the files of a source; with `drops`, files of other formats are not read, with a warning.
+    """Look at the schemas of the files of a source.
+
+    With `drops`, files of other formats are not read, with a warning, and files that cannot be read are skipped.
 
     Raises
     ------
@@ -92,29 +101,36 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
         If there is none, one cannot be read, or they differ in columns, CRS or kinds of users and times.
     """
     paths, unread = _find_parquet(source, owner=owner, drops=drops)
+    users = _name_users(paths, options)
+    files, skipped = _look_at_all(paths, users, options, drops=drops)
+    _check_equal(files)
+    layout, types = _common_layout(files)
     tasks, waiting, rows, total = [], list[Piece](), 0, 0
-    layouts, kinds, states = list[Layout](), list[tuple[Any, ...]](), []
-    for path in paths:
-        metadata, layout, kind, marks = _look_at(path, options)
-        stat = path.stat()
-        states.append([str(path.absolute()), stat.st_size, stat.st_mtime_ns])
-        layouts.append(layout)
-        kinds.append(kind)
+    for file in files:
         row = 0
-        for group in range(metadata.num_row_groups):
-            state = (stat.st_size, stat.st_mtime_ns)
-            waiting.append(Piece(str(path.absolute()), group, group + 1, row, state, marks))
-            size = metadata.row_group(group).num_rows
+        for group, size in enumerate(file.groups):
+            waiting.append(Piece(str(file.path.absolute()), group, group + 1, row, file.state, file.marks, file.user))
             row, rows, total = row + size, rows + size, total + size
             if rows >= chunk:
                 tasks.append(_joined(waiting))
                 waiting, rows = [], 0
     tasks += [_joined(waiting)] if waiting else []
-    _check_equal(paths, layouts, kinds)
-    if any(layout.protection != layouts[0].protection for layout in layouts):
-        layouts[0] = replace(layouts[0], protection=None)
-    numbers, times = _look_at_times(paths, layouts[0], owner=owner)
-    return Sources(tuple(tasks), total, layouts[0], kinds[0][0], numbers, times.zone, times.unit, states, unread)
+    if any(file.is_int96 for file in files):
+        warn_assumed([note_of_int96(layout.names.time)], owner=owner)
+    numbers, times = _look_at_times(files, types, owner=owner, drops=drops)
+    return Sources(
+        tasks=tuple(tasks),
+        records=total,
+        layout=layout,
+        has_integers=any(kind_of(kind) == "integers" for kind in types.get(str(layout.names.user), ())),
+        time_numbers=numbers,
+        zone=times.zone,
+        unit=times.unit,
+        states=[[str(file.path.absolute()), *file.state] for file in files],
+        unread=unread,
+        skips=drops,
+        skipped=skipped,
+    )
 
 
 def _find_parquet(source: Any, *, owner: str, drops: bool) -> tuple[list[Path], int]:
@@ -136,23 +152,95 @@ def _find_parquet(source: Any, *, owner: str, drops: bool) -> tuple[list[Path], 
     return paths, sum(count.get(UNREAD, 0) for count in counts)
 
 
-def _look_at(path: Path, options: ReadOptions) -> tuple[pq.FileMetaData, Layout, tuple[Any, ...], tuple[str, ...]]:
-    """Return metadata and layout of a file, the kinds of its users and times, and columns that mark bad records."""
+class _File(NamedTuple):
+    """A file of a data set, and what its schema says.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    state : tuple of int
+        Its size and time of change.
+    groups : list of int
+        The records of each row group.
+    layout : Layout
+        How it holds records.
+    types : dict of str to pyarrow.DataType
+        The types of the columns that are read.
+    marks : tuple of str
+        Columns that mark some records as bad.
+    user : str or None
+        The user of all its records, if the name of the file or of a folder gives it.
+    is_int96 : bool
+        Whether times are of the type int96, which is in UTC.
+    """
+
+    path: Path
+    state: tuple[int, int]
+    groups: list[int]
+    layout: Layout
+    types: dict[str, pa.DataType]
+    marks: tuple[str, ...]
+    user: str | None
+    is_int96: bool
+
+
+def _name_users(paths: Sequence[Path], options: ReadOptions) -> dict[Path, str]:
+    """Return the user of each file, if names of files or folders are the users, as `read_file` does."""
+    if not isinstance(options.user, str) or options.user not in BY_PLACE:
+        return {}
+    users = name_users(paths, by=options.user)
+    read_users(pd.Series(list(users.values())))  # raises for names that cannot be written
+    return users
+
+
+def _look_at_all(
+    paths: Sequence[Path], users: Mapping[Path, str], options: ReadOptions, *, drops: bool
+) -> tuple[list[_File], list[Skipped]]:
+    """Look at all files; with `drops`, those that cannot be read are skipped, unless none can."""
+    files, skipped = list[_File](), list[Skipped]()
+    for path in paths:
+        try:
+            files.append(_look_at(path, users.get(path), options))
+        except FAILURES as error:
+            if not drops:
+                raise_with_remedy(error, files=len(paths))
+            skipped.append(Skipped.because(str(path.absolute()), error))
+    if not files:
+        raise none_read(skipped)
+    return files, skipped
+
+
+def _look_at(path: Path, user: str | None, options: ReadOptions) -> _File:
+    """Return what the schema of a file says, and which columns mark bad records."""
     with open_parquet(path) as source:
+        stat = path.stat()
         file = pq.ParquetFile(source)
         schema, metadata, native = file.schema_arrow, file.metadata, native_geometries(file)
-    try:
-        layout = Layout.find(schema, options, native=native)
-    except (ValueError, TypeError, KeyError) as error:
-        raise renamed_error(error, f"{str(path)!r}: {error.args[0]}") from error
-    time = schema.field(str(layout.names.time)).type
-    is_zoned = pa.types.is_timestamp(time) and time.tz is not None
-    user = None if layout.names.user is None else schema.field(str(layout.names.user)).type
-    values = user.value_type if user is not None and pa.types.is_dictionary(user) else user
-    is_integer = values is not None and pa.types.is_integer(values)
-    is_number = pa.types.is_integer(time) or pa.types.is_floating(time)
+        try:
+            layout = Layout.find(schema, options, native=native)
+        except (ValueError, TypeError, KeyError) as error:
+            raise renamed_error(error, f"{str(path)!r}: {error.args[0]}") from error
+        time = str(layout.names.time)
+        types = {name: schema.field(name).type for name in layout.columns}
+        if is_96 := is_int96(file, time):
+            types[time] = pa.timestamp("ns", "UTC")
     marks = tuple(name for name in find_marks(schema.names, layout.names) if _marks_some(path, name))
-    return metadata, layout, (is_integer, is_zoned, is_number, pa.types.is_timestamp(time)), marks
+    groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    if user is not None:
+        layout = replace(layout, names=replace(layout.names, user="user"))
+    return _File(path, (stat.st_size, stat.st_mtime_ns), groups, layout, types, marks, user, is_96)
+
+
+def _common_layout(files: Sequence[_File]) -> tuple[Layout, dict[str, set[pa.DataType]]]:
+    """Return how all files hold records once columns are of one type, and the types of each column."""
+    layout, types = files[0].layout, {name: {file.types[name] for file in files} for name in files[0].types}
+    if any(file.layout.protection != layout.protection for file in files):
+        layout = replace(layout, protection=None)
+    common = common_types(layout.names, types)
+    if any(file.is_int96 for file in files):
+        common = {str(layout.names.time): pa.timestamp("ns", "UTC"), **common}
+    return replace(layout, types=common), types
 
 
 def _marks_some(path: Path, name: str) -> bool:
@@ -173,55 +261,81 @@ def _joined(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(joined)
 
 
-def _check_equal(paths: Sequence[Path], layouts: Sequence[Layout], kinds: Sequence[tuple[Any, ...]]) -> None:
+def _check_equal(files: Sequence[_File]) -> None:
     """Raise ValueError if files hold records in another way than the first."""
-    first = layouts[0]
-    for path, layout, kind in zip(paths, layouts, kinds, strict=True):
+    first = files[0].layout
+    with_kind = {name: _first_with_kind(files, name) for name in (first.names.user, first.names.time)}
+    for file in files:
+        layout = file.layout
         differences = {
             "other columns": (layout.names, layout.places) != (first.names, first.places),
             "another encoding of points": layout.encoding != first.encoding,
             "another CRS": not first.crs.equals(layout.crs, ignore_axis_order=True),
-            "users or times of another type": kind != kinds[0],
         }
         if found := [name for name, differs in differences.items() if differs]:
             raise ValueError(
-                f"{str(path)!r} has {' and '.join(found)} than {str(paths[0])!r}. The files of a data set must hold "
-                "records in the same way: convert it, or specify the columns."
+                f"{str(file.path)!r} has {' and '.join(found)} than {str(files[0].path)!r}. The files of a data set "
+                "must hold records in the same way: convert it, or specify the columns."
             )
+        for name, other in with_kind.items():
+            kinds = [_comparable(kind_of(each.types[str(name)])) for each in (file, other) if str(name) in each.types]
+            if all(kinds) and len(set(kinds)) > 1:
+                raise ValueError(
+                    f"{str(file.path)!r} has another type of values in the column {name!r} than {str(other.path)!r}: "
+                    f"{kinds[0]}, not {kinds[1]}. The files of a data set must hold records in one way: convert it."
+                )
 
 
-def _look_at_times(paths: Sequence[Path], layout: Layout, *, owner: str) -> tuple[str | None, TimeFormat]:
+def _first_with_kind(files: Sequence[_File], name: Any) -> _File:
+    """Return the first file in which a column may hold values; the first file if there is none."""
+    return next((file for file in files if str(name) in file.types and kind_of(file.types[str(name)])), files[0])
+
+
+def _comparable(kind: str) -> str:
+    """Return a kind of values without the difference of whole and other numbers."""
+    return "numbers" if kind == "integers" else kind
+
+
+def _look_at_times(
+    files: Sequence[_File], types: Mapping[str, Collection[pa.DataType]], *, owner: str, drops: bool
+) -> tuple[str | None, TimeFormat]:
     """Return the unit of times that are numbers, and how times are kept, from the first records that have any."""
-    name = str(layout.names.time)
-    for path in paths:
-        with open_parquet(path) as source:
-            file = pq.ParquetFile(source)
-            kind = file.schema_arrow.field(name).type
-            is_timestamp = pa.types.is_timestamp(kind)
-            first = None if is_timestamp else next(file.iter_batches(_LOOK, columns=[name]), None)
-        if is_timestamp:
-            return None, _format_of_files(paths, name)
-        if first is None or first.column(0).null_count == len(first):
+    name = str(files[0].layout.names.time)
+    stamps = [kind for kind in types[name] if pa.types.is_timestamp(kind)]
+    if stamps:
+        zones = {kind.tz for kind in stamps}
+        zone = pa.array([], pa.timestamp("ns", zones.pop() if len(zones) == 1 else "UTC"))
+        return None, TimeFormat(pd.DatetimeIndex(zone.to_pandas()).tz, finest_unit(stamps))
+    for file in files:
+        try:
+            first = _first_times(file.path, name)
+        except FAILURES:
+            if not drops:
+                raise
+            continue  # reading it reports it
+        if first is None:
             continue
-        column = as_numbers_or_text(pa.chunked_array([first.column(0)]))
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            unit = unit_of_numbers(column, name)
+        unit, zone = first
+        if unit is not None:
             warn_assumed([note_of_numbers(name, unit)], owner=owner)
-            return unit, TimeFormat(times_of_numbers(column, unit).dt.tz)
-        return None, TimeFormat(parse_times(column, name)[0].dt.tz)
+        return unit, TimeFormat(zone)
     return None, TimeFormat()
 
 
-def _format_of_files(paths: Sequence[Path], name: str) -> TimeFormat:
-    """Return the zone of timestamps, UTC if files have several, None if they have none, and the finest unit."""
-    zones, units = set(), set()
-    for path in paths:
-        with open_parquet(path) as source:
-            kind = pq.ParquetFile(source).schema_arrow.field(name).type
-        zones.add(kind.tz)
-        units.add(kind.unit)
-    zone = pa.array([], pa.timestamp("ns", zones.pop() if len(zones) == 1 else "UTC"))
-    return TimeFormat(pd.DatetimeIndex(zone.to_pandas()).tz, max(units, key=UNITS.index))
+def _first_times(path: Path, name: str) -> tuple[str | None, tzinfo | None] | None:
+    """Return the unit of the first times of a file if they are numbers, and their zone; None if there is no time."""
+    with open_parquet(path) as source:
+        first = next(pq.ParquetFile(source).iter_batches(_LOOK, columns=[name]), None)
+    if first is None or first.column(0).null_count == len(first):
+        return None
+    column = as_numbers_or_text(pa.chunked_array([first.column(0)]))
+    try:
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            unit = unit_of_numbers(column, name)
+            return unit, times_of_numbers(column, unit).dt.tz
+        return None, parse_times(column, name)[0].dt.tz
+    except (ValueError, TypeError) as error:
+        raise renamed_error(error, f"{str(path)!r}: {error.args[0]}") from error
 
 
 def find_space(sources: Sources, space: Any) -> Space:
@@ -229,9 +343,17 @@ def find_space(sources: Sources, space: Any) -> Space:
     crs = sources.layout.crs
 
     def look() -> np.ndarray:
-        pieces = [piece for task in sources.tasks for piece in task]
-        corners = [bounds_of(x, y, crs) for piece in pieces for x, y in _coordinates(sources, piece)]
-        return np.concatenate([np.empty((0, 2)), *corners])
+        corners: dict[str, list[np.ndarray]] = {}
+        failed = set[str]()
+        for piece in (piece for task in sources.tasks for piece in task):
+            try:
+                corners.setdefault(piece.path, []).extend(bounds_of(x, y, crs) for x, y in _coordinates(sources, piece))
+            except FAILURES:
+                if not sources.skips:
+                    raise
+                failed.add(piece.path)
+        read = [each for path, some in corners.items() if path not in failed for each in some]
+        return np.concatenate([np.empty((0, 2)), *read])
 
     return space_of(crs, look, space=space)
 
@@ -256,12 +378,8 @@ def bounds_of(x: np.ndarray, y: np.ndarray, crs: CRS) -> np.ndarray:
 
 def _coordinates(sources: Sources, piece: Piece) -> Any:
     """Yield the coordinates of a piece, chunk by chunk, without records that are marked as bad."""
-    layout = sources.layout
-    with open_parquet(piece.path) as source:
-        groups = list(range(piece.first, piece.last))
-        file = pq.ParquetFile(source, page_checksum_verification=True)
-        for batch in file.iter_batches(_MOST, row_groups=groups, columns=[*layout.columns, *piece.marks]):
-            table = pa.Table.from_batches([batch])
-            marked = find_marked(table, piece.marks)
-            columns = read_columns(layout, table, sources.time_numbers).without(marked)
-            yield columns.x, columns.y
+    layout, numbers = sources.layout, sources.time_numbers
+    for table in read_piece(piece, layout, _MOST, time_numbers=numbers, use_threads=True):
+        columns = read_columns(layout, table, numbers)
+        kept = ~marked_rows(table)
+        yield columns.x[kept], columns.y[kept]

@@ -29,6 +29,10 @@ class Scattered:
         The number of records that columns mark as bad by reason, and the place of the first. They are not in `dropped`.
     first, last : int or None
         Nanoseconds: the first and the last time; None without valid records.
+    failed : dict of str to str
+        Files that could not be read, and the reasons: what is read is not complete, and has records of them.
+    skipped : dict of str to str
+        Files of which nothing was read because they could not be read, and the reasons.
     """
 
     spills: list[Spill]
@@ -39,6 +43,8 @@ class Scattered:
     marked: dict[str, tuple[int, str]]
     first: int | None = None
     last: int | None = None
+    failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> "Scattered":

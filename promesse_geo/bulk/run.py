@@ -16,6 +16,7 @@ from promesse_geo.bulk.memory import bytes_needed, call_and_release
 from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
 from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
+from promesse_geo.io.batch import Skipped, none_read, warn_dropped
 from promesse_geo.messages import CountedWarning, DroppedWarning, added_up, counted, counted_of, sized, warn
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.records import DroppedColumns, warn_dropped_columns
@@ -56,8 +57,9 @@ class Report:
     counts : mapping of str to int
         What is odd in the data, under the names of `describe`, and numbers of what was dropped by `prepare` before
         protection: dropped_zero_fixes, dropped_jumps, dropped_users and dropped_other_days. What was not counted is
-        not in it. `unread_files` are files in the folders whose extension is another one, and `marked_records` those
-        that a column `visible` or `valid` marks as bad, which are not in `dropped_records`.
+        not in it. `unread_files` are files in the folders whose extension is another one, `skipped_files` those that
+        could not be read, and `marked_records` those that a column `visible` or `valid` marks as bad, which are not in
+        `dropped_records`.
 
     Examples
     --------
@@ -127,6 +129,10 @@ class Run:
         Records of the input.
     unread : int
         Files in the folders of the input that are not read, because their extension is another one.
+    skipped : sequence of Skipped
+        Files that cannot be read.
+    owner : str
+        The function that warnings name.
     """
 
     job: Job
@@ -137,6 +143,8 @@ class Run:
     drops: bool
     records: int
     unread: int = 0
+    skipped: Sequence[Skipped] = ()
+    owner: str = "protect_parquet"
 
     def run(self) -> Report:
         """Do all steps, and return the counts."""
@@ -190,6 +198,13 @@ class Run:
         tasks, records = self.job.tasks, self.records
         calls, sizes = {number: (number,) for number in range(len(tasks))}, [records // max(len(tasks), 1)] * len(tasks)
         scattered = self.all("reading", scatter, calls, sizes, Scattered.of)
+        while again := self._skip_failed(scattered):
+            some = {number: calls[number] for number in again}
+            results = self.all("reading", scatter, some, sizes, Scattered.of, anew=True)
+            by_number = dict(zip(again, results, strict=True))
+            scattered = [by_number.get(number, result) for number, result in enumerate(scattered)]
+        self.records = sum(each.records for each in scattered)
+        self._report_skipped()
         self._report_invalid(scattered)
         spills = [spill for each in scattered for spill in each.spills]
         counts = np.sum([spill.records for spill in spills], axis=0).tolist() if spills else [0] * self.job.buckets
@@ -205,6 +220,7 @@ class Run:
         restore: Callable[[Any], Any],
         *,
         most: int | None = None,
+        anew: bool = False,
     ) -> list[Any]:
         """Do a step for each number, and return the results in their order.
 
@@ -224,9 +240,12 @@ class Run:
             Makes a result of what JSON holds of it.
         most : int, optional
             Records that a step has in memory at a time, by default all of its number.
+        anew : bool
+            Whether results that there are do not count.
         """
         held = sizes if most is None else [min(size, most) for size in sizes]
-        results = {number: restore(result) for number, result in self.done.of(step.__name__).items()}
+        done = {} if anew else self.done.of(step.__name__)
+        results = {number: restore(result) for number, result in done.items()}
         waiting = sorted(calls.keys() - results, key=lambda number: (-sizes[number], number))
         running: dict[Future[Any], int] = {}
         pool = ThreadPoolExecutor(self.workers) if self.executor is None else nullcontext(self.executor)
@@ -255,6 +274,28 @@ class Run:
 
     def _bytes_needed(self, records: int) -> int:
         return bytes_needed(self.job.weight * records)
+
+    def _skip_failed(self, scattered: Sequence[Scattered]) -> list[int]:
+        """Skip the files that could not be read, and return the tasks that read some of them."""
+        failed = {path: why for each in scattered for path, why in [*each.failed.items(), *each.skipped.items()]}
+        if not failed:
+            return []
+        self.job = replace(self.job, skipped={**failed, **self.job.skipped})
+        return [
+            number
+            for number, (pieces, result) in enumerate(zip(self.job.tasks, scattered, strict=True))
+            if any(piece.path in failed and piece.path not in result.skipped for piece in pieces)
+        ]
+
+    def _report_skipped(self) -> None:
+        """Warn of files that could not be read; raise ValueError if none could."""
+        self.skipped = sorted([*self.skipped, *(Skipped(path, why) for path, why in self.job.skipped.items())])
+        if not self.skipped:
+            return
+        paths = {piece.path for task in self.job.tasks for piece in task}
+        if paths and paths <= self.job.skipped.keys():
+            raise none_read(self.skipped)
+        warn_dropped([], self.skipped, owner=self.owner)
 
     def _report_invalid(self, scattered: Sequence[Scattered]) -> None:
         """Raise or warn of invalid records, and warn of elevations."""
@@ -320,6 +361,7 @@ class Run:
         found = vars(reduce(add, (each.problems for each in gathered)))
         counts = {name: count for name, count in found.items() if count is not None}
         counts["unread_files"] = self.unread
+        counts["skipped_files"] = len(self.skipped)
         counts["marked_records"] = sum(count for each in scattered for count, _ in each.marked.values())
         for warning in warnings:
             for remark in warning.remarks:

@@ -21,6 +21,8 @@ from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.memory import check_left, release_freed
 from promesse_geo.bulk.results import Gathered, Scattered, as_values
 from promesse_geo.bulk.runs import Runs, Spill, joined_up_to
+from promesse_geo.bulk.types import TOO_LARGE, in_types
+from promesse_geo.io.batch import FAILURES, Skipped, raise_with_remedy
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY, Columns, as_users
 from promesse_geo.io.table_times import as_numbers_or_text, times_of_numbers
@@ -34,6 +36,7 @@ from promesse_geo.preprocess.calendar import is_common_period
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.preprocess.problems import Jumps, Unprepared, find_problems
 from promesse_geo.preprocess.pseudonyms import count_pseudonyms, pseudonymize
+from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.marks import Marked, find_marked, reason_of
 from promesse_geo.traces.owners import PART, name_owners
 from promesse_geo.traces.portions import UserPaths
@@ -51,13 +54,16 @@ def scatter(job: Job, number: int) -> Scattered:
     spills: list[Spill] = []
     invalid, marked = dict[str, tuple[int, str]](), dict[str, tuple[int, str]]()
     counts, elevation, times = np.zeros(2, np.int64), False, list[int]()
-    for table, places in _read_chunks(job, number):
+    failed: dict[str, str] = {}
+    for table, places in _read_chunks(job, number, failed):
+        columns = _columns_of(job, table, places, failed)
+        if columns is None:
+            continue
+        left_out = marked_rows(table)
         try:
-            columns = read_columns(job.layout, table, job.time_numbers)
-            left_out = _marked_rows(table)
             runs, buckets, bad = _sort(job, columns, left_out)
-        except pa.ArrowException:  # whose words quote the file
-            raise ValueError(f"{places[0][1]!r} is damaged, or holds text that is not UTF-8.") from None
+        except pa.ArrowException:
+            raise _damaged(places[0][1]) from None
         name = f"chunk-{number:06d}-{len(spills):04d}"
         spills.append(Spill.write(job.scratch, name, runs, np.searchsorted(buckets, np.arange(job.buckets + 1))))
         for found, masks in ((invalid, bad), (marked, _by_reason(job, number, left_out))):
@@ -69,10 +75,11 @@ def scatter(job: Job, number: int) -> Scattered:
         times += [int(runs.times.min()), int(runs.times.max())] if len(runs.times) else []
     records, dropped = counts.tolist()
     period = min(times, default=None), max(times, default=None)
-    return Scattered(spills, records, dropped, invalid, elevation, marked, *period)
+    skipped = {piece.path: job.skipped[piece.path] for piece in job.tasks[number] if piece.path in job.skipped}
+    return Scattered(spills, records, dropped, invalid, elevation, marked, *period, failed, skipped)
 
 
-def _marked_rows(table: pa.Table) -> np.ndarray:
+def marked_rows(table: pa.Table) -> np.ndarray:
     """Return which records columns mark as bad, bool of shape (records,)."""
     return np.asarray(table.column(_BAD).to_numpy())
 
@@ -83,46 +90,108 @@ def _by_reason(job: Job, number: int, left_out: np.ndarray) -> dict[str, np.ndar
     return {reason_of(list(marks)): left_out} if left_out.any() else {}
 
 
-def _read_chunks(job: Job, number: int) -> Iterator[tuple[pa.Table, list[tuple[int, str, int]]]]:
-    """Yield the records of a task in tables of about a chunk.
+_Place = tuple[int, str, int]
+"""Where rows of a file begin in a table: the row, the path, and the row of the file."""
 
-    With each come the places where rows of a file begin in it: the row, the path, and the row of the file.
+
+def _read_chunks(job: Job, number: int, failed: dict[str, str]) -> Iterator[tuple[pa.Table, list[_Place]]]:
+    """Yield the records of a task in tables of about a chunk, and their places.
+
+    If the job skips files, those that cannot be read are added to `failed`, with the reason.
     """
-    tables, places, rows = list[pa.Table](), list[tuple[int, str, int]](), 0
+    tables, places, rows = list[pa.Table](), list[_Place](), 0
     for piece in job.tasks[number]:
+        if piece.path in job.skipped:
+            continue
         row = piece.row
-        for table in _read(job, piece):
-            places.append((rows, piece.path, row))
-            tables.append(table)
-            row, rows = row + len(table), rows + len(table)
-            if rows >= job.chunk:
-                yield pa.concat_tables(tables), places
-                tables, places, rows = [], [], 0
+        try:
+            for table in read_piece(piece, job.layout, job.chunk, time_numbers=job.time_numbers):
+                places.append((rows, piece.path, row))
+                tables.append(table)
+                row, rows = row + len(table), rows + len(table)
+                if rows >= job.chunk:
+                    yield pa.concat_tables(tables), places
+                    tables, places, rows = [], [], 0
+        except FAILURES as error:
+            _fail(job, piece.path, error, failed)
     if tables:
         yield pa.concat_tables(tables), places
 
 
-def _place(row: int, places: Sequence[tuple[int, str, int]]) -> str:
+def _fail(job: Job, path: str, error: Exception, failed: dict[str, str]) -> None:
+    """Note that a file cannot be read; raise the error if the job does not skip files."""
+    if not job.skips:
+        raise_with_remedy(error, files=job.files)
+    failed[path] = Skipped.because(path, error).reason
+
+
+def _columns_of(job: Job, table: pa.Table, places: Sequence[_Place], failed: dict[str, str]) -> Columns | None:
+    """Return the columns of a table; None if those of a file cannot be read, which is then in `failed`."""
+    try:
+        return read_columns(job.layout, table, job.time_numbers)
+    except (*FAILURES, pa.ArrowException):
+        number = len(failed)
+        ends = [start for start, *_ in places[1:]] + [len(table)]
+        for (start, path, _), end in zip(places, ends, strict=True):
+            try:
+                read_columns(job.layout, table.slice(start, end - start), job.time_numbers)
+            except pa.ArrowException:
+                _fail(job, path, _damaged(path), failed)
+            except FAILURES as error:
+                _fail(job, path, renamed_error(error, f"{path!r}: {error.args[0]}"), failed)
+        if len(failed) == number:  # the files differ
+            raise
+        return None
+
+
+def _damaged(path: str) -> ValueError:
+    """Return the error for a file of which Arrow says what is wrong in words that quote it."""
+    return ValueError(f"{path!r} is damaged, or holds text that is not UTF-8.")
+
+
+def _place(row: int, places: Sequence[_Place]) -> str:
     """Return the place of a row of a table in its file, in words."""
     start, path, first = max(place for place in places if place[0] <= row)
     return f"row {row - start + first:,} of {path!r}"
 
 
-def _read(job: Job, piece: Piece) -> Iterator[pa.Table]:
-    """Yield the row groups of a piece in tables of at most a chunk."""
-    names = job.layout.columns
+def read_piece(
+    piece: Piece, layout: Layout, records: int, *, time_numbers: str | None, use_threads: bool = False
+) -> Iterator[pa.Table]:
+    """Yield the row groups of a piece in tables of at most some records, all of one schema.
+
+    A column says which records are marked as bad.
+    """
+    name = layout.names.user
+    stored = [each for each in layout.columns if piece.user is None or each != name]
     found = Path(piece.path).stat()
     if piece.state not in ((-1, -1), (found.st_size, found.st_mtime_ns)):
         raise ValueError(f"{piece.path!r} changed while it was read. Read it again when nothing writes to it.")
     with open_parquet(piece.path) as source:
-        text = [str(job.layout.names.user)] if job.layout.names.user is not None else []
+        text = [str(name)] if name is not None and piece.user is None else []
         file = pq.ParquetFile(source, read_dictionary=text, page_checksum_verification=True)
         groups = list(range(piece.first, piece.last))
-        for batch in file.iter_batches(job.chunk, row_groups=groups, columns=[*names, *piece.marks], use_threads=False):
+        columns = [*stored, *piece.marks]
+        for batch in file.iter_batches(records, row_groups=groups, columns=columns, use_threads=use_threads):
             table = pa.Table.from_batches([batch])
             marked = find_marked(table, piece.marks)
             bad = np.zeros(len(table), bool) if marked is None else marked.bad
-            yield table.drop_columns(list(piece.marks)).append_column(_BAD, pa.array(bad))
+            table = table.select(stored).append_column(_BAD, pa.array(bad))
+            if piece.user is not None:
+                codes = pa.array(np.zeros(len(table), np.int32))
+                users = pa.DictionaryArray.from_arrays(codes, pa.array([piece.user], pa.large_string()))
+                table = table.append_column(str(name), users)
+            yield _in_types(table, piece, layout, time_numbers=time_numbers)
+
+
+def _in_types(table: pa.Table, piece: Piece, layout: Layout, *, time_numbers: str | None) -> pa.Table:
+    """Return rows of a piece in the types of all files; errors name the file."""
+    try:
+        return in_types(table, layout.names, layout.types, time_numbers=time_numbers)
+    except pa.ArrowException:
+        raise _damaged(piece.path) from None
+    except (ValueError, TypeError) as error:
+        raise renamed_error(error, f"{piece.path!r}: {error.args[0]}") from error
 
 
 def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> Columns:
@@ -137,8 +206,8 @@ def read_columns(layout: Layout, table: pa.Table, time_numbers: str | None) -> C
     time_numbers : str or None
         The unit of times that are numbers.
     """
-    if time_numbers is not None:
-        name = str(layout.names.time)
+    name = str(layout.names.time)
+    if time_numbers is not None and not pa.types.is_timestamp(table.schema.field(name).type):
         numbers = as_numbers_or_text(table.column(name))
         if not (pa.types.is_integer(numbers.type) or pa.types.is_floating(numbers.type)):
             raise ValueError(f"The time column {name!r} holds numbers in some records and text in others.")
@@ -191,7 +260,7 @@ def as_array(users: pd.Index) -> pa.Array:
     """Return users as integers if they are, else as text."""
     if users.dtype.kind in "iu":
         if len(users) and users.max() >= 2**63:
-            raise ValueError("Users are numbers of 2⁶³ or more, which GeoParquet cannot keep. Write them as text.")
+            raise ValueError(TOO_LARGE)
         return pa.array(users.to_numpy().astype(np.int64))
     return pa.array(users, pa.large_string())
 

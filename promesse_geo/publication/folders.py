@@ -178,6 +178,8 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publicat
             invalid.update({f"records ({reason})": count for reason, (count, _) in found.items()})
     if run.unread:
         invalid[UNREAD] = run.unread
+    if run.skipped:
+        invalid["files"] = len(run.skipped)
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=run.job.zone)
     result = Publication(None, audit, series, table, None, notes, tuple(summary))
