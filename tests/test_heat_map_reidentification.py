@@ -146,3 +146,13 @@ def test_parameters_are_checked_and_shown():
     for parameters in ({"cell": 0}, {"known": "other"}, {"unit": "part"}, {"k": 0}):
         with pytest.raises((TypeError, ValueError), match=next(iter(parameters))):
             HeatMapReidentification(**parameters)
+
+
+@pytest.mark.parametrize("known", [None, "same"])
+def test_prepared_parts_keep_their_names_in_the_second_half(known):
+    parts = pg.make_city(users=4, days=4).promesse.prepare(keep_user=True)
+    metric = pg.HeatMapReidentification(known=known)
+    _, second = metric.split(parts)
+    assert set(second["user"]) <= set(parts["user"])
+    [value] = pg.evaluate({"parts": parts}, [pg.GeoIndistinguishability(0.1, seed=1)], [metric])["value"]
+    assert value == 100

@@ -6,6 +6,7 @@ from typing import Any
 from promesse_geo.metrics.base import Metric
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.owners import number_owners
 from promesse_geo.traces.traces import Data, Traces, map_traces
 
 
@@ -21,7 +22,8 @@ class HalvesMetric(Metric):
         Parameters
         ----------
         original : geopandas.GeoDataFrame or Traces
-            One trace per user, not split at gaps.
+            One trace per user, not split at gaps; for `HeatMapReidentification` also its parts, as
+            `prepare(keep_user=True)` names them.
         user, time : column name, None or ...
             Columns of the frame; see `Traces.from_frame`.
 
@@ -30,7 +32,8 @@ class HalvesMetric(Metric):
         known : geopandas.GeoDataFrame or Traces
             The type of `original`, with the records before the midpoint: what the attacker knows.
         to_protect : geopandas.GeoDataFrame or Traces
-            The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …
+            The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …; parts
+            keep their names.
 
         Raises
         ------
@@ -39,10 +42,15 @@ class HalvesMetric(Metric):
         """
         halves: tuple[Callable[[Traces], Traces], ...] = (
             lambda traces: _half(traces, first=True),
-            lambda traces: split_gaps(_half(traces, first=False), gap=self.gap, keep_user=True),
+            lambda traces: self._as_parts(_half(traces, first=False)),
         )
         known, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
         return known, second
+
+    def _as_parts(self, traces: Traces) -> Traces:
+        """Return traces split at gaps, unless they are parts already."""
+        owners, _ = number_owners(traces)
+        return split_gaps(traces, gap=self.gap, keep_user=True) if owners.equals(traces.users) else traces
 
 
 def _half(traces: Traces, *, first: bool) -> Traces:
