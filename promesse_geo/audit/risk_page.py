@@ -103,7 +103,7 @@ def glance(risks: Risks) -> list[str]:
         f"home, is located within 100 m{another if second else ''}.",
         f"{_share(people['recognized_by_stays'], 'with stops in the first half')}: recognized by where they stop.",
         f"{_share(people['recognized_by_footprints'], 'with records in both halves')}: recognized by the areas they "
-        "visit.",
+        "visit, in at least one attack.",
         f"{found:,} of {counted(stays, 'stop')} of 15 minutes or more: found by the best of three attacks.",
     ]
 
