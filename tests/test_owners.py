@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import promesse_geo as pg
-from promesse_geo.traces.owners import find_owners, name_parts, number_owners
+from promesse_geo.traces.owners import find_owners, name_parts, number_owners, pool_parts
 
 HOUR = pd.Timedelta("1h")
 
@@ -76,3 +76,22 @@ def test_times_with_and_without_a_zone_are_not_compared(metric):
     naive = zoned.assign(time=zoned["time"].dt.tz_localize(None))
     with pytest.raises(ValueError, match="original times have a time zone and the protected ones have none"):
         metric.measure(zoned, naive)
+
+
+@pytest.mark.parametrize(
+    ("begins", "numbers", "lengths", "order", "breaks"),
+    [
+        ({"b-00000": 0, "b-00001": 2}, [0, 0], [10], range(10), [5]),
+        ({"p": 4, "q": 2, "r": 0}, [0, 0, 0], [15], [*range(10, 15), *range(5, 10), *range(5)], [5, 10]),
+        ({"p": 2, "q": 0, "r": 0}, [1, 0, 1], [5, 10], [*range(5, 10), *range(10, 15), *range(5)], [10]),
+        ({"p": 0, "q": 0.1}, [0, 0], [10], [0, 5, 1, 6, 2, 7, 3, 8, 4, 9], []),
+    ],
+)
+def test_parts_of_an_owner_become_segments_of_one_trace(begins, numbers, lengths, order, breaks):
+    parts = pg.Traces.from_frame(frame_of(begins))
+    pooled = pool_parts(parts, pd.Index([f"o{number}" for number in range(len(lengths))]), np.array(numbers))
+    assert pooled.counts.tolist() == lengths
+    assert pooled.times.tolist() == parts.times[list(order)].tolist()
+    assert (pooled.points == parts.points[list(order)]).all()
+    assert pooled.positions.tolist() == parts.positions[list(order)].tolist()
+    assert pooled.breaks.tolist() == breaks

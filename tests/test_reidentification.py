@@ -247,3 +247,41 @@ def test_evaluate_splits_the_data_itself():
         "Reidentification",
     ]
     assert table["value"].iloc[-1] == 100
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("metric", [Reidentification(), pg.HeatMapReidentification()])
+def test_prepared_parts_give_what_data_before_the_split_gives(metric):
+    whole = pg.first_days(pg.collapse_empty_days(pg.make_city(users=6, days=6, seed=1, recorder="phone")))
+    parts = whole.promesse.split_gaps(keep_user=True)
+    noise = pg.GeoIndistinguishability(0.5, seed=1)
+    values = pg.evaluate({"whole": whole, "parts": parts}, [noise], [metric])["value"]
+    assert values.iloc[0] == values.iloc[1] > 0
+    known, second = metric.split(parts)
+    assert known["user"].unique().tolist() == whole["user"].unique().tolist()
+    assert set(second["user"]) <= set(parts["user"])
+
+
+def test_parts_become_segments_of_their_user_in_order_of_time():
+    hours = [0, 1, 8, 9, 4, 6, 20]
+    traces = Traces.from_arrays(
+        np.arange(7.0),
+        np.zeros(7),
+        times=np.array(hours) * HOUR * SECOND,
+        users=["a-00000", "a-00001", "b-00000", "c-00000"],
+        counts=[2, 2, 2, 1],
+        crs=GRID,
+        space="plane",
+    )
+    known, _ = Reidentification().split(traces)
+    assert known.users.tolist() == ["a", "b"]
+    assert known.points[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+    assert known.segments.tolist() == [0, 2, 4, 6]
+
+
+def test_users_whose_names_end_with_five_digits_stay_apart():
+    city = pg.make_city(users=3, days=4, seed=3, recorder="phone")
+    city["user"] = city["user"].map({name: f"cab-{number:05d}" for number, name in enumerate(city["user"].unique())})
+    known, second = Reidentification().split(city)
+    assert known["user"].unique().tolist() == ["cab-00000", "cab-00001", "cab-00002"]
+    assert Reidentification().measure(known, second) == 100

@@ -1,6 +1,6 @@
 """Original and protected data under neutral names, so that all metrics of the risk report match them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +10,9 @@ from promesse_geo.mechanisms.base import keeps_periods
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.preprocess.pseudonyms import rename
-from promesse_geo.traces.owners import count_renumbered, find_owners, name_parts, number_owners
+from promesse_geo.traces.owners import count_renumbered, find_owners, name_parts, number_owners, pool_parts
 from promesse_geo.traces.pairs import align, in_space_of
-from promesse_geo.traces.records import as_offsets
-from promesse_geo.traces.traces import Traces, freeze, within_traces
+from promesse_geo.traces.traces import Traces
 
 _GAP = "4h"
 
@@ -155,23 +154,5 @@ def _named_as(protected: Traces, original: Traces, renamed: Traces, owners: np.n
 
 def _pooled(parts: Traces) -> Traces:
     """Return the parts of each owner as the segments of one trace, named by the owner."""
-    if not len(parts):
-        return parts
-    numbers = owner_numbers(parts.users)
-    firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
-    offsets = as_offsets(np.add.reduceat(parts.counts, firsts))
-    backward = np.flatnonzero(parts.times[1:] < parts.times[:-1]) + 1
-    if np.isin(backward, offsets).all():
-        breaks = within_traces(np.union1d(parts.breaks, parts.offsets[1:-1]), offsets)
-        pooled = parts
-    else:  # parts overlap in time
-        order = np.lexsort((parts.times, np.repeat(numbers, parts.counts)))
-        breaks = within_traces(np.empty(0, np.int64), offsets)
-        pooled = replace(
-            parts,
-            points=freeze(parts.points.take(order, axis=0)),
-            times=freeze(parts.times.take(order)),
-            positions=freeze(parts.positions.take(order)),
-        )
-    users = pd.Index([f"{number:07d}" for number in numbers[firsts]], dtype=str)
-    return replace(pooled, offsets=offsets, users=users, breaks=freeze(breaks))
+    owners, numbers = np.unique(owner_numbers(parts.users), return_inverse=True)
+    return pool_parts(parts, pd.Index([f"{owner:07d}" for owner in owners.tolist()], dtype=str), numbers)

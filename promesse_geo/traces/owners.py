@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from promesse_geo.traces.pairs import Pairs
-from promesse_geo.traces.traces import Traces
+from promesse_geo.traces.records import NO_BREAKS, as_offsets, within_traces
+from promesse_geo.traces.traces import Traces, freeze
 
 PART = re.compile(r"-[0-9]{5}$")
 """The suffix of the names of parts that `split_gaps(keep_user=True)` makes."""
@@ -76,6 +78,45 @@ def name_owners(traces: Traces) -> list[str]:
             for row in rows:
                 names[row] = stem
     return names
+
+
+def pool_parts(parts: Traces, owners: pd.Index, numbers: np.ndarray) -> Traces:
+    """Return one trace per owner, whose segments are the parts of the owner in order of time.
+
+    The records of parts that overlap in time are put in order of time; the traces have no segments then.
+
+    Parameters
+    ----------
+    parts : Traces
+        The parts.
+    owners : pandas.Index, length owners
+        The owners of the parts, ascending.
+    numbers : numpy.ndarray of int64, shape (parts,)
+        The position of each part's owner.
+    """
+    order = np.lexsort((parts.times[parts.offsets[:-1]], numbers))
+    counts = parts.counts[order]
+    begins = as_offsets(counts)
+    offsets = freeze(begins[np.searchsorted(numbers[order], np.arange(len(owners) + 1))])
+    pooled, breaks = parts, np.union1d(parts.breaks, parts.offsets[1:-1])
+    if (np.diff(order) != 1).any():
+        rows = np.arange(begins[-1]) + np.repeat(parts.offsets[:-1][order] - begins[:-1], counts)
+        pooled, breaks = _reordered(parts, rows), np.flatnonzero(np.isin(rows, np.append(breaks, 0)))
+    backward = np.flatnonzero(pooled.times[1:] < pooled.times[:-1]) + 1
+    if not np.isin(backward, offsets).all():
+        pooled = _reordered(pooled, np.lexsort((pooled.times, np.repeat(np.arange(len(owners)), np.diff(offsets)))))
+        breaks = NO_BREAKS
+    return replace(pooled, offsets=offsets, users=owners, breaks=freeze(within_traces(breaks, offsets)))
+
+
+def _reordered(traces: Traces, rows: np.ndarray) -> Traces:
+    """Return the records in another order; offsets and breaks are those of before."""
+    return replace(
+        traces,
+        points=freeze(traces.points.take(rows, axis=0)),
+        times=freeze(traces.times.take(rows)),
+        positions=freeze(traces.positions.take(rows)),
+    )
 
 
 def count_overlapping(traces: Traces) -> int:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from promesse_geo.metrics.base import Metric
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.owners import number_owners
+from promesse_geo.traces.owners import count_overlapping, number_owners, pool_parts
 from promesse_geo.traces.traces import Data, Traces, map_traces
 
 
@@ -22,15 +24,15 @@ class HalvesMetric(Metric):
         Parameters
         ----------
         original : geopandas.GeoDataFrame or Traces
-            One trace per user, not split at gaps; for `HeatMapReidentification` also its parts, as
-            `prepare(keep_user=True)` names them.
+            One trace per user, not split at gaps, or its parts as `prepare(keep_user=True)` names them.
         user, time : column name, None or ...
             Columns of the frame; see `Traces.from_frame`.
 
         Returns
         -------
         known : geopandas.GeoDataFrame or Traces
-            The type of `original`, with the records before the midpoint: what the attacker knows.
+            The type of `original`, with the records before the midpoint: what the attacker knows. It has one trace per
+            user, whose segments are the parts.
         to_protect : geopandas.GeoDataFrame or Traces
             The records from the midpoint on, split at gaps into parts named `<user>-00000`, `<user>-00001`, …; parts
             keep their names.
@@ -40,17 +42,30 @@ class HalvesMetric(Metric):
         TypeError, ValueError, KeyError
             If the data cannot be read, or a user has more than 100,000 parts.
         """
-        halves: tuple[Callable[[Traces], Traces], ...] = (
-            lambda traces: _half(traces, first=True),
-            lambda traces: self._as_parts(_half(traces, first=False)),
-        )
-        known, second = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
-        return known, second
+        halves: tuple[Callable[[Traces], Traces], ...] = (_known, self._to_protect)
+        known, to_protect = (map_traces(original, half, user=user, time=time, selects=True) for half in halves)
+        return known, to_protect
 
-    def _as_parts(self, traces: Traces) -> Traces:
-        """Return traces split at gaps, unless they are parts already."""
-        owners, _ = number_owners(traces)
-        return split_gaps(traces, gap=self.gap, keep_user=True) if owners.equals(traces.users) else traces
+    def _to_protect(self, traces: Traces) -> Traces:
+        """Return the second half, split at gaps unless it consists of parts already."""
+        second = _half(traces, first=False)
+        return second if _are_parts(traces) else split_gaps(second, gap=self.gap, keep_user=True)
+
+
+def _known(traces: Traces) -> Traces:
+    """Return the first half, one trace per user."""
+    first = _half(traces, first=True)
+    if not _are_parts(traces):
+        return first
+    owners, numbers = number_owners(first)
+    order = np.argsort(owners)
+    return pool_parts(first, owners[order], np.argsort(order)[numbers])
+
+
+def _are_parts(traces: Traces) -> bool:
+    """Whether all traces are parts of users; those that overlap in time are users whose names end with five digits."""
+    owners, _ = number_owners(traces)
+    return not owners.equals(traces.users) and not count_overlapping(traces)
 
 
 def _half(traces: Traces, *, first: bool) -> Traces:
