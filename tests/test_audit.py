@@ -430,14 +430,15 @@ def crowd():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(
-    ("mechanism", "verdict"),
+    ("mechanism", "verdict", "remedy"),
     [
-        (pg.Promesse(200), "review"),
-        (pg.GeoIndistinguishability(0.01, seed=1), "review"),
-        (pg.Chain([pg.PrivacyZones(700, 600, seed="secret"), pg.Promesse(200, ends=400, seed=1)]), "passed"),
+        (pg.Promesse(200), "review", "recommended('people')"),
+        (pg.GeoIndistinguishability(0.01, seed=1), "review", "recommended('people')"),
+        (pg.Chain([pg.PrivacyZones(100, 50, seed="secret"), pg.Promesse(200)]), "review", "larger zones"),
+        (pg.Chain([pg.PrivacyZones(700, 600, seed="secret"), pg.Promesse(200, ends=400, seed=1)]), "passed", None),
     ],
 )
-def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(crowd, mechanism, verdict):
+def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(crowd, mechanism, verdict, remedy):
     parts, safe = crowd, crowd.promesse.protect(mechanism)
     table = parts.promesse.check(safe)
     detail = pg.EndRetrieval().detail(parts, safe)
@@ -445,7 +446,9 @@ def test_places_at_the_ends_are_to_be_reviewed_if_many_are_located(crowd, mechan
     assert (value > 28.1) == (verdict == "review")  # 15 % and what chance adds among 20 users
     assert verdicts(table)[ENDS] == verdict
     assert f"for {value:.1f} % of users, {guess:.1f} % by guessing" in reason(table, ENDS)
-    assert ("recommended" in reason(table, ENDS)) == (verdict == "review")
+    assert [each for each in ("recommended('people')", "larger zones") if each in reason(table, ENDS)] == (
+        [remedy] if remedy else []
+    )
     assert ENDS not in verdicts(parts.promesse.check(safe.promesse.pseudonymize()))  # nobody knows whose traces are
 
 

@@ -171,7 +171,7 @@ def test_traces_that_are_not_published_are_counted(parts, safe):
 
 
 def test_keys_of_the_original_are_counted(parts, safe):
-    assert "names of the original, which has pseudonyms too" in reason(
+    assert "names of the original, whose names all look like pseudonyms" in reason(
         parts.promesse.check(safe), "user names are pseudonyms"
     )
     before = parts.assign(user=parts["user"].replace({parts["user"].iloc[-1]: "somebody"}))

@@ -57,7 +57,7 @@ def _judge_looks(originals: pd.Series, published: pd.Series) -> tuple[str, str]:
     if _are_consecutive(published.tolist()):
         return REVIEW, "user names are consecutive numbers and may reveal the order of users"
     looks = "all look like pseudonyms (16 hex digits)"
-    return PASSED, f"{looks}; {unchanged}, which has pseudonyms too" if same else looks
+    return PASSED, f"{looks}; {unchanged}, whose names all look like pseudonyms, too" if same else looks
 
 
 def _users_behind(keys: list[str]) -> list[tuple[str, int]]:

@@ -234,6 +234,11 @@ def keeps_periods(protection: Mapping[str, Any] | None) -> bool:
     return bool(kinds) and all(getattr(kind, "keeps_periods", False) for kind in kinds)
 
 
+def includes(protection: Mapping[str, Any] | None, name: str) -> bool:
+    """Return whether a mechanism of this name was applied, by a description."""
+    return any(member.get("mechanism") == name for member in _members(protection))
+
+
 def as_json(value: Any) -> Any:
     """Return a value as JSON holds it.
 

@@ -167,7 +167,8 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publicat
     check_rest(counts["traces"], dropped, "no record is left after cleaning and preparation")
     check_rest(counts["published_records"], dropped, unprotected(mechanism, counts))
     table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
-    audit = replace_findings(_audit(gathered, counts, mechanism), findings_on_ends(table, users=counts["users"]))
+    ends = findings_on_ends(table, mechanism, users=counts["users"])
+    audit = replace_findings(_audit(gathered, counts, mechanism), ends)
     names = ", ".join(metric.label for metric in METRICS if metric not in (ENDS, *DIVISIBLE))
     notes = (*notes_of(mechanism, choices), _NOT_MEASURED.format(names=names))
     if not (audit["verdict"] == FAILED).any():

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from promesse_geo.audit import FAILED, REVIEW, Finding, judge_ends
+from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
 from promesse_geo.metrics import (
     AdaptivePoiRetrieval,
@@ -44,10 +45,11 @@ def with_compression(table: pd.DataFrame, records: int, published: int) -> pd.Da
     return table.assign(value=table["value"].where(table["metric"] != repr(Compression()), value))
 
 
-def findings_on_ends(table: pd.DataFrame, *, users: int) -> list[Finding]:
+def findings_on_ends(table: pd.DataFrame, mechanism: Mechanism, *, users: int) -> list[Finding]:
     """Return the finding on places at the ends of traces, if any user has one, from a table of measures."""
     row = table[table["metric"] == repr(EndRetrieval())].iloc[0]
-    return judge_ends(float(row["value"]), float(row.get("guess", math.nan)), users=users)
+    guess = float(row.get("guess", math.nan))
+    return judge_ends(float(row["value"]), guess, users=users, protection=mechanism.description())
 
 
 _READING = ["dropped_reading", "marked_records", "skipped_files", "unread_files"]

@@ -130,7 +130,7 @@ def publish(
     checked = check_published(parts, protected, mechanism=mechanism)
     table = _measured(raw, work, choices)
     others = findings_of(counts, mechanism, are_dated=not uses_common_calendar(raw))
-    audit = replace_findings(checked, [*others, *findings_on_ends(table, users=len(raw))])
+    audit = replace_findings(checked, [*others, *findings_on_ends(table, mechanism, users=len(raw))])
     published = pseudonymize(protected)
     counts |= {"published_traces": len(published), "published_records": published.records}
     written = None if (audit["verdict"] == FAILED).any() else target

@@ -29,12 +29,11 @@ class Reidentification(HalvesMetric):
     protected and with other names. The distance between two users is the median of the distances from each POI of one
     to the nearest POI of the other, in both directions. Each protected user is identified with the nearest known user.
 
-    `split` makes the two halves, from parts as `prepare(keep_user=True)` names them or one trace per user. If the data
-    has several days, first bring users to a common calendar with `collapse_empty_days` and `first_days`, as `prepare`
-    does. Protect the second half, keep the names of its parts, and pass the first half and the protected second half to
-    `detail`. The names serve for
-    scoring alone: the user of a part is its name, or its name without a final hyphen and five digits, whichever is a
-    user of the first half.
+    `split` makes the two halves, of parts as `prepare(keep_user=True)` names them, or of one trace per user. If the
+    data has several days, first bring users to a common calendar with `collapse_empty_days` and `first_days`, as
+    `prepare` does. Protect the second half, keep the names of its parts, and pass the first half and the protected
+    second half to `detail`. The names serve for scoring alone: the user of a part is its name, or its name without a
+    final hyphen and five digits, whichever is a user of the first half.
 
     The detail has one row per user of the first half: the number of POIs in it (`reference_pois`) and in the protected
     data (`protected_pois`), the `distance` in metres to the nearest known user, the number of users at this distance
