@@ -41,7 +41,8 @@ class HeatMapReidentification(HalvesMetric):
     """Users that an attacker identifies by their footprints (Maouche, Ben Mokhtar, Bouchenak, MobiQuitous 2017).
 
     The attacker knows the first half of the period of the data set and receives the second half, protected and with
-    other names; `split` makes both, as that of `Reidentification` does. A heat map is the share of the records in each
+    other names; `split` makes both, as that of `Reidentification` does. Data that `split` did not divide is compared as
+    it is: the attacker then knows the very period that is published. A heat map is the share of the records in each
     cell of an equal-area grid, as in `AreaCoverage`. Each protected user is taken for the known one with the smallest
     Topsøe divergence Σ p ln(2p / (p + q)) + q ln(2q / (p + q)) between the heat maps p and q.
 
