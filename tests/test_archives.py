@@ -25,7 +25,7 @@ import promesse_geo as pg
 from promesse_geo.io import archives, contents
 from promesse_geo.io.registry import guess_format
 from promesse_geo.messages import DroppedWarning
-from promesse_geo.traces.columns import missing_columns
+from promesse_geo.traces.missing_columns import missing_columns
 
 CSV = b"user,time,lon,lat\nana,2024-03-04T08:00:00Z,4.84,45.75\nana,2024-03-04T08:01:00Z,4.85,45.75\n"
 COMPRESS = {

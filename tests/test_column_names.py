@@ -10,7 +10,8 @@ from tables import csv_of, refused, save, written
 
 import promesse_geo as pg
 from promesse_geo.cli import main
-from promesse_geo.traces.columns import TIMES, USERS, candidates_for, find_names, fold
+from promesse_geo.traces.columns import find_names
+from promesse_geo.traces.known_columns import TIMES, USERS, candidates_for, fold
 
 TIME = "2024-03-04T08:00:00Z"
 

@@ -12,7 +12,7 @@ import pytest
 from parquet_folders import IGNORED, PROMESSE, TOKEN, Now, assert_equal, load, save
 
 import promesse_geo as pg
-from promesse_geo.bulk import files, folders, memory, tasks
+from promesse_geo.bulk import files, folders, memory, reading, tasks
 
 pytestmark = IGNORED
 
@@ -183,7 +183,8 @@ def test_amounts_of_memory_are_read():
 
 
 def test_steps_are_functions_of_files_alone(shuffled_city, many_chunks, tmp_path):
-    assert all(step.__module__ == tasks.__name__ for step in (tasks.scatter, tasks.gather, tasks.write_names))
+    steps = {reading.scatter: reading, tasks.gather: tasks, tasks.write_names: tasks}
+    assert all(step.__module__ == module.__name__ for step, module in steps.items())
 
 
 def test_kept_users_lie_in_the_same_files_each_time(shuffled_city, many_chunks, monkeypatch, tmp_path):

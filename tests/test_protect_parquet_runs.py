@@ -11,7 +11,7 @@ import pytest
 from parquet_folders import IGNORED, PROMESSE, TOKEN, Now, Watched, assert_equal, content_of, divide, load, save
 
 import promesse_geo as pg
-from promesse_geo.bulk import files, folders, memory, run, tasks
+from promesse_geo.bulk import files, folders, job, memory, run
 from promesse_geo.bulk.runs import Spill
 
 pytestmark = IGNORED
@@ -197,7 +197,7 @@ def test_only_a_folder_of_parts_is_replaced(results, replace_out, tmp_path):
 
 
 def test_big_buckets_run_alone():
-    work = run.Run(job=tasks.Job, done=None, executor=None, workers=2, memory=10**9, drops=False, records=0)
+    work = run.Run(job=job.Job, done=None, executor=None, workers=2, memory=10**9, drops=False, records=0)
     assert work._has_room([], 10**9)
     assert work._has_room([1_000_000], 1_900_000)
     assert not work._has_room([1_000_000], 2_600_000)

@@ -20,7 +20,7 @@ from promesse_geo.audit.stays import retrieve_stays
 from promesse_geo.mechanisms import Chain, GeoIndistinguishability, Mechanism, Promesse, WaitForMe
 from promesse_geo.mechanisms.base import keeps_periods
 from promesse_geo.messages import counted, invalid
-from promesse_geo.metrics.base import raise_if_renumbered
+from promesse_geo.metrics.pairing import raise_if_renumbered
 from promesse_geo.preprocess.calendar import uses_common_calendar
 from promesse_geo.preprocess.problems import FASTEST, Problems, find_problems
 from promesse_geo.threads import progress_bar

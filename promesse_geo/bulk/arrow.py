@@ -25,8 +25,9 @@ from promesse_geo.io.writers.crs import written_crs
 from promesse_geo.io.writers.output import describe
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed
-from promesse_geo.traces.columns import USERS, Name, Names
+from promesse_geo.traces.columns import Name, Names
 from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.known_columns import USERS
 from promesse_geo.traces.marks import find_marked, find_marks, warn_marked
 from promesse_geo.traces.records import DroppedColumns, Records, raise_invalid_part, warn_dropped_columns
 from promesse_geo.traces.space import Space

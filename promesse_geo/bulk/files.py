@@ -12,10 +12,11 @@ from typing import Any
 
 from promesse_geo import threads
 from promesse_geo.bulk.folders import clear_finished, is_dataset, publish_folder, working_folder, working_name
+from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.memory import check_memory, chunk_size, count_buckets, room_for_results
 from promesse_geo.bulk.plan import find_sources, find_space
 from promesse_geo.bulk.run import Report, Run
-from promesse_geo.bulk.tasks import Job, check_preparation
+from promesse_geo.bulk.tasks import check_preparation
 from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import invalid, listed

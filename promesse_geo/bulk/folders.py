@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.memory import check_disk, stopped
-from promesse_geo.bulk.tasks import Job
 from promesse_geo.io.atomic import lock_folder
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import METADATA_KEY

@@ -15,12 +15,14 @@ import pandas as pd
 
 from promesse_geo.bulk.files import count_workers
 from promesse_geo.bulk.folders import NothingDone
+from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.memory import check_disk, check_memory, chunk_size, count_buckets, stopped
 from promesse_geo.bulk.plan import Sources, find_sources, find_space
 from promesse_geo.bulk.run import Run
 from promesse_geo.bulk.runs import Spill
-from promesse_geo.bulk.tasks import Job, read_bucket
-from promesse_geo.evaluation.runs import PAPER, Measures, check_metrics, name_of
+from promesse_geo.bulk.tasks import read_bucket
+from promesse_geo.evaluation.arguments import check_metrics, name_of
+from promesse_geo.evaluation.runs import PAPER, Measures
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_columns import IfFits, ReadOptions
 from promesse_geo.messages import invalid

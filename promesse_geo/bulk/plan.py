@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from pyproj import CRS
 
 from promesse_geo.bulk.arrow import Layout
-from promesse_geo.bulk.tasks import Piece, marked_rows, read_columns, read_piece
+from promesse_geo.bulk.job import Piece
+from promesse_geo.bulk.reading import marked_rows, read_columns, read_piece
 from promesse_geo.bulk.types import common_types, finest_unit, kind_of
 from promesse_geo.io.batch import FAILURES, Skipped, none_read, raise_with_remedy, warn_assumed
 from promesse_geo.io.parquet_table import is_int96, native_geometries, note_of_int96, open_parquet
@@ -28,9 +29,9 @@ from promesse_geo.io.table_times import (
     unit_of_numbers,
 )
 from promesse_geo.messages import DroppedWarning, collected_warnings, counted, warn
-from promesse_geo.traces.columns import renamed_error
 from promesse_geo.traces.crs import metres_per_unit
 from promesse_geo.traces.marks import find_marks, marks_some
+from promesse_geo.traces.missing_columns import renamed_error
 from promesse_geo.traces.space import FARTHEST, Space, choose_space
 from promesse_geo.traces.values import TimeFormat, Unit, read_users
 

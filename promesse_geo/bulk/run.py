@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from promesse_geo.bulk.folders import Done, remove_spills
+from promesse_geo.bulk.job import Job
 from promesse_geo.bulk.memory import bytes_needed, call_and_release
+from promesse_geo.bulk.reading import scatter
 from promesse_geo.bulk.results import Gathered, Scattered
 from promesse_geo.bulk.runs import Spill
-from promesse_geo.bulk.tasks import Job, gather, largest_trace, scatter, write_names
+from promesse_geo.bulk.tasks import gather, largest_trace, write_names
 from promesse_geo.io.batch import Skipped, none_read, warn_dropped
 from promesse_geo.messages import CountedWarning, DroppedWarning, added_up, counted, counted_of, sized, warn
 from promesse_geo.threads import progress_bar

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from promesse_geo.io.parquet_table import coordinates_of, count_dimensions, is_binary
@@ -148,3 +150,12 @@ def _as_places(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chun
     x, y, _ = coordinates_of(column)
     arrays = [pa.array(x), pa.array(y), *[pa.nulls(len(x), pa.float64())] * (kind.num_fields - 2)]
     return pa.chunked_array([pa.StructArray.from_arrays(arrays, fields=list(kind))])
+
+
+def as_array(users: pd.Index) -> pa.Array:
+    """Return users as integers if they are, else as text."""
+    if users.dtype.kind in "iu":
+        if len(users) and users.max() >= 2**63:
+            raise ValueError(TOO_LARGE)
+        return pa.array(users.to_numpy().astype(np.int64))
+    return pa.array(users, pa.large_string())

@@ -10,8 +10,8 @@ from promesse_geo.audit import file_mechanism
 from promesse_geo.cli import layout, options, values
 from promesse_geo.cli.errors import expected_errors, usage_errors, with_options_named
 from promesse_geo.cli.publish import MECHANISMS, make_mechanism
+from promesse_geo.evaluation.arguments import MOST_SEEDS
 from promesse_geo.evaluation.results import check_results_output
-from promesse_geo.evaluation.runs import MOST_SEEDS
 from promesse_geo.io.atomic import check_target
 from promesse_geo.io.writers import check_output, write_pois
 from promesse_geo.messages import counted

@@ -23,8 +23,8 @@ from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import missing_columns
 from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.missing_columns import missing_columns
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration
 

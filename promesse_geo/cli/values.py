@@ -12,7 +12,7 @@ import pandas as pd
 import promesse_geo as pg
 from promesse_geo.bulk.memory import check_memory
 from promesse_geo.cli.errors import with_options_named
-from promesse_geo.evaluation.runs import check_jobs
+from promesse_geo.evaluation.arguments import check_jobs
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.messages import invalid
 from promesse_geo.traces.crs import read_crs

@@ -3,7 +3,6 @@
 import json
 import math
 import numbers
-import re
 import time as clock
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +15,17 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from promesse_geo.evaluation.arguments import (
+    check_components,
+    check_datasets,
+    check_jobs,
+    check_metrics,
+    check_seeds,
+    name_of,
+)
 from promesse_geo.evaluation.results import Measures, provenance
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import Remark, added_up, collected_warnings, invalid, remarks_of, shown, warn
+from promesse_geo.messages import Remark, added_up, collected_warnings, remarks_of, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.base import Index
 from promesse_geo.threads import progress_bar
@@ -26,20 +33,12 @@ from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.portions import UserPaths
 from promesse_geo.traces.traces import Traces, as_traces
-from promesse_geo.validation import check_integer, check_text, is_integer, key_of
+from promesse_geo.validation import key_of
 
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
 """The metrics of the paper: Tables II, III, IV and VI."""
 
-MOST_SEEDS = 100_000
-"""Greatest number of seeds."""
-
-MOST_JOBS = 10_000
-"""Greatest number of processes."""
-
 _ROOM = 20_000_000  # records that are left of a portion of the users
-_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
-_LARGEST_SEED = 2**63 - 1
 _DTYPES = dict.fromkeys(("dataset", "mechanism", "metric", "unit"), "str")
 _DTYPES |= {"seed": "Int64", "value": "float64", "seconds": "float64"}
 _DTYPES |= dict.fromkeys(("mechanism_name", "parameters", "metric_name", "label"), "str")
@@ -182,7 +181,7 @@ def evaluate(
     """
     named = check_datasets(datasets, owner="evaluate")
     rule = "a list such as [pg.Promesse(200)], of what derives from pg.Mechanism"
-    to_run = _check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
+    to_run = check_components(mechanisms, Mechanism, name="mechanisms", owner="evaluate", rule=rule)
     to_compute = check_metrics(metrics, owner="evaluate")
     chosen = check_seeds(seeds, owner="evaluate")
     processes = check_jobs(n_jobs, owner="evaluate")
@@ -409,11 +408,6 @@ def _noting(parts: Mapping[str, Any]) -> Iterator[None]:
         raise
 
 
-def name_of(component: Mechanism | Metric) -> str:
-    """Return the repr of a mechanism or metric, without the addresses in memory that functions have in theirs."""
-    return _ADDRESS.sub("", repr(component))
-
-
 def _describe(metric: Metric) -> dict[str, Any]:
     """Return the columns of a metric."""
     return {"metric": name_of(metric), "metric_name": type(metric).__name__, "label": metric.label, "unit": metric.unit}
@@ -437,67 +431,3 @@ def _seeds_of(component: Mechanism | Metric, seeds: Sequence[Any]) -> Sequence[A
 
 def _splits(metric: Metric) -> bool:
     return hasattr(metric, "split")
-
-
-def check_metrics(metrics: Any, *, owner: str) -> list[Metric]:
-    """Return metrics as a list; raise TypeError or ValueError if they are none, or one comes twice."""
-    rule = "a list such as [pg.PoiRetrieval()], of what derives from pg.Metric"
-    checked = _check_components(metrics, Metric, name="metrics", owner=owner, rule=rule)
-    for metric in checked:
-        if not isinstance(getattr(metric, "unit", None), str):
-            raise TypeError(f'{type(metric).__name__} has no unit. Set one in the class: unit: ClassVar[str] = "%".')
-    return checked
-
-
-def _check_components(components: Any, kind: type, *, name: str, owner: str, rule: str) -> list[Any]:
-    """Return mechanisms or metrics as a list; raise if one is of another type or comes twice."""
-    is_list = isinstance(components, Sequence) and not isinstance(components, str)
-    if not is_list or not all(isinstance(component, kind) for component in components):
-        raise TypeError(invalid(name, owner, rule, components))
-    if len(components) == 0:
-        raise ValueError(invalid(name, owner, rule, components))
-    labels = [name_of(component) for component in components]
-    repeated = next((label for label in labels if labels.count(label) > 1), None)
-    if repeated is not None:
-        raise ValueError(f"The '{name}' of {owner} must differ. Got {repeated} twice.")
-    return list(components)
-
-
-def check_datasets(datasets: Any, *, owner: str) -> dict[str, Any]:
-    """Return data sets by name; raise TypeError or ValueError if they are no mapping of names to data sets."""
-    rule = "a mapping of names to data sets such as {'city': gdf}"
-    if not isinstance(datasets, Mapping):
-        raise TypeError(invalid("datasets", owner, rule, datasets))
-    if len(datasets) == 0:
-        raise ValueError(invalid("datasets", owner, rule, datasets))
-    for name in datasets:
-        check_text(name, name="datasets", owner=owner)
-        if name.encode(errors="ignore").decode() != name:
-            raise ValueError(f"The names of 'datasets' of {owner} must be valid Unicode. One has a lone surrogate.")
-    return dict(datasets)
-
-
-def check_seeds(seeds: Any, *, owner: str) -> list[int]:
-    """Return seeds as a list, from the seeds or their number; raise if they are invalid."""
-    if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Sequence | np.ndarray | range):
-        if not is_integer(seeds):
-            rule = "a number of seeds, or a list of whole numbers"
-            raise TypeError(invalid("seeds", owner, rule, type(seeds)))
-        return list(range(check_integer(seeds, name="seeds", owner=owner, high=MOST_SEEDS)))
-    rule = f"one or more different whole numbers up to {_LARGEST_SEED}, at most {MOST_SEEDS:,} of them"
-    if not 0 < len(seeds) <= MOST_SEEDS:
-        raise ValueError(invalid("seeds", owner, rule, seeds))
-    if not all(is_integer(seed) for seed in seeds):
-        raise TypeError(f"The 'seeds' parameter of {owner} must be {rule}. Got a value of another type among them.")
-    checked = [int(seed) for seed in seeds]
-    if len(set(checked)) < len(checked) or min(checked) < 0 or max(checked) > _LARGEST_SEED:
-        raise ValueError(invalid("seeds", owner, rule, list(seeds)))
-    return checked
-
-
-def check_jobs(n_jobs: Any, *, owner: str) -> int:
-    """Return a number of processes; raise if it is invalid."""
-    if not is_integer(n_jobs) or n_jobs == 0 or abs(n_jobs) > MOST_JOBS:
-        rule = f"a number of processes up to {MOST_JOBS:,}, or -1 for all"
-        raise ValueError(invalid("n_jobs", owner, rule, n_jobs))
-    return int(n_jobs)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from promesse_geo.evaluation.runs import Group, index_groups, is_random, name_of, run_groups
+from promesse_geo.evaluation.arguments import name_of
+from promesse_geo.evaluation.runs import Group, index_groups, is_random, run_groups
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import counted, decimal, invalid, listed, warn
 from promesse_geo.metrics import Metric

@@ -12,7 +12,8 @@ from promesse_geo.io.contents import Head
 from promesse_geo.io.json_items import json_items
 from promesse_geo.io.positions import Positions, as_number, as_user, position_format
 from promesse_geo.io.table_times import parse_times
-from promesse_geo.traces.columns import LATITUDES, LONGITUDES, TIMES, USERS, Ranks, candidates_for, find_column
+from promesse_geo.traces.columns import find_column
+from promesse_geo.traces.known_columns import LATITUDES, LONGITUDES, TIMES, USERS, Ranks, candidates_for
 from promesse_geo.traces.marks import Marked, find_marked, find_marks
 
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")

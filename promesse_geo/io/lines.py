@@ -15,7 +15,8 @@ from promesse_geo.io.table_columns import Columns, ReadOptions, as_users, find_n
 from promesse_geo.io.table_segments import Segments
 from promesse_geo.io.table_times import parse_times
 from promesse_geo.messages import DroppedWarning, counted, warn
-from promesse_geo.traces.columns import TRIPS, Names, fold
+from promesse_geo.traces.columns import Names
+from promesse_geo.traces.known_columns import TRIPS, fold
 from promesse_geo.traces.points import no_points
 
 _TIME = "time"

@@ -29,7 +29,8 @@ from promesse_geo.io.table_columns import (
     parse_roles,
 )
 from promesse_geo.messages import listed, shown
-from promesse_geo.traces.columns import LATITUDES, LONGITUDES, Names, candidates_for
+from promesse_geo.traces.columns import Names
+from promesse_geo.traces.known_columns import LATITUDES, LONGITUDES, candidates_for
 from promesse_geo.traces.marks import find_marked, find_marks
 from promesse_geo.traces.points import no_points
 

@@ -43,8 +43,10 @@ from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.problems import FAST
 from promesse_geo.traces import records
-from promesse_geo.traces.columns import KNOWN, Name, candidates_for, check_names, renamed_error
+from promesse_geo.traces.columns import Name, check_names
 from promesse_geo.traces.frames import type_name
+from promesse_geo.traces.known_columns import KNOWN, candidates_for
+from promesse_geo.traces.missing_columns import renamed_error
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_flag, check_users, check_users_exist, check_zone

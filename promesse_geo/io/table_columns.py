@@ -19,19 +19,11 @@ from promesse_geo.io.table_segments import Segments
 from promesse_geo.io.table_times import in_zone
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import (
-    KNOWN,
-    Name,
-    Names,
-    candidates_for,
-    find_columns,
-    find_trips,
-    fold,
-    read_protection,
-    renamed_error,
-)
+from promesse_geo.traces.columns import Name, Names, find_columns, read_protection
 from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.known_columns import KNOWN, candidates_for, find_trips, fold
 from promesse_geo.traces.marks import Marked
+from promesse_geo.traces.missing_columns import renamed_error
 
 _KNOWN = {fold(name) for ranks in KNOWN.values() for rank in ranks for name in rank}
 _LIKE_A_VALUE = re.compile(r"[-+.,(\s]*\d|[^(]*\(.*\d")  # a number, a time, or a geometry as text

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from promesse_geo.traces.columns import fold
+from promesse_geo.traces.known_columns import fold
 
 
 class Segments(NamedTuple):

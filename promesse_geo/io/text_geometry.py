@@ -16,7 +16,7 @@ from promesse_geo.io.parquet_table import resolve_crs
 from promesse_geo.io.table_columns import ReadOptions, needed_crs
 from promesse_geo.io.table_times import MISSING
 from promesse_geo.messages import counted, listed
-from promesse_geo.traces.columns import LATITUDES, LONGITUDES, candidates_for, fold
+from promesse_geo.traces.known_columns import LATITUDES, LONGITUDES, candidates_for, fold
 from promesse_geo.traces.points import no_points
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from promesse_geo.io.contents import UTF16, bare_utf16, decompressed
 from promesse_geo.messages import invalid
-from promesse_geo.traces.columns import KNOWN, fold
+from promesse_geo.traces.known_columns import KNOWN, fold
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)

@@ -37,9 +37,11 @@ from promesse_geo.io.text_layout import (
     read_layout,
 )
 from promesse_geo.messages import counted
-from promesse_geo.traces.columns import Names, candidates_for, find_columns, renamed_error
+from promesse_geo.traces.columns import Names, find_columns
 from promesse_geo.traces.crs import read_crs
+from promesse_geo.traces.known_columns import candidates_for
 from promesse_geo.traces.marks import find_marked, find_marks
+from promesse_geo.traces.missing_columns import renamed_error
 
 _BLOCK = 1 << 20  # bytes that pyarrow reads at a time, which no line may exceed
 _NUMBER = r"^[-+]?(?:\d+{0}?\d*|{0}\d+)(?:[eE][-+]?\d+)?$"

@@ -11,11 +11,10 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo.mechanisms.base import keeps_periods
-from promesse_geo.messages import counted, invalid
+from promesse_geo.messages import invalid
+from promesse_geo.metrics.pairing import pair_by_user
 from promesse_geo.traces.columns import Name
-from promesse_geo.traces.owners import count_renumbered, find_owners, name_parts, number_owners
-from promesse_geo.traces.pairs import Pairs, align
+from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.traces.values import read_users
 from promesse_geo.validation import subclasses_by_name
@@ -412,56 +411,6 @@ def _is_same_data(first: Traces, second: Traces) -> bool:
     """Whether two Traces have the same records and breaks. The same object has, without comparison."""
     arrays = ((traces.offsets, traces.breaks, traces.times, traces.points) for traces in (first, second))
     return first is second or (first.space == second.space and all(map(np.array_equal, *arrays)))
-
-
-def pair_by_user(original: Traces, protected: Traces) -> Pairs:
-    """Match protected traces with the original ones of their users, as `Metric.pair` documents."""
-    pairs = align(original, protected)
-    if len(pairs.protected) < len(protected):
-        unknown = ~protected.users.isin(pairs.protected.users)
-        row = int(protected.positions[np.repeat(unknown, protected.counts)].min())
-        raise ValueError(_unknown_users(original, protected, unknown, row))
-    if keeps_periods(protected.protection):
-        raise_if_renumbered(pairs)
-    return pairs
-
-
-def raise_if_renumbered(pairs: Pairs) -> None:
-    """Raise ValueError if protected parts have the names of other parts of their users, as times tell.
-
-    The mechanism that protected them must leave each within its first and last time.
-    """
-    if renumbered := count_renumbered(pairs):
-        lie = "lies" if renumbered == 1 else "lie"
-        raise ValueError(
-            f"{renumbered:,} of {counted(len(pairs.protected), 'protected part')} {lie} in the time of another "
-            f"original part of the user, so their numbers do not mean the same parts. {_SPLIT_ELSEWHERE}"
-        )
-
-
-_SPLIT_ELSEWHERE = (
-    "Zones and dropped jumps before prepare() (promesse-geo prepare) split traces elsewhere, and number parts anew. "
-    "Prepare first, apply zones to the prepared data, and compare with the prepared data."
-)
-
-
-def _unknown_users(original: Traces, protected: Traces, is_unknown: np.ndarray, row: int) -> str:
-    """Return the error for users of the protected data that the original lacks; the first is in a row."""
-    unknown, users = int(is_unknown.sum()), len(is_unknown)
-    where = f"first in row {row:,}, counted from 0"
-    if unknown == users:
-        return (
-            f"The original has none of the {counted(users, 'user')} of the protected data ({where}). Prepare the "
-            "original first, protect the prepared data with its user names, and compare what gdf.promesse.prepare() "
-            "(promesse-geo prepare) returns with what parts.promesse.smooth(200) (promesse-geo smooth --keep-users) "
-            "makes of it."
-        )
-    lacks = f"The original lacks {unknown:,} of the {counted(users, 'user')} of the protected data ({where})."
-    owners, numbers = number_owners(original)
-    names = [str(user) for user in protected.users[is_unknown]]
-    if len(owners) < len(original) and (find_owners(names, owners, name_parts(original, numbers)) >= 0).all():
-        return f"{lacks} They are other parts of users that it has. {_SPLIT_ELSEWHERE}"
-    return f"{lacks} Compare with the data that was protected, before users are renamed."
 
 
 def score(original: np.ndarray, protected: np.ndarray, shared: np.ndarray) -> dict[str, np.ndarray]:

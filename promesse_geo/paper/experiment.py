@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from promesse_geo.evaluation import evaluate, load_results
-from promesse_geo.evaluation.runs import check_jobs, check_seeds
+from promesse_geo.evaluation.arguments import check_jobs, check_seeds
 from promesse_geo.io import read_cabspotting, read_geolife, read_mdc
 from promesse_geo.io.writers import write
 from promesse_geo.metrics import (

@@ -17,13 +17,14 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from promesse_geo.evaluation.arguments import check_datasets
 from promesse_geo.evaluation.results import provenance
-from promesse_geo.evaluation.runs import as_results, check_datasets
+from promesse_geo.evaluation.runs import as_results
 from promesse_geo.mechanisms import GeoIndistinguishability
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.attacks.poi_retrieval import match_nearest_pois
 from promesse_geo.metrics.attacks.reidentification import identify_users
-from promesse_geo.metrics.base import pair_by_user
+from promesse_geo.metrics.pairing import pair_by_user
 from promesse_geo.paper.tables import beside, of_class
 from promesse_geo.preprocess.calendar import count_on_days, first_days
 from promesse_geo.stays import Pois, find_pois

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import geopandas as gpd
 import pandas as pd
 
+from promesse_geo.evaluation.arguments import check_datasets
 from promesse_geo.evaluation.results import complete_results
-from promesse_geo.evaluation.runs import check_datasets
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, Promesse, WaitForMe, recommended
 from promesse_geo.messages import listed
 from promesse_geo.preprocess import describe

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from promesse_geo.mechanisms import Promesse
 from promesse_geo.messages import counted, invalid
-from promesse_geo.metrics.base import pair_by_user
+from promesse_geo.metrics.pairing import pair_by_user
 from promesse_geo.plot import colours
 from promesse_geo.plot.axes import add_legend, annotate, axes_for, finish, next_colour
 from promesse_geo.plot.distributions import Data, Protected, named_versions

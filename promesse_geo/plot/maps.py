@@ -12,7 +12,7 @@ from folium import FeatureGroup, LayerControl
 from promesse_geo.mechanisms.words import mechanism_in_words
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
-from promesse_geo.metrics.base import pair_by_user
+from promesse_geo.metrics.pairing import pair_by_user
 from promesse_geo.plot.background import background_of
 from promesse_geo.plot.elements import Call, Figure, Heat, Map, new_map
 from promesse_geo.plot.inks import COLORS

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from promesse_geo.traces.columns import USERS, Name
+from promesse_geo.traces.columns import Name
+from promesse_geo.traces.known_columns import USERS
 from promesse_geo.traces.records import as_offsets, within_traces
 from promesse_geo.traces.traces import Data, Traces, freeze, map_traces
 from promesse_geo.validation import check_seed, key_of

@@ -12,9 +12,9 @@ import pandas as pd
 
 from promesse_geo.audit import Finding, check_published
 from promesse_geo.bulk.job import Job
-from promesse_geo.bulk.results import as_values
+from promesse_geo.bulk.results import Gathered, as_values
 from promesse_geo.bulk.runs import Spill
-from promesse_geo.bulk.tasks import Gathered, count_kept, divide, read_bucket, write_portions
+from promesse_geo.bulk.tasks import count_kept, divide, read_bucket, write_portions
 from promesse_geo.messages import collected_warnings
 from promesse_geo.metrics import Metric
 from promesse_geo.preprocess.calendar import uses_common_calendar

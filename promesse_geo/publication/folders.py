@@ -16,7 +16,8 @@ from promesse_geo.audit import FAILED, LEFT_OUT, Finding, merge_findings, replac
 from promesse_geo.bulk.files import Resources, check_per_user, check_writing, start_run
 from promesse_geo.bulk.folders import publish_folder
 from promesse_geo.bulk.run import Run
-from promesse_geo.evaluation.runs import Measures, name_of
+from promesse_geo.evaluation.arguments import name_of
+from promesse_geo.evaluation.runs import Measures
 from promesse_geo.io.sources import UNREAD
 from promesse_geo.io.table_columns import ReadOptions
 from promesse_geo.mechanisms import Mechanism

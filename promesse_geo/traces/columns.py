@@ -1,10 +1,7 @@
 """Find the columns that hold user, time, segments and coordinates by their names."""
 
-import re
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from shlex import quote
 from types import EllipsisType
 from typing import Any
 
@@ -12,49 +9,12 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo.messages import listed, shown
+from promesse_geo.messages import shown
+from promesse_geo.traces.known_columns import KNOWN, USERS, Ranks, candidates_for, find_trips, fold
+from promesse_geo.traces.missing_columns import UnfilledRoles
 
 Name = Hashable | None | EllipsisType
 """The name of a column; None if there is none; ... to detect it."""
-
-Ranks = tuple[tuple[str, ...], ...]
-"""Known names of a role; those of an earlier rank come first. Case, blanks, `-_.#:` and a unit in brackets at the end
-do not count.
-"""
-
-TRIPS = ("trip_id", "track_id", "traj_id", "trajectory_id", "track_fid")
-"""Names of columns of trajectories or trips: segments of their user if there is a user column, else the users."""
-
-USERS: Ranks = (
-    ("user",),
-    (
-        *("uid", "user_id", "username", "participant_id", "participant", "pid", "person_id"),
-        *("individual-local-identifier", "Teilnehmer", "Benutzer", "Nutzer", "Proband", "Person"),
-        *("utilisateur", "usuario"),
-    ),
-    ("subject_id", "subject", "animal_id", "rider_id", "rider", "driver_id", "driver", "Fahrer"),
-    ("device_id", "tracker_id", "imei"),
-    ("device",),
-    ("tid",),
-    ("MMSI", "icao24", "taxi_id", "vehicle_id", "cab_id", "bus_id"),
-    TRIPS,
-)
-"""Persons and animals (in English, German, French and Spanish), devices, vehicles and trips.
-
-`id` is none of them: it often numbers the records.
-"""
-
-TIMES: Ranks = (
-    ("time",),
-    ("datetime", "timestamp", "tracked_at", "ts", "tst", "BaseDateTime", "fixtime"),
-    ("t",),
-    ("UTC time", "isotst", "Zeitstempel", "Zeitpunkt", "Zeit", "Datum/Uhrzeit", "horodatage", "fecha_hora"),
-    ("recorded_at", "measured_at", "observed_at", "time_utc", "timestamp_utc", "utc", "gps_time", "gps_timestamp"),
-    ("unix_time", "epoch"),
-    ("created_at",),
-    ("Uhrzeit", "heure", "hora", "time_of_day"),  # beside a date
-    ("date", "Datum", "fecha"),
-)
 
 SEGMENTS = ("segment", "segment_number", "part", "part_number")
 """Names of the column of segments that results get: the first that is free."""
@@ -65,32 +25,8 @@ ROLES = "promesse"
 In `attrs` the mapping also has the mechanism that protected the data, under "mechanism".
 """
 
-LONGITUDES: Ranks = (
-    ("lon",),
-    ("lng", "long", "longitude", "location-long", "double_longitude", "Längengrad", "Laengengrad", "longitud"),
-    ("gps_longitude", "gps_lon", "gps_lng", "longitude_deg", "lon_deg", "longitude_wgs84", "lon_wgs84"),
-    ("Länge", "Laenge"),  # also a length
-    ("x",),
-)
-LATITUDES: Ranks = (
-    ("lat",),
-    ("latitude", "location-lat", "double_latitude", "Breitengrad", "latitud"),
-    ("gps_latitude", "gps_lat", "latitude_deg", "lat_deg", "latitude_wgs84", "lat_wgs84"),
-    ("Breite",),  # also a width
-    ("y",),
-)
-
-KNOWN: dict[str, Ranks] = {"user": USERS, "time": TIMES, "lon": LONGITUDES, "lat": LATITUDES, "segment": ()}
-"""Known names of columns by role."""
-
-_IGNORED = re.compile(r"[\s_.#:-]+")
-_UNIT = re.compile(r"(?<=[^\s(\[])\s*(?:\([^()]*\)|\[[^\[\]]*\])\s*$")
 INDEX: Any = object()
 """Stands for the DatetimeIndex, which may have no name."""
-_MISSING = "missing_columns"  # attribute of errors
-_SHOWN = 7  # names that an error lists
-_ALIKE = 0.75  # from 0 to 1, of names that differ by a letter or two
-_WORD = re.compile(r"[A-ZÀ-Þ]?[a-zß-ÿ]+|[A-ZÀ-Þ]+")
 
 
 @dataclass(frozen=True)
@@ -346,165 +282,3 @@ def find_columns(
         if list(columns).count(name) > 1:
             raise ValueError(f"There are several columns named {name!r}. Rename all but the {role}'s.")
     return {role: found[role] for role in names}
-
-
-def fold(name: Hashable) -> Hashable:
-    """Return a name without what does not count when columns are detected: case, blanks, `-_.#:` and a unit.
-
-    Examples
-    --------
-    >>> fold("location-long"), fold("Latitude [deg]")
-    ('locationlong', 'latitude')
-    """
-    return _IGNORED.sub("", _UNIT.sub("", name)).casefold() if isinstance(name, str) else name
-
-
-def candidates_for(columns: Sequence[Hashable], known: Ranks, *, every: bool = False) -> list[Any]:
-    """Return the columns with a known name of the first rank that has any, or with `every` those of all ranks.
-
-    The exact name comes before others.
-    """
-    candidates = []
-    for rank in known:
-        names = set(map(fold, rank))
-        fitting = list(dict.fromkeys(column for column in columns if fold(column) in names))
-        if len(rank) == 1 and rank[0] in columns and not every:
-            fitting = [rank[0]]
-        if fitting and not every:
-            return fitting
-        candidates += fitting
-    return candidates
-
-
-def find_trips(columns: Sequence[Hashable], user: Hashable, *, but: Collection[Hashable] = ()) -> Any:
-    """Return the only column of trips beside a column of users; None if there is none, or the users are trips.
-
-    Columns in `but` do not count.
-    """
-    trips = [name for name in candidates_for(columns, (TRIPS,)) if name not in but]
-    return trips[0] if len(trips) == 1 and fold(user) not in map(fold, (*TRIPS, "id")) else None
-
-
-@dataclass
-class UnfilledRoles:
-    """Roles without a column, and what to do about them.
-
-    Parameters
-    ----------
-    columns : list
-        Names of the columns.
-    empty : list
-        Columns of users that are empty in all rows.
-    missing : dict of str to column name
-        Names by role that do not exist.
-    absent : dict of str to Ranks
-        Known names by role, none of which exists.
-    ambiguous : dict of str to list
-        Columns by role of which only one can be it.
-    """
-
-    columns: list[Any]
-    empty: list[Any]
-    missing: dict[str, Any] = field(default_factory=dict)
-    absent: dict[str, Ranks] = field(default_factory=dict)
-    ambiguous: dict[str, list[Any]] = field(default_factory=dict)
-
-    def check(self, found: Mapping[str, Any]) -> None:
-        """Raise KeyError for missing columns, or ValueError for others; `found` are the columns of other roles."""
-        if not (self.missing or self.absent or self.ambiguous):
-            return
-        error = (KeyError if self.missing else ValueError)(self._words(found))
-        vars(error)[_MISSING] = dict(self.missing)
-        raise error
-
-    def _words(self, found: Mapping[str, Any]) -> str:
-        free = [name for name in self.columns if name not in found.values() and name not in self.empty]
-        sentences = [*self._existence(), *self._choices()]
-        sentences += [
-            f"Did you mean {_as_option(role, close)}?"
-            for role, name in self.missing.items()
-            if (close := _closest(name, free))
-        ]
-        if self.absent:
-            remedies = [_as_option(role, _likely(free, known) or "…") for role, known in self.absent.items()]
-            pronoun = "it" if len(remedies) == 1 else "them"
-            sentences.append(f"Specify {pronoun}, as in {_joined(remedies)}.")
-        if "user" in self.absent:
-            sentences.append("If all is a single trace, pass user=None (--one-trace).")
-        return " ".join(sentences)
-
-    def _existence(self) -> Iterator[str]:
-        """Yield sentences on columns that do not exist."""
-        there = listed(self.columns) if self.columns else "none beside the geometry"
-        if self.missing:
-            names = _joined([f"the {role} column {name!r}" for role, name in self.missing.items()])
-            yield f"{names[0].upper()}{names[1:]} {'does' if len(self.missing) == 1 else 'do'} not exist."
-        if "user" in self.absent and self.empty:
-            columns, are = ("column", "is") if len(self.empty) == 1 else ("columns", "are")
-            yield f"The user {columns} {listed(self.empty)} {are} empty in all rows."
-        absent = [role for role in self.absent if role != "user" or not self.empty]
-        if absent:
-            names = _joined([f"no {role} column" for role in absent])
-            known = [name for rank in self.absent[absent[0]] for name in rank]
-            looked = f". Looked for {_some(known)}" if len(absent) == 1 and not self.missing else ""
-            yield f"N{names[1:]} {'was' if len(absent) == 1 else 'were'} found{looked}; the columns are {there}."
-        elif self.missing or self.absent:
-            yield f"The columns are {there}."
-
-    def _choices(self) -> Iterator[str]:
-        """Yield sentences on roles that several columns could have."""
-        for role, candidates in self.ambiguous.items():
-            which = f"Specify which, as in {_as_option(role, candidates[0])}."
-            yield f"Several columns could hold the {role}: {listed(candidates)}. {which}"
-
-
-def _some(names: list[str]) -> str:
-    """Return the first of many names for a sentence, or all of few."""
-    if len(names) <= _SHOWN:
-        return listed(names)
-    return ", ".join(repr(name) for name in names[: _SHOWN - 1]) + " and other common names"
-
-
-def missing_columns(error: BaseException) -> dict[str, Any] | None:
-    """Return the names by role that do not exist if an error is one of `find_columns`, else None."""
-    missing: dict[str, Any] | None = vars(error).get(_MISSING)
-    return missing
-
-
-def renamed_error(error: BaseException, words: str) -> ValueError | TypeError | KeyError:
-    """Return an error of the same plain kind with other words, and the same missing columns."""
-    plain = (ValueError, TypeError, KeyError)
-    renamed = next((kind for kind in plain if type(error) is kind), ValueError)(words)
-    if (missing := missing_columns(error)) is not None:
-        vars(renamed)[_MISSING] = missing
-    return renamed
-
-
-def _joined(parts: Sequence[str]) -> str:
-    """Return parts of a sentence as a list: a, b and c."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-
-
-def _as_option(role: str, name: Any) -> str:
-    return f"{role}={name!r} (--{role} {name if name == '…' else quote(str(name))})"
-
-
-def _closest(name: Any, columns: Sequence[Any]) -> Any:
-    """Return the column whose name is almost this one; None if there is none."""
-    by_fold = {str(fold(column)): column for column in columns}
-    return next((by_fold[close] for close in get_close_matches(str(fold(name)), by_fold, 1, _ALIKE)), None)
-
-
-def _likely(columns: Sequence[Any], known: Ranks) -> Any:
-    """Return the first column that has a known name as one of its words, or almost a known name; else None."""
-    names = [str(fold(name)) for rank in known for name in rank if len(str(fold(name))) > 2]
-    texts = [column for column in columns if isinstance(column, str)]
-    for column in texts:
-        if {word.casefold() for word in _WORD.findall(column)} & set(names):
-            return column
-    by_start = {start: [name for name in names if name[0] == start] for start in {name[0] for name in names}}
-    folded = {column: str(fold(column)) for column in texts}
-    return next(
-        (column for column, name in folded.items() if get_close_matches(name, by_start.get(name[:1], []), 1, _ALIKE)),
-        None,
-    )

@@ -10,15 +10,8 @@ import pandas as pd
 from geopandas.array import GeometryArray
 
 from promesse_geo.messages import listed
-from promesse_geo.traces.columns import (
-    LATITUDES,
-    LONGITUDES,
-    ROLES,
-    candidates_for,
-    find_column,
-    fold,
-    known_attributes,
-)
+from promesse_geo.traces.columns import ROLES, find_column, known_attributes
+from promesse_geo.traces.known_columns import LATITUDES, LONGITUDES, candidates_for, fold
 from promesse_geo.traces.values import make_points
 
 _TO_FRAME = ("to_dataframe", "toPandas", "compute")  # of xarray, Spark and Dask

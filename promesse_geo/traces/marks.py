@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promesse_geo.messages import DroppedWarning, counted, listed, warn
-from promesse_geo.traces.columns import Names, candidates_for
+from promesse_geo.traces.columns import Names
+from promesse_geo.traces.known_columns import candidates_for
 
 _MARKS = ("visible", "valid")
 _GOOD, _BAD = ("true", "t"), ("false", "f")

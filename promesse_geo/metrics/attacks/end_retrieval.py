@@ -12,7 +12,7 @@ from promesse_geo import threads
 from promesse_geo.kernels import densest
 from promesse_geo.messages import counted, invalid, warn
 from promesse_geo.metrics.base import Metric
-from promesse_geo.metrics.owners import pair_by_owner
+from promesse_geo.metrics.pairing import pair_by_owner
 from promesse_geo.stays.spots import NEAR, SPOT, densest_spots, find_spots
 from promesse_geo.traces.owners import find_owners, number_owners
 from promesse_geo.traces.pairs import Pairs

@@ -12,7 +12,7 @@ from promesse_geo.kernels import heat_maps
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.messages import invalid
 from promesse_geo.metrics.attacks.halves import HalvesMetric
-from promesse_geo.metrics.owners import pair_by_owner
+from promesse_geo.metrics.pairing import pair_by_owner
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.traces.owners import find_owners, name_parts, number_owners
 from promesse_geo.traces.pairs import Pairs

@@ -9,7 +9,7 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import linking
 from promesse_geo.metrics.base import Metric
-from promesse_geo.metrics.owners import pair_by_owner
+from promesse_geo.metrics.pairing import pair_by_owner
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_duration, check_duration_as_text, set_fields

@@ -15,7 +15,8 @@ from promesse_geo.messages import invalid
 from promesse_geo.metrics.base import Metric, score
 from promesse_geo.stays import Pois, find_pois
 from promesse_geo.stays.stays import checked_stay
-from promesse_geo.traces.columns import USERS, Name, find_column
+from promesse_geo.traces.columns import Name, find_column
+from promesse_geo.traces.known_columns import USERS
 from promesse_geo.traces.pairs import Pairs, align
 from promesse_geo.traces.traces import Traces
 from promesse_geo.traces.values import check_geometry

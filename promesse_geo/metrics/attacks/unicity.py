@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.metrics.base import Metric
-from promesse_geo.metrics.owners import pair_by_owner
+from promesse_geo.metrics.pairing import pair_by_owner
 from promesse_geo.traces.owners import number_owners
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces

@@ -15,7 +15,8 @@ from pyproj import CRS
 from promesse_geo import threads
 from promesse_geo.kernels import queries as kernels
 from promesse_geo.messages import counted, listed, warn
-from promesse_geo.metrics.base import Metric, Parts, pair_by_user
+from promesse_geo.metrics.base import Metric, Parts
+from promesse_geo.metrics.pairing import pair_by_user
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.placing import place_points
 from promesse_geo.traces.records import as_offsets
