@@ -95,9 +95,9 @@ def test_portions_have_the_values_of_the_whole(mechanism, city, monkeypatch):
     assert len(IN_PORTIONS) > 4
     with warnings.catch_warnings(action="ignore"):
         for metrics in (IN_PORTIONS, [pg.Residue()]):
-            monkeypatch.setattr(runs, "_ROOM", 20_000_000)
+            monkeypatch.setattr(runs, "_MAX_RECORDS", 20_000_000)
             whole = pg.evaluate({"city": city}, [mechanism], metrics)
-            monkeypatch.setattr(runs, "_ROOM", 100)
+            monkeypatch.setattr(runs, "_MAX_RECORDS", 100)
             divided = pg.evaluate({"city": city}, [mechanism], metrics)
             for metric, found, expected in zip(metrics, divided["value"], whole["value"], strict=True):
                 assert_same(metric, found, expected)

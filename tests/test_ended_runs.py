@@ -1,4 +1,4 @@
-"""Runs over folders of Parquet that are ended by signals, or for which the disk has no room."""
+"""Runs over folders of Parquet that are ended by signals, or for which the disk has no space."""
 
 import errno
 import os
@@ -105,14 +105,14 @@ def divided(monkeypatch, folder):
     """Divide the work into chunks, buckets, portions and parts, and write a first result."""
     monkeypatch.setattr(files, "chunk_size", lambda memory, workers: 1_000)
     monkeypatch.setattr(files, "count_buckets", lambda records, memory, workers: 3)
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 3_000)
+    monkeypatch.setattr(files, "max_records_of_results", lambda memory, workers, weight: 3_000)
     monkeypatch.setattr(run, "_PART", 2_000)
     pg.protect_parquet(folder / "in", folder / "out", pg.Promesse(200))
     return folder
 
 
 def has_no_room(folder, work):
-    """Return whether work fails for want of room; then it says so, and leaves what was there."""
+    """Return whether work fails for lack of space; then it says so, and leaves what was there."""
     before, words = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}, None
     try:
         work()

@@ -42,8 +42,8 @@ def data(draw):
 
 
 @given(data(), st.integers(1, 40), st.integers(0, 9))
-def test_portions_are_whole_users_in_their_order(traces, room, factor):
-    found = list(UserPaths.of(traces).divide(room=room, count=lambda some: factor * some.records))
+def test_portions_are_whole_users_in_their_order(traces, max_records, factor):
+    found = list(UserPaths.of(traces).divide(max_records=max_records, count=lambda some: factor * some.records))
     assert [user for portion in found for user in portion.users] == list(traces.users)
     assert np.concatenate([portion.times for portion in found]).tolist() == traces.times.tolist()
     owners = [{PART.sub("", str(user)) for user in portion.users} for portion in found]
@@ -54,7 +54,7 @@ def test_portions_are_whole_users_in_their_order(traces, room, factor):
 
 def test_a_portion_leaves_about_as_much_as_there_is_room_for():
     traces = make_traces(list("abcdefghijklmnopqrst"), [1_000] * 20)
-    found = list(UserPaths.of(traces).divide(room=20_000, count=lambda some: 10 * some.records))
+    found = list(UserPaths.of(traces).divide(max_records=20_000, count=lambda some: 10 * some.records))
     sizes = [10 * portion.records for portion in found]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 20_000
@@ -67,14 +67,14 @@ def test_users_with_long_paths_are_in_portions_of_their_own_among_many_that_stay
     times = np.arange(len(x)) * 10**9
     traces = pg.Traces.from_arrays(x, np.full(len(x), 48.0), times=times, users=users, counts=[100] * 40)
     promesse = pg.Promesse(10)
-    found = list(UserPaths.of(traces).divide(room=5_000, count=lambda some: promesse.protect(some).records))
+    found = list(UserPaths.of(traces).divide(max_records=5_000, count=lambda some: promesse.protect(some).records))
     far = [set(portion.users) & {"u00", "u10", "u20", "u39"} for portion in found]
     assert [len(each) for each in far if each] == [1] * 4
 
 
 def test_no_trace_is_one_portion():
     nothing = make_traces([], [])
-    assert [len(portion) for portion in UserPaths.of(nothing).divide(room=1, count=lambda some: 0)] == [0]
+    assert [len(portion) for portion in UserPaths.of(nothing).divide(max_records=1, count=lambda some: 0)] == [0]
 
 
 @given(st.lists(st.integers(0, 5), min_size=1), st.integers(1, 9))
@@ -111,7 +111,7 @@ def test_results_that_do_not_fit_are_written_in_portions_with_the_same_records(m
     pg.write(city, tmp_path / "city.parquet")
     monkeypatch.setattr("promesse_geo.bulk.folders.secrets.token_hex", lambda number: TOKEN)
     pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "whole", Counting(5), keep_users=keep_users)
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 10_000)
+    monkeypatch.setattr(files, "max_records_of_results", lambda memory, workers, weight: 10_000)
     Counting.left.clear()
     report = pg.protect_parquet(tmp_path / "city.parquet", tmp_path / "divided", Counting(5), keep_users=keep_users)
     assert read(tmp_path / "divided").equals(read(tmp_path / "whole"))
@@ -123,7 +123,7 @@ def test_results_that_do_not_fit_are_written_in_portions_with_the_same_records(m
 def test_what_is_published_in_portions_has_the_same_counts_and_measures(monkeypatch, tmp_path):
     pg.write(pg.make_city(users=12, days=1, recorder="phone"), tmp_path / "city.parquet")
     whole = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "whole", pg.Promesse(20), tz="Europe/Paris")
-    monkeypatch.setattr(files, "room_for_results", lambda memory, workers, weight: 2_500)
+    monkeypatch.setattr(files, "max_records_of_results", lambda memory, workers, weight: 2_500)
     result = pg.publish_parquet(tmp_path / "city.parquet", tmp_path / "divided", pg.Promesse(20), tz="Europe/Paris")
     pd.testing.assert_series_equal(result.counts, whole.counts)
     pd.testing.assert_frame_equal(result.measures, whole.measures)
@@ -134,7 +134,7 @@ def test_what_is_published_in_portions_has_the_same_counts_and_measures(monkeypa
 
 def test_nothing_is_tried_if_paths_are_too_short_for_more_than_there_is_room():
     traces = make_traces(list("abc"), [10] * 3)
-    found = UserPaths.of(traces).divide(room=10**9, count=lambda some: pytest.fail("tried"))
+    found = UserPaths.of(traces).divide(max_records=10**9, count=lambda some: pytest.fail("tried"))
     assert [portion is traces for portion in found] == [True]
 
 
@@ -146,14 +146,14 @@ def test_no_more_is_tried_of_long_paths_than_there_is_room_for():
         tried.append(pg.Promesse(0.5).protect(some).records)
         return tried[-1]
 
-    portions = list(UserPaths.of(traces).divide(room=5_000, count=count))
+    portions = list(UserPaths.of(traces).divide(max_records=5_000, count=count))
     assert max(tried) < 2 * 5_000
     assert len(portions) == 10
 
 
 def test_the_largest_number_of_records_of_a_user_can_be_refused():
     traces, asked = make_traces(["a", "b"], [1_000, 9_000]), []
-    list(UserPaths.of(traces).divide(room=1_000, count=lambda some: 3 * some.records, check=asked.append))
+    list(UserPaths.of(traces).divide(max_records=1_000, count=lambda some: 3 * some.records, check=asked.append))
     assert asked == [pytest.approx(27_000, rel=0.01)]
 
 
@@ -177,7 +177,7 @@ def test_portions_are_measured_as_all_users_at_once(monkeypatch, mechanism):
         warnings.simplefilter("always")
         whole = pg.evaluate({"city": city}, [mechanism], DIVIDED, seeds=2)
     portions = []
-    monkeypatch.setattr(runs, "_ROOM", 1_500)
+    monkeypatch.setattr(runs, "_MAX_RECORDS", 1_500)
     monkeypatch.setattr(
         pg.AreaCoverage,
         "condense",
@@ -197,7 +197,7 @@ def test_portions_are_measured_as_all_users_at_once(monkeypatch, mechanism):
 
 def test_data_are_protected_at_once_if_a_metric_or_a_mechanism_compares_users(monkeypatch):
     city = pg.make_city(users=12, days=2, recorder="phone")
-    monkeypatch.setattr(runs, "_ROOM", 3_000)
+    monkeypatch.setattr(runs, "_MAX_RECORDS", 3_000)
     Counting.left.clear()
     pg.evaluate({"city": city}, [Counting(5)], [pg.EndRetrieval()])
     assert len(Counting.left) == 1
@@ -212,7 +212,7 @@ def test_tuning_in_portions_finds_the_same(monkeypatch):
         "seed": 1,
     }
     whole = pg.tune(parts, pg.Promesse(200), bounds=(2, 400), **choices)
-    monkeypatch.setattr(runs, "_ROOM", 3_000)
+    monkeypatch.setattr(runs, "_MAX_RECORDS", 3_000)
     divided = pg.tune(parts, pg.Promesse(200), bounds=(2, 400), **choices)
     pd.testing.assert_frame_equal(divided.table.drop(columns="seconds"), whole.table.drop(columns="seconds"))
 
@@ -226,9 +226,9 @@ def spilled(draw):
 
 
 @given(spilled(), st.integers(1, 9), st.booleans())
-def test_names_are_read_in_their_order_as_many_records_as_fit(tmp_path_factory, users, room, has_segments):
+def test_names_are_read_in_their_order_as_many_records_as_fit(tmp_path_factory, users, max_records, has_segments):
     folder = tmp_path_factory.mktemp("spills")
-    job = SimpleNamespace(scratch=folder, room=room, name_buckets=3, has_segments=has_segments)
+    job = SimpleNamespace(scratch=folder, max_records=max_records, name_buckets=3, has_segments=has_segments)
     spills, expected, total = [], {}, 0
     for place in sorted({place for _, _, place in users}):
         mine = [(name, count) for name, count, each in users if each == place]
@@ -243,8 +243,8 @@ def test_names_are_read_in_their_order_as_many_records_as_fit(tmp_path_factory, 
         expected |= dict(zip(names.to_pylist(), np.split(times, np.cumsum(counts)[:-1]), strict=True))
     found = list(tasks._in_name_order(job, 0, 3, spills))
     joined = Runs.join(found)
-    assert [len(each.times) for each in found[:-1]] == [room] * (len(found) - 1)
-    assert 0 < len(found[-1].times) <= room
+    assert [len(each.times) for each in found[:-1]] == [max_records] * (len(found) - 1)
+    assert 0 < len(found[-1].times) <= max_records
     order = np.concatenate([expected[name] for name in sorted(expected)])
     assert joined.times.tolist() == order.tolist()
     assert (joined.x.tolist(), joined.y.tolist()) == ((order / 2).tolist(), (order / 4).tolist())

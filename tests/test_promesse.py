@@ -172,9 +172,9 @@ def test_there_is_room_for_every_sample(walk, variant):
     sample = naive.polyline_samples if variant == "polyline" else naive.pseudocode_samples
     samples = sample(as_points(traces), traces.times.tolist(), epsilon=walk.epsilon)
     epsilon = walk.epsilon / traces.space.scale
-    room = np.empty(1)
-    smoothing.bound_samples(traces.points, traces.offsets, traces.space.curvature, epsilon, 0, 1, room)
-    assert room[0] >= len(samples) - 1  # the first one is never written
+    bound = np.empty(1)
+    smoothing.bound_samples(traces.points, traces.offsets, traces.space.curvature, epsilon, 0, 1, bound)
+    assert bound[0] >= len(samples) - 1  # the first one is never written
 
 
 @given(

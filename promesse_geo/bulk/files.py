@@ -13,7 +13,7 @@ from typing import Any
 from promesse_geo import threads
 from promesse_geo.bulk.folders import clear_finished, is_dataset, publish_folder, working_folder, working_name
 from promesse_geo.bulk.job import Job
-from promesse_geo.bulk.memory import check_memory, chunk_size, count_buckets, room_for_results
+from promesse_geo.bulk.memory import check_memory, chunk_size, count_buckets, max_records_of_results
 from promesse_geo.bulk.plan import find_sources, find_space
 from promesse_geo.bulk.run import Report, Run
 from promesse_geo.bulk.tasks import check_preparation
@@ -112,7 +112,7 @@ def protect_parquet(
     TypeError, ValueError, KeyError
         If a parameter is invalid, or the files cannot be read.
     OSError
-        If the target exists, or there is no room on the disk.
+        If the target exists, or there is no space on the disk.
     MemoryError
         If the largest trace, or what is left of it, does not fit into `memory`.
 
@@ -249,7 +249,7 @@ def start_run(
         chunk=chunk,
         buckets=buckets,
         name_buckets=min(256, 4 * buckets),
-        room=room_for_results(memory, workers=workers, weight=kind.weight),
+        max_records=max_records_of_results(memory, workers=workers, weight=kind.weight),
         memory=memory,
         workers=workers,
         **choices,

@@ -94,7 +94,7 @@ def working_folder(job: Job, target: Path, states: Sequence[Any], *, records: in
     FileExistsError
         If another run works on the same target.
     OSError
-        If there is no room on the disk.
+        If there is no space on the disk.
     """
     work = job.parts.parent
     folders, places = dict.fromkeys((work, job.scratch.parent)), (work, job.scratch)

@@ -55,7 +55,7 @@ class Job:
         Records of a spill.
     buckets, name_buckets : int
         The number of buckets of users, and of new names.
-    room : int
+    max_records : int
         Records that may be left of a bucket at a time.
     memory, workers : int
         Bytes of memory for all workers, and how many there are.
@@ -97,7 +97,7 @@ class Job:
     chunk: int
     buckets: int
     name_buckets: int = 1
-    room: int = 2**31
+    max_records: int = 2**31
     memory: int = 2**62
     workers: int = 1
     key: bytes = b""

@@ -48,17 +48,17 @@ def check_memory(value: Any, *, owner: str) -> int:
 
 def chunk_size(memory: int, *, workers: int) -> int:
     """Return how many records a worker reads at a time."""
-    room = max(memory - _BASE, 0) * _SHARE / workers
-    return int(min(max(room / _CHUNK, _LEAST), _MOST))
+    budget = max(memory - _BASE, 0) * _SHARE / workers
+    return int(min(max(budget / _CHUNK, _LEAST), _MOST))
 
 
 def count_buckets(records: int, memory: int, *, workers: int) -> int:
     """Return how many buckets of users fit into memory, as many at a time as there are workers."""
-    room = _SHARE * max(memory - _BASE, 1)
-    return max(1, int(np.ceil(records * _RECORD * workers / room)))
+    budget = _SHARE * max(memory - _BASE, 1)
+    return max(1, int(np.ceil(records * _RECORD * workers / budget)))
 
 
-def room_for_results(memory: int, *, workers: int, weight: int) -> int:
+def max_records_of_results(memory: int, *, workers: int, weight: int) -> int:
     """Return how many records may be left of a bucket at a time: as many as half a bucket has.
 
     `weight` is the memory for a record, relative to that of protecting it.
@@ -84,7 +84,7 @@ def check_left(records: int, memory: int, *, workers: int, weight: int) -> None:
 
 
 def check_disk(folder: Path, records: int) -> None:
-    """Raise OSError if a folder has no room for the records."""
+    """Raise OSError if a folder has no space for the records."""
     free = shutil.disk_usage(folder).free
     if free < _SPILL * records:
         raise OSError(
@@ -104,7 +104,7 @@ def disk_needed(folder: Path, records: int) -> str:
 def stopped(error: OSError, folders: Sequence[Path], scratch: Path, records: int) -> OSError:
     """Return an error of the system with a sentence that names the folders instead of a temporary file.
 
-    For a full disk it names the room that is needed.
+    For a full disk it names the space that is needed.
     """
     if error.errno is None or error.strerror is None:
         return error

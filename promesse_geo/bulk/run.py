@@ -340,17 +340,17 @@ class Run:
         """Write parts of traces in the order of their new names, and return the size of each."""
         spills = [spill for each in gathered for spill in each.spills]
         counts = np.sum([spill.records for spill in spills], axis=0).tolist()
-        room = max(min(_PART, self.memory // (self.workers * 400)), 1)
+        least = max(min(_PART, self.memory // (self.workers * 400)), 1)
         bounds = [0]
         for bucket, total in enumerate(accumulate(counts)):
-            if total - sum(counts[: bounds[-1]]) >= room:
+            if total - sum(counts[: bounds[-1]]) >= least:
                 bounds.append(bucket + 1)
         bounds = bounds if bounds[-1] == len(counts) else [*bounds, len(counts)]
         parts = [part for part in pairwise(bounds) if sum(counts[slice(*part)])] or [(0, len(counts))]
         unit = gathered[0].unit
         calls = {number: (number, *part, spills, unit) for number, part in enumerate(parts)}
         sizes = [sum(counts[first:last]) for first, last in parts]
-        return self.all("writing", write_names, calls, sizes, int, most=self.job.room)
+        return self.all("writing", write_names, calls, sizes, int, most=self.job.max_records)
 
     def _sum_up(
         self,

@@ -55,7 +55,7 @@ def divide(job: Job, traces: Traces, count: Callable[[Traces], int]) -> Iterator
         Before the first portion, if what is left of a user does not fit.
     """
     check = partial(check_left, memory=job.memory, workers=job.workers, weight=job.weight)
-    return UserPaths.of(traces).divide(room=job.room, count=count, check=check)
+    return UserPaths.of(traces).divide(max_records=job.max_records, count=count, check=check)
 
 
 def _protect(job: Job, traces: Traces) -> tuple[Traces, Gathered]:
@@ -141,7 +141,7 @@ def write_portions(
             release_freed()
 
     left = runs()
-    batches = joined_up_to(min(_ROWS, job.room), chain([next(left)], left))
+    batches = joined_up_to(min(_ROWS, job.max_records), chain([next(left)], left))
     if job.renames:
         spills = [_spill_names(job, f"names-{bucket:06d}-{each:04d}", batch) for each, batch in enumerate(batches)]
         results[-1] = replace(results[-1], spills=spills)
@@ -242,7 +242,7 @@ def _in_name_order(job: Job, first: int, last: int, spills: Sequence[Spill]) -> 
     counts = np.concatenate([table.column("count").to_numpy() for table in users])
     owners = np.repeat(np.arange(len(spills)), [len(table) for table in users])
     offsets, read = as_offsets(counts[order]), [sum(spill.records[:first]) for spill in spills]
-    step = min(_ROWS, job.room)
+    step = min(_ROWS, job.max_records)
     for begin in range(0, max(offsets[-1], 1), step):
         end = min(begin + step, offsets[-1])
         some = slice(np.searchsorted(offsets, begin, side="right") - 1, np.searchsorted(offsets, end))

@@ -38,7 +38,7 @@ from promesse_geo.validation import key_of
 PAPER: tuple[Metric, ...] = (PoiRetrieval(), SpatialError(), RangeQueryDistortion(), Compression())
 """The metrics of the paper: Tables II, III, IV and VI."""
 
-_ROOM = 20_000_000  # records that are left of a portion of the users
+_MAX_RECORDS = 20_000_000  # records that are left of a portion of the users
 _DTYPES = dict.fromkeys(("dataset", "mechanism", "metric", "unit"), "str")
 _DTYPES |= {"seed": "Int64", "value": "float64", "seconds": "float64"}
 _DTYPES |= dict.fromkeys(("mechanism_name", "parameters", "metric_name", "label"), "str")
@@ -242,7 +242,7 @@ class Group:
         """Yield the data to protect, in portions of users if the mechanism leaves more than fits into memory."""
         if self.paths is None or not mechanism.is_per_user:
             return iter([self.to_protect])
-        return self.paths.divide(room=_ROOM, count=lambda some: mechanism.protect(some).records)
+        return self.paths.divide(max_records=_MAX_RECORDS, count=lambda some: mechanism.protect(some).records)
 
 
 class _Matching:

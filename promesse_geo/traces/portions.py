@@ -51,17 +51,18 @@ class UserPaths:
         return cls(traces, ends, lengths, farthest)
 
     def divide(
-        self, *, room: int, count: Callable[[Traces], int], check: Callable[[int], None] | None = None
+        self, *, max_records: int, count: Callable[[Traces], int], check: Callable[[int], None] | None = None
     ) -> Iterator[Traces]:
-        """Yield traces in portions of whole users, in their order, of each of which about `room` records are left.
+        """Yield traces in portions of whole users, in their order, each with about `max_records` records left of it.
 
         How many records are left of a user is estimated from those that are left of some users of middle size, by
-        records, and of a piece of the longest path, by length: whichever is more. Not many more than `room` records are
-        left of what is tried, however long the paths are. Nothing is tried if the paths are too short for more.
+        records, and of a piece of the longest path, by length: whichever is more. Not many more than `max_records`
+        records are left of what is tried, however long the paths are. Nothing is tried if the paths are too short for
+        more.
 
         Parameters
         ----------
-        room : int
+        max_records : int
             Records, at least 1.
         count : callable
             Returns how many records are left of some traces.
@@ -74,14 +75,14 @@ class UserPaths:
             One or more portions.
         """
         users, metres = len(self.lengths), float(self.lengths.sum() * self.traces.space.scale)
-        if users < (1 if check else 2) or max(self.traces.records, metres / _LEAST) * _MARGIN <= room:
+        if users < (1 if check else 2) or max(self.traces.records, metres / _LEAST) * _MARGIN <= max_records:
             yield self.traces
             return
         with collected_warnings():
-            left = self._estimate(room, count)
+            left = self._estimate(max_records, count)
         if check:
             check(int(left.max()))
-        before, portions = np.cumsum(left) - left, int(np.ceil(_MARGIN * left.sum() / room))
+        before, portions = np.cumsum(left) - left, int(np.ceil(_MARGIN * left.sum() / max_records))
         if portions <= 1:
             yield self.traces
             return
@@ -91,13 +92,13 @@ class UserPaths:
         for first, last in zip(firsts, np.append(firsts[1:], users), strict=True):
             yield self.traces.take(np.arange(offsets[first], offsets[last]))
 
-    def _estimate(self, room: int, count: Callable[[Traces], int]) -> np.ndarray:
+    def _estimate(self, max_records: int, count: Callable[[Traces], int]) -> np.ndarray:
         """Return about how many records are left of each user, float64 of shape (users,)."""
         offsets = self.traces.offsets[self.ends]
         sizes, by_length = np.diff(offsets), self._left_of_length(offsets, count)
         middle = np.argsort(sizes, kind="stable")[len(sizes) // 2 :][: max(len(sizes) // _SAMPLED, 1)]
         some = self.traces.take(np.concatenate([np.arange(*offsets[user : user + 2]) for user in np.sort(middle)]))
-        fitting = max(int(np.searchsorted(np.cumsum(_steps(some)) * by_length, room, side="right")), 1)
+        fitting = max(int(np.searchsorted(np.cumsum(_steps(some)) * by_length, max_records, side="right")), 1)
         by_record = count(some.take(np.arange(fitting))) / fitting
         return np.maximum(by_record * sizes, by_length * self.lengths)
 
