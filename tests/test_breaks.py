@@ -9,6 +9,7 @@ import geopandas as gpd
 import numba
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -624,3 +625,58 @@ def test_info_counts_nights_between_tracks_among_the_breaks():
     assert (
         " breaks 2 breaks (of the recorder, 1 of them of 4 h or more; prepare splits there, so that each trace" in said
     )
+
+
+@pytest.fixture(scope="module")
+def zoned():
+    """Traces with a zone on the way, which a break of them passes, and the place of the zone."""
+    city = pg.make_city(users=2, days=1, recorder="phone")
+    spot = gpd.GeoDataFrame(geometry=[city.geometry.iloc[300]], crs=4326)
+    with pytest.warns(UserWarning, match="removed"):
+        return city.promesse.zones(400, 0, zones=spot), spot
+
+
+def nearest(frame, spot):
+    return frame.to_crs(2154).distance(spot.to_crs(2154).geometry[0]).min()
+
+
+@pytest.mark.filterwarnings("ignore:.*not prepared", "ignore:.*was protected as", "ignore:.*was dropped")
+@pytest.mark.parametrize(
+    ("change", "segment"),
+    [
+        (lambda frame: frame.drop(columns="segment"), None),
+        (lambda frame: frame[["user", "time", "geometry"]], None),
+        (lambda frame: frame.rename(columns={"segment": "piece"}), "piece"),
+    ],
+)
+def test_a_column_of_segments_that_is_lost_is_not_passed_over_in_silence(zoned, change, segment):
+    frame, spot = zoned
+    assert nearest(frame.promesse.smooth(50), spot) > 399
+    lost = change(frame)
+    with pytest.warns(UserWarning, match=r"'segment' does not exist.*segment=None"):
+        assert nearest(lost.promesse.smooth(50), spot) < 399
+    if segment is not None:
+        assert nearest(lost.promesse(segment=segment).smooth(50), spot) > 399
+
+
+@pytest.mark.filterwarnings("ignore:.*not prepared", "ignore:.*was protected as")
+def test_segments_that_are_dropped_on_purpose_are_no_reason_to_warn(zoned):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*does not exist")
+        zoned[0].drop(columns="segment").promesse(segment=None).smooth(50)
+
+
+@pytest.mark.parametrize("read", ["file", "arrow"])
+def test_a_column_of_segments_that_metadata_name_and_a_file_lacks_is_not_passed_over_in_silence(zoned, read, tmp_path):
+    path = tmp_path / "zoned.parquet"
+    pg.write(zoned[0], path)
+    table = pq.read_table(path).drop_columns(["segment"])
+    pq.write_table(table, path)
+    with pytest.warns(UserWarning, match=r"'segment' does not exist.*--segment"):
+        pg.read_file(path) if read == "file" else pg.protect_arrow(table, pg.GeoIndistinguishability(0.01, seed=1))
+
+
+def test_a_column_of_trips_that_is_no_column_of_segments_because_of_a_named_user_is_not_passed_over_in_silence():
+    frame = pg.make_city(users=2, days=1, recorder="phone").assign(trip_id=1)
+    with pytest.warns(UserWarning, match=r"'trip_id' was dropped.*segment='trip_id'"):
+        pg.Traces.from_frame(frame, user="user")

@@ -19,7 +19,7 @@ from promesse_geo.io.table_segments import Segments
 from promesse_geo.io.table_times import in_zone
 from promesse_geo.io.text_layout import TextOptions
 from promesse_geo.messages import counted, warn
-from promesse_geo.traces.columns import Name, Names, find_columns, read_protection
+from promesse_geo.traces.columns import Name, Names, find_columns, read_protection, warn_lost_segment
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.known_columns import KNOWN, candidates_for, find_trips, fold
 from promesse_geo.traces.marks import Marked
@@ -238,7 +238,8 @@ def find_names(
         lat=found.get("lat"),
     )
     if options.segment is ...:
-        _warn_unused_segment(names.unused_segment(columns))
+        warn_lost_segment(roles, columns, remedy="pass its name as segment= (--segment)")
+        _warn_unused_segment(names.unused_segment([name for name in columns if name not in options.empty]))
     return names
 
 

@@ -9,7 +9,7 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from promesse_geo.messages import shown
+from promesse_geo.messages import shown, warn
 from promesse_geo.traces.known_columns import KNOWN, USERS, Ranks, candidates_for, find_trips, fold
 from promesse_geo.traces.missing_columns import UnfilledRoles
 
@@ -27,6 +27,8 @@ In `attrs` the mapping also has the mechanism that protected the data, under "me
 
 INDEX: Any = object()
 """Stands for the DatetimeIndex, which may have no name."""
+
+_LOST = "specify it, as in gdf.promesse(segment='part')"
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,16 @@ class Names:
         return replace(self, segment=next(name for name in SEGMENTS if name not in used))
 
     def unused_segment(self, columns: Collection[Hashable]) -> Hashable | None:
-        """Return the column that is named as the segments of results are, if there are no segments; None without one.
+        """Return the column that is named as segments of results or trips, if there are no segments; None without one.
 
         If it is that of a result, whose `attrs` or metadata are lost, paths lead through what its breaks keep apart.
         """
+        if self.segment is not None:
+            return None
         name = self.with_segment().segment
-        return name if self.segment is None and name in columns else None
+        if name in columns:
+            return name
+        return None if self.user is None else find_trips([*columns], self.user, but=(self.time, self.geometry))
 
 
 def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., segment: Name = ...) -> Names:
@@ -127,6 +133,7 @@ def find_names(frame: gpd.GeoDataFrame, *, user: Name = ..., time: Name = ..., s
     if segment is ...:
         trips = find_trips(columns, found["user"], but=empty) if user is ... else None
         segment = roles.get("segment", trips)
+        warn_lost_segment(frame.attrs.get(ROLES), frame.columns)
     segment_column = find_columns(columns, {"segment": segment})["segment"]
     return Names(found["user"], index.name if is_index else time_column, geometry, is_index, segment_column)
 
@@ -164,6 +171,27 @@ def read_protection(attributes: Any) -> dict[str, Any] | None:
     if not isinstance(protection.get("parameters"), dict):
         return None
     return {name: protection[name] for name in ("mechanism", "parameters")}
+
+
+def warn_lost_segment(roles: Any, columns: Collection[Hashable], *, remedy: str = _LOST) -> None:
+    """Warn if attributes or metadata name a column of segments that does not exist, such as one that was renamed.
+
+    Parameters
+    ----------
+    roles : Any
+        The columns by role.
+    columns : collection
+        Names of the columns.
+    remedy : str
+        How the column is named if it was renamed.
+    """
+    name = roles.get("segment") if isinstance(roles, Mapping) else None
+    if isinstance(name, (str, int, tuple)) and name not in columns:
+        warn(
+            f"The column of segments {name!r} does not exist, so paths lead through breaks, where nothing was recorded "
+            f"or zones removed records. Keep the column. If it was renamed, {remedy}. If there are no segments, pass "
+            "segment=None."
+        )
 
 
 def known_attributes(frame: pd.DataFrame) -> dict[str, Any]:
