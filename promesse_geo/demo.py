@@ -2,9 +2,6 @@
 
 import warnings
 from pathlib import Path
-from typing import cast
-
-import geopandas as gpd
 
 from promesse_geo.io.atomic import atomic_path
 from promesse_geo.io.writers import check_output, write
@@ -14,7 +11,6 @@ from promesse_geo.plot.figures import overview
 from promesse_geo.plot.tables import comparison
 from promesse_geo.preprocess import prepare, pseudonymize
 from promesse_geo.synthetic import make_city
-from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_path
 
 _ZONE = "Europe/Paris"
@@ -63,8 +59,7 @@ def run_demo(folder: str | Path, *, epsilon: float = 200.0, force: bool = False)
         raise FileExistsError(f"{str(folder)!r} is a file. Specify another 'folder' (--out).")
     folder.mkdir(parents=True, exist_ok=True)
     check_output(published, force=force)
-    made = make_city(users=50, days=7, seed=0, as_traces=True, return_pois=True)
-    city, stays = cast(tuple[Traces, gpd.GeoDataFrame], made)
+    city, stays = make_city(users=50, days=7, seed=0, as_traces=True, return_pois=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the table says what was dropped
         parts = prepare(city, tz=_ZONE, keep_user=True)

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import geopandas as gpd
 import numpy as np
@@ -37,6 +37,9 @@ _LEFT_ON = (0.5, 0.0, 0.0)
 _LASTS = {"home": (0.5, 0.5), "work": (0.5, 1), "lunch": (0.6, 1), "errand": (0.33, 0.67), "leisure": (1, 3)}
 
 
+_Yes = Literal[True]
+
+
 class City(NamedTuple):
     """Streets, as their distances in metres from the centre, and (n, 2) places shared by all users."""
 
@@ -54,6 +57,56 @@ class Visit(NamedTuple):
     place: np.ndarray
     seconds: float
     until: float = 0.0
+
+
+@overload
+def make_city(users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ...) -> gpd.GeoDataFrame: ...
+@overload
+def make_city(
+    users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ..., return_pois: _Yes
+) -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame]: ...
+@overload
+def make_city(
+    users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ..., return_streets: _Yes
+) -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame]: ...
+@overload
+def make_city(
+    users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ..., return_pois: _Yes, return_streets: _Yes
+) -> tuple[gpd.GeoDataFrame, gpd.GeoDataFrame, gpd.GeoDataFrame]: ...
+@overload
+def make_city(
+    users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ..., as_traces: _Yes
+) -> Traces: ...
+@overload
+def make_city(
+    users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ..., return_pois: _Yes, as_traces: _Yes
+) -> tuple[Traces, gpd.GeoDataFrame]: ...
+@overload
+def make_city(
+    users: int = ..., days: int = ..., seed: int = ..., *, recorder: str = ..., return_streets: _Yes, as_traces: _Yes
+) -> tuple[Traces, gpd.GeoDataFrame]: ...
+@overload
+def make_city(
+    users: int = ...,
+    days: int = ...,
+    seed: int = ...,
+    *,
+    recorder: str = ...,
+    return_pois: _Yes,
+    return_streets: _Yes,
+    as_traces: _Yes,
+) -> tuple[Traces, gpd.GeoDataFrame, gpd.GeoDataFrame]: ...
+@overload
+def make_city(
+    users: int = ...,
+    days: int = ...,
+    seed: int = ...,
+    *,
+    recorder: str = ...,
+    return_pois: bool = ...,
+    return_streets: bool = ...,
+    as_traces: bool = ...,
+) -> gpd.GeoDataFrame | Traces | tuple[gpd.GeoDataFrame | Traces, *tuple[gpd.GeoDataFrame, ...]]: ...
 
 
 def make_city(

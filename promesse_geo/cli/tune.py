@@ -17,7 +17,7 @@ from promesse_geo.cli.publish import MECHANISMS, make_mechanism, option_name
 from promesse_geo.evaluation.tuning import check_tuning
 from promesse_geo.io.atomic import atomic_path, check_target, write_text
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.mechanisms.recommendations import KINDS
+from promesse_geo.mechanisms.recommendations import KINDS, Kind
 from promesse_geo.validation import LARGEST
 
 METRICS: dict[str, type[pg.Metric]] = {
@@ -78,7 +78,7 @@ def _goal_option(name: str, help: str) -> Callable[..., Any]:
 def tune(
     context: click.Context,
     mechanism: str | None,
-    recommended: str | None,
+    recommended: Kind | None,
     epsilon: float | None,
     parameter: tuple[str, ...],
     tuned: str,
@@ -131,7 +131,7 @@ def tune(
 
 def _mechanism(
     name: str | None,
-    recommended: str | None,
+    recommended: Kind | None,
     epsilon: float | None,
     parameters: tuple[str, ...],
     tuned: str,

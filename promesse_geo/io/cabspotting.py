@@ -6,6 +6,7 @@ import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal, Unpack, overload
 
 import geopandas as gpd
 import numpy as np
@@ -13,7 +14,8 @@ import pyarrow as pa
 
 from promesse_geo.io import batch, contents, sources
 from promesse_geo.io.contents import Head
-from promesse_geo.io.sources import Format
+from promesse_geo.io.options import UserOptions
+from promesse_geo.io.sources import Format, Source
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users
 
@@ -26,6 +28,18 @@ _LINES = batch.Lines(
     {"latitude": pa.float64(), "longitude": pa.float64(), "occupancy": pa.int8(), "time": pa.int64()},
     delimiter=" ",
 )
+
+
+@overload
+def read_cabspotting(
+    source: Source, *, as_traces: Literal[False] = ..., **options: Unpack[UserOptions]
+) -> gpd.GeoDataFrame: ...
+@overload
+def read_cabspotting(source: Source, *, as_traces: Literal[True], **options: Unpack[UserOptions]) -> Traces: ...
+@overload
+def read_cabspotting(
+    source: Source, *, as_traces: bool, **options: Unpack[UserOptions]
+) -> gpd.GeoDataFrame | Traces: ...
 
 
 def read_cabspotting(

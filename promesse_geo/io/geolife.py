@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import geopandas as gpd
 import numpy as np
@@ -25,6 +25,7 @@ from promesse_geo.io.contents import (
     too_large,
     unchanged,
 )
+from promesse_geo.io.options import UserOptions
 from promesse_geo.io.sources import Format, as_path, files_inside
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users, check_users_exist
@@ -45,6 +46,20 @@ _LINES = batch.Lines(
     ("latitude", "longitude", "zero", "altitude", "days", "date", "time"),
     {"latitude": pa.float64(), "longitude": pa.float64(), "date": pa.date32(), "time": pa.time32("s")},
 )
+
+
+@overload
+def read_geolife(
+    source: str | os.PathLike[str], *, as_traces: Literal[False] = ..., **options: Unpack[UserOptions]
+) -> gpd.GeoDataFrame: ...
+@overload
+def read_geolife(
+    source: str | os.PathLike[str], *, as_traces: Literal[True], **options: Unpack[UserOptions]
+) -> Traces: ...
+@overload
+def read_geolife(
+    source: str | os.PathLike[str], *, as_traces: bool, **options: Unpack[UserOptions]
+) -> gpd.GeoDataFrame | Traces: ...
 
 
 def read_geolife(

@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack, overload
 from xml.parsers import expat
 
 import geopandas as gpd
 
 from promesse_geo.io.contents import Head, read_head
+from promesse_geo.io.options import TrackOptions
 from promesse_geo.io.sources import Format, Source, by_endings
 from promesse_geo.io.tracks import XML_LIBRARY, Points, parse_points, read_tracks
 from promesse_geo.io.xml import has_root, local_name, parse_xml, root_pattern
@@ -44,6 +45,16 @@ class _Texts(NamedTuple):
     """The name of each track; None if it has none."""
     creators: list[str]
     """What made the file."""
+
+
+@overload
+def read_gpx(
+    source: Source, *, as_traces: Literal[False] = ..., **options: Unpack[TrackOptions]
+) -> gpd.GeoDataFrame: ...
+@overload
+def read_gpx(source: Source, *, as_traces: Literal[True], **options: Unpack[TrackOptions]) -> Traces: ...
+@overload
+def read_gpx(source: Source, *, as_traces: bool, **options: Unpack[TrackOptions]) -> gpd.GeoDataFrame | Traces: ...
 
 
 def read_gpx(

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal, Unpack, overload
 
 import geopandas as gpd
 import numpy as np
@@ -11,7 +12,8 @@ import pyarrow as pa
 
 from promesse_geo.io import batch
 from promesse_geo.io.contents import Head, check_exists, read_stored, unchanged
-from promesse_geo.io.sources import Format, as_paths, check_distinct, files_inside
+from promesse_geo.io.options import UserOptions
+from promesse_geo.io.sources import Format, Source, as_paths, check_distinct, files_inside
 from promesse_geo.messages import DroppedWarning, counted, listed, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_flag, check_users
@@ -39,6 +41,16 @@ def _lines(columns: Sequence[str], take: Sequence[str]) -> batch.Lines:
 
 
 _GPS_LINES, _RECORDS_LINES = _lines(_GPS, _GPS[:4]), _lines(_RECORDS, _RECORDS[:2])
+
+
+@overload
+def read_mdc(
+    source: Source, *, as_traces: Literal[False] = ..., **options: Unpack[UserOptions]
+) -> gpd.GeoDataFrame: ...
+@overload
+def read_mdc(source: Source, *, as_traces: Literal[True], **options: Unpack[UserOptions]) -> Traces: ...
+@overload
+def read_mdc(source: Source, *, as_traces: bool, **options: Unpack[UserOptions]) -> gpd.GeoDataFrame | Traces: ...
 
 
 def read_mdc(

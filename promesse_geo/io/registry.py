@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import geopandas as gpd
 from pyproj import CRS
@@ -43,6 +43,7 @@ from promesse_geo.io.contents import (
 )
 from promesse_geo.io.json_items import json_outlines
 from promesse_geo.io.mixed import Group, read_mixed
+from promesse_geo.io.options import FileOptions
 from promesse_geo.io.sources import Format, as_path, files_inside, is_geodatabase, warn_unread
 from promesse_geo.io.table import kind_of, why_no_table
 from promesse_geo.io.table_columns import agrees
@@ -86,6 +87,20 @@ _TEXTS = (".txt", ".dat")
 _JSON = (".json", ".geojson")
 _SNIFFED = 3  # files of a folder, in case the first is damaged
 _CURE = f"Specify format= (--format): {', '.join(FORMATS)}."
+
+
+@overload
+def read_file(
+    source: str | os.PathLike[str], *, as_traces: Literal[False] = ..., **options: Unpack[FileOptions]
+) -> gpd.GeoDataFrame: ...
+@overload
+def read_file(
+    source: str | os.PathLike[str], *, as_traces: Literal[True], **options: Unpack[FileOptions]
+) -> Traces: ...
+@overload
+def read_file(
+    source: str | os.PathLike[str], *, as_traces: bool, **options: Unpack[FileOptions]
+) -> gpd.GeoDataFrame | Traces: ...
 
 
 def read_file(

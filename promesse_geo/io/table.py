@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 import geopandas as gpd
 import numpy as np
@@ -22,6 +22,7 @@ from promesse_geo.io import batch, contents, sources
 from promesse_geo.io.contents import Head
 from promesse_geo.io.gdal import GDAL_ERRORS, SQLITE_JOURNALS
 from promesse_geo.io.layer import read_geojson
+from promesse_geo.io.options import TableOptions
 from promesse_geo.io.parquet_table import read_arrow_table, read_parquet_table
 from promesse_geo.io.sources import Format, Source, by_endings
 from promesse_geo.io.table_columns import (
@@ -115,6 +116,18 @@ def names_positions(path: Path) -> bool:
         columns = read_layout(file).columns
         return all(candidates_for(columns, KNOWN[role]) for role in ("time", "lon", "lat"))
     return False
+
+
+@overload
+def read_table(
+    source: Source | Any, *, as_traces: Literal[False] = ..., **options: Unpack[TableOptions]
+) -> gpd.GeoDataFrame: ...
+@overload
+def read_table(source: Source | Any, *, as_traces: Literal[True], **options: Unpack[TableOptions]) -> Traces: ...
+@overload
+def read_table(
+    source: Source | Any, *, as_traces: bool, **options: Unpack[TableOptions]
+) -> gpd.GeoDataFrame | Traces: ...
 
 
 def read_table(

@@ -1,6 +1,6 @@
 """What we recommend to publish traces of people and of fleets with."""
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.chain import Chain
@@ -8,11 +8,12 @@ from promesse_geo.mechanisms.privacy_zones import PrivacyZones
 from promesse_geo.mechanisms.promesse import Promesse
 from promesse_geo.validation import check_choice
 
-KINDS = ("people", "fleet")
-"""Kinds of data with a recommendation."""
+Kind = Literal["people", "fleet"]
+"""A kind of data with a recommendation."""
+KINDS = get_args(Kind)
 
 
-def recommended(kind: str, *, seed: str | None = None, places: int = 1, zones: Any = None) -> Mechanism:
+def recommended(kind: Kind, *, seed: str | None = None, places: int = 1, zones: Any = None) -> Mechanism:
     """Return the mechanism that we recommend to publish raw traces of people, or of a fleet, with.
 
     For people: privacy zones of 700 m around the place where most traces of a user begin or end (around two with
