@@ -8,6 +8,7 @@ import pandas as pd
 
 from promesse_geo.mechanisms.base import keeps_periods
 from promesse_geo.messages import counted
+from promesse_geo.metrics.pairing import exchanged
 from promesse_geo.preprocess.gaps import split_gaps
 from promesse_geo.preprocess.pseudonyms import rename
 from promesse_geo.traces.owners import count_renumbered, find_owners, name_parts, number_owners, pool_parts
@@ -117,9 +118,10 @@ def owner_numbers(users: pd.Index) -> np.ndarray:
 def _check(original: Traces, protected: Traces, owners: np.ndarray) -> None:
     unknown = int((owners < 0).sum())
     if unknown:
+        remedy = "Compare before users are renamed: prepare and protect with keep_user=True (--keep-users)."
         raise ValueError(
             f"{counted(unknown, 'trace')} of the protected data {'has' if unknown == 1 else 'have'} no user in the "
-            "original. Compare before users are renamed: prepare and protect with keep_user=True (--keep-users)."
+            f"original. {exchanged(original.protection, protected.protection) or remedy}"
         )
     if protected.records and (
         protected.times.max() < original.times.min() or protected.times.min() > original.times.max()

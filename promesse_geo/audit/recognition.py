@@ -17,7 +17,9 @@ from promesse_geo.mechanisms import (
     mechanism_classes,
     mechanism_in_words,
 )
+from promesse_geo.mechanisms.base import keeps_positions, names_of
 from promesse_geo.messages import counted
+from promesse_geo.metrics.pairing import warn_if_exchanged
 from promesse_geo.stays import find_pois
 from promesse_geo.traces.traces import Traces
 
@@ -180,14 +182,20 @@ def _are_grouped(traces: Traces, diameter: float, *, k: int = 2) -> bool:
 
 
 def raise_if_swapped(original: Traces, protected: Traces, mechanism: Mechanism | None) -> None:
-    """Raise ValueError if the original looks protected and the protected data does not.
+    """Raise ValueError if the original looks protected and the protected data does not, or warn by what they note.
 
     Parameters
     ----------
     original, protected : Traces
         The data sets as given.
     mechanism : Mechanism or None
-        What is known to have made the protected data, which is not questioned then, nor if it notes a mechanism.
+        What is known to have made the protected data, which is not questioned then. If the data notes a mechanism, it
+        is compared with what the original notes alone.
+
+    Warns
+    -----
+    UserWarning
+        If both note mechanisms, and those of the protected data do not begin with those of the original.
 
     Raises
     ------
@@ -195,13 +203,16 @@ def raise_if_swapped(original: Traces, protected: Traces, mechanism: Mechanism |
         If the original notes a mechanism, or has constant distances or groups, or hardly any of the stays of the
         protected data, and the protected data has no mechanism, constant distances or groups.
     """
-    if mechanism is not None or protected.protection is not None or not original.records or not protected.records:
+    if mechanism is not None or not original.records or not protected.records:
+        return
+    if protected.protection is not None:
+        warn_if_exchanged(original, protected)
         return
     if even_distance(protected) is not None or _are_grouped(protected, _TOGETHER):
         return
     sign = ""
-    if original.protection is not None:
-        sign = f"the original was protected by {original.protection['mechanism']}"
+    if not keeps_positions(original.protection):
+        sign = f"the original was protected by {names_of(original.protection)}"
     elif even_distance(original) is not None:
         sign = "the original has points at constant distances and intervals, as Promesse makes them"
     elif _are_grouped(original, _TOGETHER):

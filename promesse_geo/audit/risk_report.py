@@ -18,6 +18,7 @@ from promesse_geo.audit.risks import Risks, find_risks
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
 from promesse_geo.messages import invalid, warn
+from promesse_geo.metrics.pairing import warn_if_exchanged
 from promesse_geo.plot.page import ENDINGS
 from promesse_geo.preprocess.pseudonyms import PSEUDONYM
 from promesse_geo.traces.columns import Name
@@ -134,7 +135,8 @@ def report(
     Warns
     -----
     UserWarning
-        If the users of the original are new names of parts.
+        If the users of the original are new names of parts, or the original notes a mechanism that moved or dropped
+        positions, and the protected data does not begin with it: the two may be exchanged.
 
     Notes
     -----
@@ -168,7 +170,9 @@ def report(
             "The users of the original are new names of parts, so each part counts as a person, and nobody has enough "
             "trips to locate a home. Prepare with keep_user=True (--keep-users)."
         )
-    risks = find_risks(OwnedParts.of(before, after), mechanism=mechanism, seed=key)
+    parts = OwnedParts.of(before, after)
+    warn_if_exchanged(before, after)
+    risks = find_risks(parts, mechanism=mechanism, seed=key)
     words = _in_words(mechanism or noted_mechanism(after), before)
     write_text(target, risk_page(risks, mechanism=words), force=force, private=True)
     sizes = pd.Series(risks.dropped, name="count", dtype="int64")

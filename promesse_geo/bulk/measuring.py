@@ -25,9 +25,10 @@ from promesse_geo.evaluation.arguments import check_metrics, name_of
 from promesse_geo.evaluation.runs import PAPER, Measures
 from promesse_geo.io.sources import BY_PLACE
 from promesse_geo.io.table_columns import IfFits, ReadOptions
-from promesse_geo.messages import invalid
+from promesse_geo.messages import invalid, warn
 from promesse_geo.metrics import Metric
 from promesse_geo.metrics.base import Parts
+from promesse_geo.metrics.pairing import exchanged
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.space import Space
@@ -106,7 +107,8 @@ def measure_parquet(
     segment = IfFits(segment) if isinstance(segment, str) else segment
     options = ReadOptions(user, time, lon, lat, known, None, lenient=False, segment=segment, several_files=True)
     with tempfile.TemporaryDirectory(dir=beside, prefix="promesse-") as folder:  # only its owner can enter it
-        plans = _plan(Path(folder), (original, protected), options, amount, workers, space=space, drops=drops)
+        plans = list(_plan(Path(folder), (original, protected), options, amount, workers, space=space, drops=drops))
+        warn(exchanged(*(job.protection for job, _ in plans)))
         runs = [
             Run(
                 job, NothingDone(), executor, workers, amount, drops, found.records, skipped=found.skipped, owner=_OWNER

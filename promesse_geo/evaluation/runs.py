@@ -28,6 +28,7 @@ from promesse_geo.mechanisms import Mechanism
 from promesse_geo.messages import Remark, added_up, collected_warnings, remarks_of, shown, warn
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.base import Index
+from promesse_geo.metrics.pairing import warn_if_exchanged
 from promesse_geo.threads import progress_bar
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
@@ -78,6 +79,12 @@ def measure(
     TypeError, ValueError, KeyError
         If the data cannot be read or compared, a metric is invalid, or a metric needs `evaluate`.
 
+    Warns
+    -----
+    UserWarning
+        If the original notes a mechanism that moved or dropped positions, and the protected data does not begin with
+        it: the two may be exchanged.
+
     Examples
     --------
     >>> import promesse_geo as pg
@@ -94,9 +101,11 @@ def measure(
             )
     before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
     matching, values, guesses, reasons = _Matching(before, after), [], [], []
-    for metric in checked:
+    for number, metric in enumerate(checked):
         with _noting({"metric": metric}):
             pairs = matching.pairs(metric)
+            if not number:
+                warn_if_exchanged(before, after)
             value, guess = _value(metric, metric.compare(pairs))
             values.append(value)
             guesses.append(guess)

@@ -239,6 +239,17 @@ def includes(protection: Mapping[str, Any] | None, name: str) -> bool:
     return any(member.get("mechanism") == name for member in _members(protection))
 
 
+def begins_with(protection: Mapping[str, Any] | None, first: Mapping[str, Any] | None) -> bool:
+    """Return whether a description begins with the mechanisms of another one, as of data that were made from it."""
+    members = _members(first)
+    return _members(protection)[: len(members)] == members
+
+
+def names_of(protection: Mapping[str, Any] | None) -> str:
+    """Return the names of the mechanisms of a description: 'PrivacyZones and Promesse'."""
+    return " and ".join(str(member["mechanism"]) for member in _members(protection))
+
+
 def as_json(value: Any) -> Any:
     """Return a value as JSON holds it.
 

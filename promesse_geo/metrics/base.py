@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.messages import invalid
-from promesse_geo.metrics.pairing import pair_by_user
+from promesse_geo.metrics.pairing import pair_by_user, warn_if_exchanged
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.traces import Traces, as_traces
@@ -257,9 +257,17 @@ class Metric(ABC):
         TypeError, ValueError, KeyError
             If the data cannot be read, only one of the two has a time zone, the original lacks users of the protected
             data, or the index belongs to other data or to another metric.
+
+        Warns
+        -----
+        UserWarning
+            If the original notes a mechanism that moved or dropped positions, and the protected data does not begin
+            with it: the two may be exchanged.
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
-        detail = self.compare(self.pair(before, after), index)
+        pairs = self.pair(before, after)
+        warn_if_exchanged(before, after)
+        detail = self.compare(pairs, index)
         if self.per_record and isinstance(protected, pd.DataFrame):
             return as_rows_of(protected, detail, after.positions)
         return detail

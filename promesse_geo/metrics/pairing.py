@@ -1,8 +1,11 @@
 """Pairs of original and protected traces, by user or by owner."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from promesse_geo.mechanisms.base import keeps_periods
+from promesse_geo.mechanisms.base import begins_with, keeps_periods, keeps_positions, names_of
 from promesse_geo.messages import counted, warn
 from promesse_geo.traces.owners import count_overlapping, count_renumbered, find_owners, name_parts, number_owners
 from promesse_geo.traces.pairs import Pairs, align, in_space_of
@@ -12,6 +15,28 @@ _SPLIT_ELSEWHERE = (
     "Zones and dropped jumps before prepare() (promesse-geo prepare) split traces elsewhere, and number parts anew. "
     "Prepare first, apply zones to the prepared data, and compare with the prepared data."
 )
+
+
+def exchanged(original: Mapping[str, Any] | None, protected: Mapping[str, Any] | None) -> str:
+    """Return a remark on an original that is protected, of which the protected data was not made; else "".
+
+    Parameters
+    ----------
+    original, protected : mapping or None
+        The `protection` of both data sets.
+    """
+    if keeps_positions(original) or begins_with(protected, original):
+        return ""
+    return (
+        f"The original is already protected ({names_of(original)}), and the protected data does not note that it was "
+        "made from it. The two may be exchanged: pass the original first, then the protected data. If they are not, "
+        "the results compare with protected data instead of what was recorded: pass the data that was protected."
+    )
+
+
+def warn_if_exchanged(original: Traces, protected: Traces) -> None:
+    """Warn if the original is protected, and the protected data was not made from it: both may be exchanged."""
+    warn(exchanged(original.protection, protected.protection))
 
 
 def pair_by_user(original: Traces, protected: Traces) -> Pairs:
@@ -43,6 +68,9 @@ def _unknown_users(original: Traces, protected: Traces, is_unknown: np.ndarray, 
     """Return the error for users of the protected data that the original lacks; the first is in a row."""
     unknown, users = int(is_unknown.sum()), len(is_unknown)
     where = f"first in row {row:,}, counted from 0"
+    lacks = f"The original lacks {unknown:,} of the {counted(users, 'user')} of the protected data ({where})."
+    if remark := exchanged(original.protection, protected.protection):
+        return f"{lacks} {remark}"
     if unknown == users:
         return (
             f"The original has none of the {counted(users, 'user')} of the protected data ({where}). Prepare the "
@@ -50,7 +78,6 @@ def _unknown_users(original: Traces, protected: Traces, is_unknown: np.ndarray, 
             "(promesse-geo prepare) returns with what parts.promesse.smooth(200) (promesse-geo smooth --keep-users) "
             "makes of it."
         )
-    lacks = f"The original lacks {unknown:,} of the {counted(users, 'user')} of the protected data ({where})."
     owners, numbers = number_owners(original)
     names = [str(user) for user in protected.users[is_unknown]]
     if len(owners) < len(original) and (find_owners(names, owners, name_parts(original, numbers)) >= 0).all():
@@ -94,10 +121,13 @@ def pair_by_owner(original: Traces, protected: Traces) -> Pairs:
             "users, give them other names."
         )
     if names and original.records and np.all(numbers < 0):
+        remedy = (
+            "Protect data whose user names are kept, as prepare(keep_user=True) (promesse-geo prepare --keep-users) "
+            "does, and do not rename the users."
+        )
         raise ValueError(
-            f"None of the {counted(len(names), 'protected trace')} belongs to a user of the original. Protect data "
-            "whose user names are kept, as prepare(keep_user=True) (promesse-geo prepare --keep-users) does, and do "
-            "not rename the users."
+            f"None of the {counted(len(names), 'protected trace')} belongs to a user of the original. "
+            f"{exchanged(original.protection, protected.protection) or remedy}"
         )
     kept = numbers >= 0
     if not kept.all():

@@ -12,7 +12,7 @@ from folium import FeatureGroup, LayerControl
 from promesse_geo.mechanisms.words import mechanism_in_words
 from promesse_geo.messages import counted, invalid
 from promesse_geo.metrics import PoiRetrieval
-from promesse_geo.metrics.pairing import pair_by_user
+from promesse_geo.metrics.pairing import pair_by_user, warn_if_exchanged
 from promesse_geo.plot.background import background_of
 from promesse_geo.plot.elements import Call, Figure, Heat, Map, new_map
 from promesse_geo.plot.inks import COLORS
@@ -266,7 +266,10 @@ def _choose(
 ) -> tuple[Traces, Traces | None, dict[str, int]]:
     """Return both data sets in the space of the original, for some users and a period, and all users' numbers."""
     before = as_traces(original, user=user, time=time)
-    after = None if protected is None else pair_by_user(before, as_traces(protected, user=user, time=time)).protected
+    after = None
+    if protected is not None:
+        after = pair_by_user(before, as_traces(protected, user=user, time=time)).protected
+        warn_if_exchanged(before, after)
     numbers = {str(user): number for number, user in enumerate(before.users.tolist())}
     both = [before, *([] if after is None else [after])]
     chosen = check_users(users, owner=owner)

@@ -13,6 +13,7 @@ from promesse_geo import threads
 from promesse_geo.kernels import polyline, polyline_index
 from promesse_geo.messages import counted
 from promesse_geo.metrics.base import Metric, Parts, as_rows_of
+from promesse_geo.metrics.pairing import warn_if_exchanged
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.pairs import Pairs
 from promesse_geo.traces.records import as_offsets
@@ -95,6 +96,7 @@ class SpatialError(Metric):
         """
         before, after = (as_traces(data, user=user, time=time) for data in (original, protected))
         pairs = self.pair(before, after)
+        warn_if_exchanged(before, after)
         feet = np.empty_like(pairs.protected.points)
         _search(pairs, self._content(before, index), feet)
         points = make_points(*before.space.coordinates(feet))
