@@ -88,6 +88,16 @@ def test_a_last_point_less_than_epsilon_of_path_before_the_end_fails():
     assert compared(before, before, "last points are hidden", epsilon=1)["verdict"] == "failed"
 
 
+def test_people_who_live_within_the_noise_of_each_other_are_matched():
+    """Eight neighbours 20 m apart: with noise of 400 m on average, many are nearer to the path of another one."""
+    users, records = [f"neighbour {number}" for number in range(8)], 100
+    x = (20 * np.arange(8)[:, None] + 2 * np.arange(records)).ravel()
+    before = plane(x, np.zeros(len(x)), users=users, counts=[records] * 8, times=np.tile(np.arange(records), 8) * 10**9)
+    for seed in range(4):
+        safe = pg.GeoIndistinguishability(0.005, grid=0.01, seed=f"neighbours {seed}").protect(before)
+        assert compared(before, safe, "users are matched or renamed")["verdict"] == "passed"
+
+
 def make_hours(hours: np.ndarray) -> gpd.GeoDataFrame:
     times = pd.Timestamp("2000-01-03") + pd.to_timedelta(hours, unit="h")
     places = gpd.points_from_xy(4.8 + 0.01 * np.arange(len(hours)), np.full(len(hours), 45.7))

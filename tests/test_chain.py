@@ -4,6 +4,7 @@ import json
 import warnings
 from dataclasses import dataclass, replace
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,6 +133,14 @@ def test_each_member_has_a_seed_of_its_own(city):
     assert pairs[0].mean() < 1.7 * pairs[1].mean()  # independent: √2 times as far, not twice
 
 
+def test_users_are_protected_one_by_one_only_if_all_members_do_so():
+    noise, groups = GeoIndistinguishability(0.01), pg.WaitForMe(k=2)
+    assert Chain([noise, Promesse(200)]).is_per_user
+    assert not Chain([groups]).is_per_user
+    assert not Chain([noise, groups]).is_per_user
+    assert not Chain([groups, Promesse(200)]).is_per_user
+
+
 def test_evaluate_takes_chains(parts):
     chains = [Chain([PrivacyZones(300, 200), Promesse(200)]), Chain([Promesse(200)])]
     with warnings.catch_warnings():
@@ -169,9 +178,11 @@ def test_the_check_knows_that_paths_turn_back(seed):
     x = np.array([0.0, 1_000.0, 3.0, -3_000.0])
     times = np.array([0, 100, 200, 500]) * 10**9
     original = Traces.from_arrays(x, np.zeros(4), times=times, users=["a"], counts=np.array([4]), crs="EPSG:32610")
-    safe = Promesse(200, ends=2_000, seed=seed).protect(original)
-    verdicts = pg.check_published(original, safe).set_index("test").verdict
-    assert verdicts["first points are hidden"] == "passed"
+    promesse, elsewhere = Promesse(200, ends=2_000, seed=seed), gpd.GeoSeries.from_xy([9e5], [9e5], crs="EPSG:32610")
+    zones = PrivacyZones(100, 0, zones=elsewhere.to_frame("geometry"))
+    for mechanism in (promesse, Chain([zones, promesse])):
+        verdicts = pg.check_published(original, mechanism.protect(original)).set_index("test").verdict
+        assert verdicts["first points are hidden"] == "passed"
     nothing_cut = (
         pg.check_published(
             original, original.select(np.array([False, False, True, True])), epsilon=200, mechanism=Promesse(200)

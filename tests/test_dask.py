@@ -125,6 +125,23 @@ def test_parts_of_a_column_decide_as_the_whole(values, cut):
     assert Values(Values.of(whole[:cut]) | Values.of(whole[cut:])).mark_some == (bad is not None)
 
 
+@pytest.mark.parametrize(
+    ("parts", "mark_some"),
+    [
+        ((["true", "f"], ["false", None]), True),
+        (([True, False], [False, None]), True),
+        ((["true", "f"], [True, False]), False),
+        (([True, False], ["false"]), False),
+        ((["true", "f"], ["maybe"]), False),
+    ],
+)
+def test_text_and_flags_in_one_column_mark_nothing(parts, mark_some):
+    columns = [pd.Series(values, dtype=object) for values in parts]
+    whole = pd.DataFrame({"visible": pd.concat(columns, ignore_index=True)})
+    assert (find_marked_rows(whole, Names()) is not None) is mark_some
+    assert Values(Values.of(columns[0]) | Values.of(columns[1])).mark_some is mark_some
+
+
 def test_prepared_frames_are_those_in_memory(city):
     choices = {"tz": "Europe/Paris", "days": 1, "gap": "1h"}
     with warnings.catch_warnings(action="ignore"):  # of days that are dropped

@@ -221,6 +221,15 @@ def test_more_than_a_tenth_of_a_trace_may_be_true_travel():
         pg.drop_jumps(frame_of(records))
 
 
+@pytest.mark.parametrize(("records", "is_much"), [(9, True), (10, False)])
+def test_just_a_tenth_of_a_trace_is_no_true_travel(records, is_much):
+    steps = [(0, 0), (1, 9000), *((second, 0) for second in range(2, records))]
+    frame = frame_of([("ann", second * SECOND, (500_000.0 + metre, 5e6)) for second, metre in steps])
+    with pytest.warns(UserWarning, match=rf"drop_jumps dropped 1 of {records} records") as caught:
+        pg.drop_jumps(frame)
+    assert ("true travel" in str(caught[0].message)) is is_much
+
+
 def test_on_the_globe_a_jump_over_the_antimeridian_is_short():
     times = [SECOND // 2, 3 * SECOND // 2, 5 * SECOND // 2]
     records = [("ann", time, (x, 0.0)) for time, x in zip(times, (179.9999, -179.9999, -179.0), strict=True)]

@@ -98,6 +98,13 @@ def test_each_placemark_with_tracks_is_a_track(tmp_path):
     assert dict(zip(traces.users.tolist(), traces.counts.tolist(), strict=True)) == {"trip-1": 2, "trip-2": 1}
 
 
+def test_tracks_of_a_kmz_are_numbered_from_those_of_its_document_on(tmp_path):
+    content = kmz(a=kml(mark(track(B))), doc=kml(mark(track(A))), b=kml(mark(track(C))))
+    traces = read(tmp_path, content, "trip.kmz", user="track")
+    assert traces.users.tolist() == ["trip-1", "trip-2", "trip-3"]
+    assert np.allclose(traces.space.coordinates(traces.points)[0], [4.84, 4.85, 4.86], atol=1e-12)
+
+
 def test_what_is_left_out_is_counted(tmp_path):
     whens = "<when>2024-03-04</when><when>2024-03-04T08:00:09Z</when>"
     lost = f"<gx:Track>{whens}<gx:coord>1 2</gx:coord><gx:coord/></gx:Track>"

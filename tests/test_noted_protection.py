@@ -95,6 +95,12 @@ def test_every_verb_that_returns_traces_is_among_these_steps():
     }
 
 
+def test_a_change_of_what_a_frame_notes_does_not_change_traces(city):
+    traces = pg.Promesse(100).protect(city.promesse.traces())
+    traces.to_frame().attrs["promesse"]["mechanism"]["parameters"]["epsilon"] = 1
+    assert traces.protection == traces.to_frame().attrs["promesse"]["mechanism"] == pg.Promesse(100).description()
+
+
 def test_zones_prepare_and_smooth_are_noted_as_a_chain_of_both(city):
     zones, promesse = pg.PrivacyZones(500, 400, seed=1), pg.Promesse(100)
     stepwise = promesse.protect(zones.protect(city).promesse.prepare(keep_user=True))

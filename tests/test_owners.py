@@ -6,7 +6,15 @@ import pandas as pd
 import pytest
 
 import promesse_geo as pg
-from promesse_geo.traces.owners import find_owners, name_parts, number_owners, pool_parts
+from promesse_geo.traces.owners import (
+    count_overlapping,
+    find_owners,
+    name_owners,
+    name_parts,
+    number_owners,
+    owner_of,
+    pool_parts,
+)
 
 HOUR = pd.Timedelta("1h")
 
@@ -43,6 +51,14 @@ def test_parts_that_overlap_in_time_are_reported():
         pg.Unicity(draws=50, seed=1).measure(digits, digits)
 
 
+@pytest.mark.parametrize(("last", "is_one"), [(3, True), (2.5, False)])
+def test_traces_are_parts_of_one_only_if_each_follows_the_one_before(last, is_one):
+    begins = {"cab-00000": 0, "cab-00001": 2, "cab-00002": last}
+    traces = pg.Traces.from_frame(frame_of(begins))
+    assert name_owners(traces) == (["cab"] * 3 if is_one else list(begins))
+    assert count_overlapping(traces) == (not is_one)
+
+
 @pytest.mark.filterwarnings("ignore:.*five digits")
 @pytest.mark.parametrize("users", [1, 4])
 def test_halves_of_users_with_five_digits_are_recognized(users):
@@ -60,6 +76,20 @@ def test_a_name_of_the_original_comes_before_a_part_of_it():
     parts = name_parts(traces, numbers)
     names = ["a-00001", "a-00001-00003", "a-00007", "b", "c-00000", "a-00001-00003-00001"]
     assert find_owners(names, owners, parts).tolist() == [0, 0, 0, 1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("ann", "ann"),
+        ("ann-00001", "ann-00001"),
+        ("ann-00002", "ann"),
+        ("ann-00001-00002", "ann-00001"),
+        ("ben-00001", "ben-00001"),
+    ],
+)
+def test_a_name_of_the_other_side_is_its_own_owner(name, owner):
+    assert owner_of(name, {"ann", "ann-00001"}) == owner
 
 
 def test_users_without_a_second_half_are_left_out_by_evaluate():

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from datetime import timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -67,6 +68,11 @@ def test_equal_times_gaps_and_single_records_are_counted():
     assert (found.equal_times, found.gaps, found.long_traces, found.single_record_users) == (1, 2, 1, 1)
 
 
+@pytest.mark.parametrize(("length", "long"), [(DAY, 0), (DAY + 1, 1)])
+def test_a_trace_of_just_a_day_is_not_long(length, long):
+    assert problems_of([("a", START, (4.8, 45.7)), ("a", START + length, (4.8, 45.7))]).long_traces == long
+
+
 def test_breaks_are_counted_and_nothing_is_compared_across_them():
     x = np.array([4.8, 4.801, 9.0, 9.001])
     traces = pg.Traces.from_arrays(
@@ -93,6 +99,16 @@ def test_on_the_common_calendar_speeds_are_not_judged():
     assert found.zero_fixes == 1
 
 
+@pytest.mark.parametrize("zone", ["Pacific/Auckland", "America/Los_Angeles"])
+def test_days_of_the_common_calendar_are_those_in_any_zone(zone):
+    """A day of it begins up to a day earlier or later in UTC."""
+    frame = pg.collapse_empty_days(frame_of(walk(start=at("2024-03-04 00:10")), crs=4326))
+    frame["time"] = frame["time"].dt.tz_localize(zone)
+    found = find_problems(pg.Traces.from_frame(frame))
+    assert found.jumps is None
+    assert found.fast_steps is None
+
+
 @pytest.mark.parametrize(
     ("zone", "place", "swapped"),
     [
@@ -109,6 +125,20 @@ def test_axes_are_likely_swapped_if_the_time_zone_is_not_for_there(zone, place, 
     traces = pg.Traces.from_frame(frame_of([("a", START, place), ("a", START + MINUTE, place)], crs=4326))
     assert are_axes_swapped(traces, zone=ZoneInfo(zone)) is swapped
     assert not are_axes_swapped(traces)
+
+
+@pytest.mark.parametrize(
+    ("hours", "place", "swapped"),
+    [
+        (2, (52.0, 7.6), True),  # summer in Germany
+        (2, (7.6, 52.0), False),
+        (2, (-8.5, 42.9), False),  # and in Galicia, which is far from the meridian of its clock
+        (5.5, (12.9, 77.6), True),
+    ],
+)
+def test_axes_are_likely_swapped_if_the_offset_of_times_is_not_for_there(hours, place, swapped):
+    traces = pg.Traces.from_frame(frame_of([("a", START, place), ("a", START + MINUTE, place)], crs=4326))
+    assert are_axes_swapped(traces, zone=timezone(timedelta(hours=hours))) is swapped
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,14 @@ def test_slow_traces_are_counted():
     assert Promesse(100, max_interval=1.5).max_interval == "1500ms"
 
 
+def test_an_interval_of_just_max_interval_is_kept():
+    path = straight(2_000)  # points from 100 to 1,900 m, 30 s apart
+    kept = Promesse(100, max_interval=30).protect(path)
+    assert kept.records == 19
+    assert np.diff(kept.times).tolist() == [30 * SECOND] * 18
+    assert len(Promesse(100, max_interval=pd.Timedelta(30 * SECOND - 1, unit="ns")).protect(path)) == 0
+
+
 # Parameters
 
 

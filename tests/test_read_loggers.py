@@ -68,6 +68,16 @@ def test_the_user_of_owntracks_is_that_of_the_topic_then_the_tracker_then_the_fi
     assert [row[0] for row in rows(path, users=["ana", "cara"])] == ["ana", "cara", "cara"]
 
 
+def test_topics_of_owntracks_without_user_and_device_name_nobody(tmp_path):
+    topics = ["owntracks/ana/phone", "owntracks/ana", "phones", ""]
+    messages = [message(60 * number, topic=topic, tid="be") for number, topic in enumerate(topics)]
+    path = save(tmp_path, "\n".join(map(json.dumps, messages)), "cara.jsonl")
+    assert [row[:2] for row in rows(path)] == [
+        ("ana", f"{MORNING}0:00.000"),
+        *(("be", f"{MORNING}{minute}:00.000") for minute in (1, 2, 3)),
+    ]
+
+
 def test_the_store_of_owntracks_is_read_by_folders(tmp_path):
     for person in ("ana", "ben"):
         for month in ("02", "03"):
@@ -165,6 +175,14 @@ def test_midnight_in_nmea_begins_the_next_day(tmp_path):
 def test_many_days_of_gga_follow_the_dates_of_zda(tmp_path):
     days = [sentence(f"GPZDA,120000.00,{day:02},03,2024,00,00") + gga("120001") for day in (4, 5, 9)]
     assert [row[0][:10] for row in nmea_rows(tmp_path, "".join(days))] == ["2024-03-04", "2024-03-05", "2024-03-09"]
+
+
+@pytest.mark.parametrize("quality", [0, ""])
+def test_gga_sentences_without_a_fix_are_void_though_they_have_a_place(tmp_path, quality):
+    text = rmc("080000.00") + gga("080001.00", quality) + gga("080002.00", 2)
+    with pytest.warns(UserWarning, match=r"1 record \(no fix \(void\); first at line 2 of"):
+        found = nmea_rows(tmp_path, text)
+    assert found == [("2024-03-04 08:00:00.000", *RMC_PLACE), ("2024-03-04 08:00:02.000", *GGA_PLACE)]
 
 
 def test_void_fixes_and_wrong_checksums_of_nmea_are_counted(tmp_path):

@@ -114,6 +114,18 @@ def test_the_frame_of_residues_is_what_is_scored():
     pd.testing.assert_frame_equal(pg.match_pois(city.promesse.pois(), frame), detail)
 
 
+def test_steps_across_breaks_do_not_count():
+    # A point every 100 m to a dead end at 300 m, then eight segments of one point each, far apart.
+    way = [(0, 0), (100, 0), (200, 0), (300, 0), (200, 0), (100, 0), (0, 100)]
+    x, y = np.array([*way, *((9_500 * n, 10_000) for n in range(1, 9))], float).T
+    segments = np.concatenate((np.zeros(len(way), np.int64), np.arange(1, 9)))
+    times = np.arange(len(x)) * 60 * SECOND
+    traces = Traces.from_arrays(x, y, times=times, users=["a"], counts=[len(x)], crs=GRID, segments=segments)
+    table = Residue().find(traces)
+    assert table["kind"].tolist() == ["start", "turn", "end", *["start"] * 8]
+    assert table.get_coordinates().to_numpy()[1].tolist() == pytest.approx([325, 0])
+
+
 @given(crowds())
 def test_residues_are_those_of_the_plain_twin(crowd):
     traces, metric = gathered(crowd), Residue()
