@@ -10,11 +10,14 @@ Importing this module adds the accessor. It needs the extra `dask`::
 
 import copy
 import secrets
+import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import dask
+import dask.dataframe as dd
 import dask_geopandas  # makes frames of GeoDataFrames  # noqa: F401
 import geopandas as gpd
 import numpy as np
@@ -28,7 +31,7 @@ from promesse_geo.bulk.plan import bounds_of, space_of
 from promesse_geo.evaluation import PAPER
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse
 from promesse_geo.mechanisms.base import undeclared_breaks
-from promesse_geo.messages import collected_warnings, invalid, listed, warn
+from promesse_geo.messages import Remark, added_up, collected_warnings, invalid, listed, remarks_of, warn
 from promesse_geo.metrics import Metric, RangeQueryDistortion
 from promesse_geo.preprocess.pipeline import prepare
 from promesse_geo.stays import pois
@@ -171,6 +174,13 @@ class DaskAccessor:
     columns to the next verb in the `attrs` of their meta; where these are lost, as by `merge`, a warning says that the
     column `segment` is not used.
 
+    What is dropped, and other remarks on the data, are counted in one warning each time that all partitions of a
+    result of `protect`, `smooth`, `zones`, `geo_indistinguishability` or `prepare` are computed by the schedulers
+    "threads" or "synchronous", the default without a cluster. With processes, a cluster (a `Client`), or if only some
+    partitions are computed, as by `head`, **nothing warns** of dropped users and records, zones whose names are not
+    in the data, naive times taken as UTC, or data that are not prepared. To find out, compute the result before with
+    `dask.config.set(scheduler="threads")`, or call the same verb of `gdf.promesse` on a sample in memory.
+
     Parameters
     ----------
     frame : dask.dataframe.DataFrame or dask_geopandas.GeoDataFrame
@@ -310,6 +320,7 @@ class Grouped:
         -------
         dask_geopandas.GeoDataFrame
             Lazy, in the order of users within each partition. Users keep their names: rename them before you publish.
+            Computing it warns of what is dropped, but not with processes or a cluster; see `DaskAccessor`.
 
         Raises
         ------
@@ -323,7 +334,7 @@ class Grouped:
                 f"{type(mechanism).__name__} compares all traces with each other. Use gdf.promesse with ddf.compute()."
             )
         warn_dropped_columns(self._layout.dropped, remedy=_REMEDY)
-        return self._map(_protected, [mechanism.with_seed(secrets.token_hex(32))])
+        return self._map_and_warn(_protected, {"mechanism": mechanism.with_seed(secrets.token_hex(32))})
 
     def smooth(self, epsilon: float, *, ends: float = 0.0, max_interval: Any = None) -> Any:
         """Apply `Promesse`; see `protect`."""
@@ -349,7 +360,8 @@ class Grouped:
         Returns
         -------
         dask_geopandas.GeoDataFrame
-            Lazy, in the order of users within each partition.
+            Lazy, in the order of users within each partition. Computing it warns of what is dropped, but not with
+            processes or a cluster; see `DaskAccessor`.
         """
         zone = None if tz is None else check_zone(tz, name="tz", owner=_OWNER)
         choices = {"tz": zone, "days": days, "min_days": min_days, "gap": gap}
@@ -357,7 +369,7 @@ class Grouped:
         choices |= {"keep_user": check_flag(keep_user, name="keep_user", owner=_OWNER)}
         choices |= {"keep_zone": check_flag(keep_zone, name="keep_zone", owner=_OWNER)}
         warn_dropped_columns(self._layout.dropped, remedy=_REMEDY)
-        prepared = self._map(_prepared, [choices | {"seed": secrets.token_hex(32)}])
+        prepared = self._map_and_warn(_prepared, {"choices": choices | {"seed": secrets.token_hex(32)}})
         if keep_user:
             return prepared.map_partitions(_as_points, self._layout, meta=_as_points(prepared._meta, self._layout))
         number = prepared.npartitions
@@ -412,6 +424,14 @@ class Grouped:
         arguments = (self._layout, self._space, *given)
         return self._frame.map_partitions(work, *arguments, meta=work(self._frame._meta, *arguments))
 
+    def _map_and_warn(self, work: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+        """Return a lazy frame of `work(part, layout=…, space=…, **given)` of each partition, which may warn."""
+        partitions = self._frame.npartitions
+        arguments = partial(work, layout=self._layout, space=self._space, **given), _Warnings(partitions)
+        numbers = dd.from_map(_numbered, range(partitions), meta=_numbered(0))
+        meta = _warning_later(self._frame._meta, None, *arguments)
+        return self._frame.map_partitions(_warning_later, numbers, *arguments, meta=meta, align_dataframes=False)
+
     def _parts(self, protected: Any) -> "_DaskParts":
         number = self._frame.npartitions
         if not isinstance(protected, DaskAccessor):
@@ -422,6 +442,56 @@ class Grouped:
         for each in both:
             warn_unused_segment(each._layout.dropped, remedy=_REMEDY)
         return _DaskParts(both)
+
+
+class _Warnings:
+    """What work on the partitions of a frame warns of, in one warning when all are done.
+
+    A copy in another process, where no warning reaches the user, does nothing.
+
+    Parameters
+    ----------
+    partitions : int
+        The number of partitions; 0 for a copy.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._remarks: dict[int, list[tuple[Remark, ...]]] = {}
+        self._lock = threading.Lock()
+
+    def __dask_tokenize__(self) -> tuple[str, int]:
+        return type(self).__name__, self._partitions
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (0,)
+
+    def add(self, number: int, caught: Sequence[UserWarning]) -> None:
+        """Add the warnings of a partition; warn if it is the last one, and begin again."""
+        if not self._partitions:
+            return
+        with self._lock:
+            self._remarks[number] = list(map(remarks_of, caught))
+            if len(self._remarks) < self._partitions:
+                return
+            remarks = [self._remarks[each] for each in sorted(self._remarks)]
+            self._remarks.clear()
+        for warning in added_up(remarks):
+            warn(warning)
+
+
+def _numbered(number: int) -> pd.DataFrame:
+    """Return the number of a partition as a frame, which stays with it if only some partitions are computed."""
+    return pd.DataFrame({"number": [number]})
+
+
+def _warning_later(part: pd.DataFrame, number: pd.DataFrame | None, work: Callable[..., Any], warned: _Warnings) -> Any:
+    """Return `work(part)`, and add what it warns of; without a number it is no partition."""
+    with collected_warnings() as caught:
+        result = work(part)
+    if number is not None:
+        warned.add(int(number["number"].iloc[0]), caught)
+    return result
 
 
 @dataclass(frozen=True)
@@ -471,8 +541,7 @@ def _attributes(names: Names, protection: dict[str, Any] | None) -> dict[str, An
 
 def _protected(part: pd.DataFrame, layout: _Layout, space: Space, mechanism: Mechanism) -> gpd.GeoDataFrame:
     """Protect the users of a partition."""
-    with collected_warnings():
-        protected = mechanism.protect(layout.traces(part, space))
+    protected = mechanism.protect(layout.traces(part, space))
     names = layout.names.with_segment() if mechanism.makes_breaks else layout.names
     frame = protected.to_frame()
     if len(protected.breaks) and names.segment is None:
@@ -486,8 +555,7 @@ def _protected(part: pd.DataFrame, layout: _Layout, space: Space, mechanism: Mec
 
 def _prepared(part: pd.DataFrame, layout: _Layout, space: Space, choices: dict[str, Any]) -> pd.DataFrame:
     """Prepare the users of a partition; return user, time and plain coordinates."""
-    with collected_warnings():
-        parts = prepare(layout.traces(part, space), **choices)
+    parts = prepare(layout.traces(part, space), **choices)
     x, y = parts.coordinates()
     user = parts.names.user
     columns: dict[Hashable, Any] = {user: parts.users.repeat(parts.counts), _TIME: parts.time_index(), _X: x, _Y: y}

@@ -1,6 +1,7 @@
 """Frames of Dask are prepared, protected and measured as frames in memory are."""
 
 import os
+import pickle
 import signal
 import warnings
 from dataclasses import replace
@@ -142,17 +143,16 @@ def test_text_and_flags_in_one_column_mark_nothing(parts, mark_some):
     assert Values(Values.of(columns[0]) | Values.of(columns[1])).mark_some is mark_some
 
 
+@pytest.mark.filterwarnings("ignore:first_days dropped")
 def test_prepared_frames_are_those_in_memory(city):
     choices = {"tz": "Europe/Paris", "days": 1, "gap": "1h"}
-    with warnings.catch_warnings(action="ignore"):  # of days that are dropped
-        expected = pg.prepare(city, **choices, seed=TOKEN)
-        kept = pg.prepare(city, **choices, keep_user=True)
+    expected = pg.prepare(city, **choices, seed=TOKEN)
+    kept = pg.prepare(city, **choices, keep_user=True)
     frame = lazy(city, kind="table")
     assert_equal(frame.promesse.prepare(**choices), expected)
     parts = frame.promesse.prepare(**choices, keep_user=True)
     assert_equal(parts, kept)
-    with warnings.catch_warnings(action="ignore"):
-        zoned = pg.prepare(city, **choices, keep_user=True, keep_zone=True)
+    zoned = pg.prepare(city, **choices, keep_user=True, keep_zone=True)
     assert_equal(frame.promesse.prepare(**choices, keep_user=True, keep_zone=True), zoned)
     assert_equal(parts.promesse.smooth(200), pg.Promesse(200).protect(kept))
 
@@ -303,6 +303,42 @@ def test_other_columns_are_dropped_with_a_warning(city):
     frame = lazy(city, kind="table").assign(speed=1)
     with pytest.warns(UserWarning, match="The column 'speed' was dropped"):
         frame.promesse.smooth(200)
+
+
+def warned_of(work):
+    """What work warns of, other than data that are not prepared."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        work()
+    return [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+
+
+OTHERS = gpd.GeoDataFrame({"user": ["x", "y"]}, geometry=gpd.points_from_xy([4.8, 4.9], [45.7, 45.8]), crs=4326)
+WARNING_VERBS = {
+    "zones of others": lambda each: each.protect(pg.PrivacyZones(500, 100, zones=OTHERS, seed="s")),
+    "nothing left": lambda each: each.smooth(50_000),
+    "not prepared": lambda each: each.smooth(100),
+    "days": lambda each: each.prepare(tz="Europe/Paris", days=1, keep_user=True),
+    "naive times": lambda each: each.prepare(tz="Europe/Paris", min_days=9, keep_user=True),
+}
+
+
+@pytest.mark.parametrize("verb", WARNING_VERBS)
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_counts_of_all_partitions_are_one_warning(city, verb, scheduler):
+    frame = city.assign(time=city["time"].dt.tz_localize(None)) if verb == "naive times" else city
+    lazily = WARNING_VERBS[verb](lazy(frame, kind="table").promesse)
+    expected = warned_of(lambda: WARNING_VERBS[verb](frame.promesse))
+    assert expected
+    for _ in range(2):
+        lazily.partitions[1].compute(scheduler=scheduler)  # some partitions are counted with the others
+        assert warned_of(lambda: lazily.compute(scheduler=scheduler)) == expected
+
+
+def test_copies_for_other_processes_warn_of_nothing():
+    original = module._Warnings(1)
+    with pytest.warns(UserWarning, match="lost"):
+        original.add(0, [UserWarning("lost")])
+    pickle.loads(pickle.dumps(original)).add(0, [UserWarning("lost")])
 
 
 def test_a_mechanism_must_say_that_it_makes_breaks(passing):
