@@ -453,3 +453,29 @@ def test_the_breaks_of_users_in_zones_entirely_are_no_breaks_of_what_is_kept():
     assert "2 traces after splitting (of 1 user, of each one more than breaks and gaps in what is kept)" in " ".join(
         result.to_text().split()
     )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("road", ["chain", "publish"])
+def test_the_order_of_zones_does_not_matter(road):
+    """Ways from home to work, 9 km, past a polygon whose edges would look like ends."""
+    way, day = np.arange(0.0, 9001, 90), pd.Timestamp("2024-03-04", tz="UTC")
+    ways = [(day + pd.Timedelta(days=n, hours=hour), x) for n in range(5) for hour, x in ((8, way), (17, way[::-1]))]
+    spread = np.random.default_rng(1).normal(0, 90, (len(ways), 2))
+    frame = pd.concat(
+        pd.DataFrame({"user": "ana", "time": begin + pd.to_timedelta(10 * np.arange(len(x)), unit="s"), "x": x + 65e4})
+        .assign(y=6_860_000.0)
+        .pipe(lambda part, ends=ends: part.assign(y=np.r_[part.y[0] + ends[0], part.y[1:-1], part.y[0] + ends[1]]))
+        for (begin, x), ends in zip(ways, spread, strict=True)
+    ).reset_index(drop=True)
+    points = gpd.points_from_xy(frame.pop("x"), frame.pop("y"), crs=2154)
+    frame = gpd.GeoDataFrame(frame, geometry=points)
+    clinic = gpd.GeoDataFrame(geometry=[shapely.box(654_000, 6_859_700, 654_600, 6_860_300)], crs=2154)
+    homes, grounds = pg.PrivacyZones(700, 600, seed=SECRET, places=2), pg.PrivacyZones(zones=clinic, seed=SECRET)
+    results = []
+    for order in ([homes, grounds], [grounds, homes]):
+        chain = pg.Chain([*order, pg.Promesse(100)])
+        safe = chain.protect(frame) if road == "chain" else pg.publish(frame, None, chain, dry_run=True).data
+        results.append(sorted(safe.geometry.x))
+    assert results[0] == pytest.approx(results[1], abs=0.001)
+    assert 650_100 < results[0][0] < results[0][-1] < 658_900

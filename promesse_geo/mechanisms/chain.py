@@ -19,7 +19,8 @@ class Chain(Mechanism):
     """Apply mechanisms one after the other, each to what the one before returned.
 
     Zones of `PrivacyZones` are applied again to the end result, so that no published point lies in one, and no line
-    between two published points of a segment crosses one, whatever the mechanisms in between do.
+    between two published points of a segment crosses one, whatever the mechanisms in between do. Zones that follow each
+    other find places in the same data, whatever their order: the edges of one are no ends of traces for the next.
 
     Parameters
     ----------
@@ -111,14 +112,15 @@ class Chain(Mechanism):
 
     def _protect(self, traces: Traces) -> tuple[Traces, list[Remark]]:
         current, zones, remarks = traces, list[PlacedZones](), list[Remark]()
+        seen = traces  # in which zones find places: not in what other zones left, whose edges look like ends
         for member in self.mechanisms:
             if isinstance(member, PrivacyZones):
-                zones.append(member.place(current))
+                zones.append(member.place(seen))
                 current, remark = member.cut(current, zones[-1])
                 remarks.append(remark)
                 continue
             with collected_warnings() as collected:
-                current = member.protect(current)
+                current = seen = member.protect(current)
             remarks += [remark for warning in collected for remark in remarks_of(warning)]
         for placed in zones:
             current = placed.cut(current)

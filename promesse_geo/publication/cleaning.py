@@ -100,7 +100,7 @@ class AppliedZones:
         self._raw, self._placed = raw, list[PlacedZones]()
         self.rest, self.remarks, self.warned = raw, list[str](), list[tuple[Remark, ...]]()
         for mechanism in mechanisms:
-            self._placed.append(mechanism.place(self.rest))
+            self._placed.append(mechanism.place(raw))  # the edges of other zones look like ends
             self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
             self.remarks += [str(remark)] if str(remark) else []
             self.warned.append((remark,))
