@@ -125,3 +125,16 @@ def test_parts_of_an_owner_become_segments_of_one_trace(begins, numbers, lengths
     assert (pooled.points == parts.points[list(order)]).all()
     assert pooled.positions.tolist() == parts.positions[list(order)].tolist()
     assert pooled.breaks.tolist() == breaks
+
+
+@pytest.mark.parametrize(
+    ("first", "owners"), [(0, ["P"] * 3), (1, ["P"] * 3), (9_998, ["P"] * 3), (10_000, None), (10_001, None)]
+)
+def test_numbers_from_ten_thousand_on_are_of_people(first, owners):
+    begins = {f"P-{first + number:05d}": 2 * number for number in range(3)}
+    traces = pg.Traces.from_frame(frame_of(begins))
+    names = owners or list(begins)
+    assert name_owners(traces) == names
+    found, numbers = number_owners(traces)
+    assert found.take(numbers).tolist() == names
+    assert name_owners(pg.Traces.from_frame(frame_of({"P-10001": 0}))) == ["P-10001"]

@@ -72,7 +72,9 @@ class PrivacyZones(Mechanism):
     A displacement is uniform in the disc of `offset` metres, from a keyed hash of the owner, the number of the place
     among the owner's (for zones of all users the row), and `offset`. So the same seed gives the same zones for any
     order of users, number of threads and partitioning by user. Traces `<user>-00000`, `<user>-00001`, … that follow
-    each other in time are parts of one user.
+    each other in time are parts of one user, unless their numbers begin at 10,000 or more. Apply all zones to the same
+    data, in a `Chain` if there are several: the edges of earlier zones look like ends of traces. Data in pieces that
+    were zoned one by one must not be joined to traces: what ends in a zone would go on to where it begins again.
 
     References
     ----------

@@ -15,6 +15,9 @@ PART = re.compile(r"-[0-9]{5}$")
 """The suffix of the names of parts that `split_gaps(keep_user=True)` makes."""
 
 
+_LEAST = 10_000  # numbers of people, as in P-10001; parts are numbered from 0
+
+
 def owner_of(name: str, others: Collection[str]) -> str:
     """Return the owner of a name, given the names of the other side.
 
@@ -29,7 +32,8 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
     """Return the owners of the original traces, in their order, and the position of each trace's owner.
 
     If all names end with a hyphen and five digits, as the parts of `split_gaps(keep_user=True)` do, the owners are the
-    names without them; else each trace is its own owner.
+    names without them; else each trace is its own owner. So it is if the numbers of an owner begin at 10,000 or more:
+    parts are numbered from 0, people often from 10,001.
 
     Parameters
     ----------
@@ -47,6 +51,10 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
     if not names or not all(map(PART.search, names)):
         return original.users, np.arange(len(original))
     numbers, owners = pd.factorize(np.array([PART.sub("", name) for name in names], dtype=object))
+    least = np.full(len(owners), _LEAST)
+    np.minimum.at(least, numbers, [int(name[-5:]) for name in names])
+    if (least == _LEAST).any():
+        return original.users, np.arange(len(original))
     return pd.Index(owners, dtype=object), numbers.astype(np.int64)
 
 
@@ -70,7 +78,7 @@ def name_owners(traces: Traces) -> list[str]:
     """Return the name of each trace's owner, from the traces of the owner alone.
 
     Traces `<user>-00000`, `<user>-00001`, … belong to the user if they follow each other in time, as parts do; else
-    each is its own owner, for other people may have such names.
+    each is its own owner, for other people may have such names, as they have if the numbers begin at 10,000 or more.
     """
     names = [str(user) for user in traces.users]
     for stem, (rows, follow) in _numbered(traces, names).items():
@@ -156,5 +164,7 @@ def _numbered(traces: Traces, names: list[str]) -> dict[str, tuple[list[int], bo
     found = {}
     for stem, parts in stems.items():
         rows = [number for _, number in sorted(parts)]
+        if int(min(parts)[0][-5:]) >= _LEAST:
+            continue
         found[stem] = rows, bool((begins[rows[1:]] >= ends[rows[:-1]]).all())
     return found
