@@ -499,7 +499,8 @@ class PromesseAccessor:
     ) -> Any:
         """Draw original and protected data on a map; see `promesse_geo.draw_map`.
 
-        Do not publish a map with original data. `safe.promesse.map()` of protected data alone is a map to publish.
+        Do not publish a map with original data. `safe.promesse.map()` of protected data alone is a map to publish,
+        unless `zones` alone protected them, which keeps true positions and times.
 
         Parameters
         ----------
@@ -526,7 +527,8 @@ class PromesseAccessor:
             traces are always drawn.
         kind : {"original", "protected"}, optional
             What a frame drawn alone is. By default it is protected if it names the mechanism that protected it, as
-            frames from a mechanism do. Of other frames the map says that it is not known.
+            frames from a mechanism do, unless it keeps true positions, as `PrivacyZones` does. Of other frames the map
+            says that it is not known.
 
         Returns
         -------

@@ -52,6 +52,18 @@ def test_a_file_of_protected_data_is_recognized(folder, tmp_path):
     assert "do not publish" not in output
 
 
+def test_a_map_of_what_zones_leave_is_for_its_owner_only(folder, tmp_path):
+    zoned, page = tmp_path / "zoned.parquet", tmp_path / "map.html"
+    done = CliRunner().invoke(main, ["zones", str(folder / "raw.parquet"), str(zoned)])
+    assert done.exit_code == 0, done.output
+    code, output = run(zoned, page)
+    assert code == 0, output
+    assert "true locations" in output
+    assert "do not publish" in output
+    assert "<title>Map of data with true positions" in page.read_text(encoding="utf-8")
+    assert stat.S_IMODE(page.stat().st_mode) == stat.S_IMODE(zoned.stat().st_mode) == 0o600
+
+
 def test_of_other_data_nothing_is_known_unless_specified(folder, tmp_path):
     page = tmp_path / "map.html"
     code, output = run(folder / "safe.csv", page)

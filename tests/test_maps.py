@@ -136,6 +136,26 @@ def test_a_map_names_all_mechanisms_of_a_chain(city):
     assert words in call_in(safe.promesse.map(), "addControls").data["remarks"]
 
 
+@pytest.mark.filterwarnings("ignore:Privacy zones")
+def test_what_zones_alone_leave_is_no_map_to_publish(city, tmp_path):
+    zoned = city.promesse.protect(pg.PrivacyZones(300, 200, seed="a secret"))
+    chained = city.promesse.protect(pg.Chain([pg.PrivacyZones(300, 200), pg.PrivacyZones(600, 100)]))
+    (tmp_path / "folder").mkdir()
+    pg.write(zoned, tmp_path / "folder" / "zoned.parquet")
+    for data in (zoned, chained, pg.read_file(tmp_path / "folder"), pg.Traces.from_frame(zoned)):
+        drawn = pg.draw_map(data)
+        drawn.save(tmp_path / "map.html")
+        assert stat.S_IMODE((tmp_path / "map.html").stat().st_mode) == 0o600
+        (tmp_path / "map.html").unlink()
+        html = page(drawn)
+        assert "<title>Map of data with true positions" in html
+        (remark,) = (each for each in call_in(drawn, "addControls").data["remarks"] if "publish" in each)
+        assert "PrivacyZones (radius = 300 m" in remark
+        assert "Shows true locations: do not publish." in remark
+        assert "rotected" not in str(names(drawn)) + remark
+    assert any("Protected data" in each for each in page_of_protected(zoned.promesse.map(kind="protected")))
+
+
 def test_a_map_of_data_of_unknown_kind_claims_nothing(safe, tmp_path):
     pg.write(safe, tmp_path / "safe.csv")
     without_metadata = safe.copy()

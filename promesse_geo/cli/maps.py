@@ -16,6 +16,7 @@ from promesse_geo.plot.page import ENDINGS
 _SUMMARIES = {
     "original": "a map with true locations, do not publish it",
     "protected": "a map with protected data only",
+    "true": "a map with true locations outside of privacy zones, do not publish it",
     "unknown": "a map of a file that does not say whether its data are protected, as CSV and GPX cannot: pass --kind "
     "protected if they are, else do not publish the map",
 }
@@ -77,7 +78,8 @@ def draw_map(
 
     Do not publish a map with original data. A map of protected data alone has no user names and no points of interest:
     publish it if you publish the data. GeoParquet, GeoPackage and FlatGeobuf files of protected data say so. Of other
-    files, such as CSV, it is not known, and the map says that: pass --kind protected if they are.
+    files, such as CSV, it is not known, and the map says that: pass --kind protected if they are. The output of zones
+    has true locations: do not publish its map, either.
     """
     *before, output = paths
     if len(before) > 1:

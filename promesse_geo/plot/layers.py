@@ -11,6 +11,7 @@ import numpy as np
 from pyproj import Transformer
 from pyproj.exceptions import ProjError
 
+from promesse_geo.mechanisms.base import keeps_positions
 from promesse_geo.messages import counted
 from promesse_geo.metrics import PoiRetrieval
 from promesse_geo.plot import colours
@@ -196,7 +197,10 @@ class Layer:
 
 
 def kind_of_map(before: Traces, after: Traces | None, *, kind: Any = None) -> str:
-    """Return what a map shows: "original" data, "protected" data only, or "unknown", data of which neither is known.
+    """Return what a map shows.
+
+    That is "original" data, "protected" data only, "true" for what mechanisms that keep positions left of the original,
+    or "unknown", data of which nothing is known.
 
     Parameters
     ----------
@@ -211,7 +215,9 @@ def kind_of_map(before: Traces, after: Traces | None, *, kind: Any = None) -> st
         If the kind is invalid, or two data sets are drawn.
     """
     if kind is None:
-        return "original" if after is not None else "unknown" if before.protection is None else "protected"
+        if after is not None or before.protection is None:
+            return "unknown" if after is None else "original"
+        return "true" if keeps_positions(before.protection) else "protected"
     if after is not None:
         raise ValueError("The 'kind' parameter of map is for a data set drawn alone. Omit it, or omit 'protected'.")
     return check_choice(kind, name="kind", owner="map", options=KINDS)
@@ -227,6 +233,7 @@ class _Nouns(NamedTuple):
 _NOUNS = {
     "original": _Nouns("Original", "Original record"),
     "protected": _Nouns("Protected", "Protected record"),
+    "true": _Nouns("True positions", "True position"),
     "unknown": _Nouns("Data", "Record"),
 }
 
@@ -236,7 +243,7 @@ def record_layer(
 ) -> Layer:
     """Pack the records of one data set.
 
-    `kind` is original, protected or unknown, `color` what colours show, and `named` whether users are named.
+    `kind` is original, protected, true or unknown, `color` what colours show, and `named` whether users are named.
     """
     kept = landmarks(traces, most)
     chosen = representative(traces.points, most, kept=kept)
@@ -265,7 +272,7 @@ def record_layer(
     name = f"{_NOUNS[kind].data}: {counted(traces.records, 'record')}{_drawn(traces.records, len(chosen))}"
     glyph = _record_glyph(colour if color == "data" else colours.GROUND, original=original)
     scale = list(zip(palette, meanings, strict=False))
-    heat = f"{_HEAT} Heat map{'' if kind == 'unknown' else f', {kind}'}"
+    heat = f"{_HEAT} Heat map{f', {kind}' if kind in KINDS else ''}"
     thinned_to = {"is_thinned": len(chosen) < traces.records, "has_all_ends": len(kept) > 0}
     return Layer("records", name, glyph, places, data, heat, scale, **thinned_to)
 
@@ -343,7 +350,7 @@ def poi_layers(pairs: Pairs, projection: Projection, *, attack: PoiRetrieval) ->
 
 
 def found_poi_layer(kind: str, traces: Traces, pois: Pois, projection: Projection) -> Layer:
-    """Pack the points of interest of a data set; `kind` is original or unknown."""
+    """Pack the points of interest of a data set; `kind` is original, true or unknown."""
     return _stay_layer(kind, traces, pois, representative(pois.points, MOST_POIS), projection, total=len(pois))
 
 
@@ -389,7 +396,7 @@ class _Symbol(NamedTuple):
 _CIRCLE = _stroke("M8 1a7 7 0 1 0 .01 0z", colours.ORIGINAL)
 _SYMBOLS = {
     "original": _Symbol("Stays (POIs) in the original", _CIRCLE, 16, 0),
-    "unknown": _Symbol("Stays (POIs)", _CIRCLE, 16, 0),
+    **dict.fromkeys(("true", "unknown"), _Symbol("Stays (POIs)", _CIRCLE, 16, 0)),
     "hit": _Symbol("Hit, still found", _fill("M8 0 16 8 8 16 0 8z", colours.HIT), 16, 20_000),
     "missed": _Symbol("Missed, no longer found", _stroke("M4 4 12 12M12 4 4 12", colours.MISSED), 16, 10_000),
     "false": _Symbol("False, not in the original", _fill("M8 1 15.5 14 .5 14z", colours.FALSE), 11, -10_000),

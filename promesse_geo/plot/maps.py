@@ -36,6 +36,12 @@ Data: TypeAlias = gpd.GeoDataFrame | Traces
 _ATTACK = PoiRetrieval()
 _EDGE = 85.05113  # degrees of latitude at which web maps end
 _WARNING = "Shows true locations: do not publish."
+_TITLES = {
+    "original": "original data",
+    "protected": "protected data",
+    "true": "data with true positions",
+    "unknown": "data",
+}
 _UNKNOWN = "It is not known whether these data are protected: do not publish this map unless they are."
 _TIME = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?)?)?)?")
 _ZONED = re.compile(rf"{_TIME.pattern}( ?(Z|[+-][0-9]{{2}}:?[0-9]{{2}}))?")
@@ -62,6 +68,7 @@ def draw_map(
 
     Do not publish a map with original data: it contains true locations. A map of protected data alone shows what a file
     of this data shows, but numbers instead of user names and no points of interest: publish it if you publish the file.
+    What `PrivacyZones` alone leaves has true positions and times: its map says so, and is not for publication.
 
     By default a map contains all code and data it needs and sends no requests, because a tile server would learn which
     places are viewed, and so where users live.
@@ -105,8 +112,8 @@ def draw_map(
         points of interest are drawn per layer. The legend shows the full counts.
     kind : {"original", "protected"}, optional
         What a data set drawn alone is. By default it is protected if it names the mechanism that protected it, as data
-        from a mechanism and its GeoParquet and GeoPackage files do. Of other data, such as any CSV, the map says that
-        it is not known.
+        from a mechanism and its GeoParquet and GeoPackage files do, unless all mechanisms keep true positions, as
+        `PrivacyZones` does. Of other data, such as any CSV, the map says that it is not known.
     user, time : column name, None or ...
         Columns of both frames; see `Traces.from_frame`.
 
@@ -133,8 +140,7 @@ def draw_map(
     shown = kind_of_map(*data[:2], kind=kind)
     look = _Look(period, attack, points, color, background)
     content = _content(*data, look, kind=shown, owner="map")
-    what = "original and protected data" if data[1] is not None else "data" if shown == "unknown" else f"{shown} data"
-    figure = Figure(title=f"Map of {what}")
+    figure = Figure(title=f"Map of {_TITLES[shown] if data[1] is None else 'original and protected data'}")
     base = new_map(tiles=tiles, offline=offline, flat=content.projection.flat, owner="map", figure=figure)
     base.is_private = figure.is_private = shown != "protected"
     times = _slider_remarks(content) if slider else _time_remarks(content)
@@ -226,9 +232,12 @@ class _Content(NamedTuple):
 
 def _remark_on(traces: Traces, kind: str) -> str:
     """Return whether a map of this kind can be published."""
+    done = f": {mechanism_in_words(traces.protection)}" if traces.protection else ""
+    if kind == "true":
+        return f"Positions and times are true, of what this left{done}. {_WARNING}"
     if kind != "protected":
         return _UNKNOWN if kind == "unknown" else _WARNING
-    return f"Protected data: {mechanism_in_words(traces.protection)}." if traces.protection else "Protected data."
+    return f"Protected data{done}."
 
 
 def _content(
