@@ -31,6 +31,7 @@ _CALLED = {
     "n_jobs": ("jobs",),
 }
 """Names of options, by those of parameters that are called otherwise."""
+_RENAMED = re.compile(r"(?<![\w-])--(radius|offset)(?![\w-])")  # options that have another name in publish
 
 
 @contextmanager
@@ -71,13 +72,26 @@ def with_options_named(words: str) -> str:
     >>> with_options_named("Skip them with errors='skip' (--skip).")
     'Skip them with --skip.'
     """
-    return _PARAMETER.sub(_option_of, _ABSENT.sub(r"\1--\2\3", _TWINS.sub(r"\1", words)))
+    words = _PARAMETER.sub(_option_of, _ABSENT.sub(r"\1--\2\3", _TWINS.sub(r"\1", words)))
+    return _RENAMED.sub(_option_called, words)
+
+
+def _known_options() -> dict[str, click.Parameter]:
+    """Return the options and arguments of the command that runs, by name."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else {str(option.name): option for option in context.command.params}
+
+
+def _option_called(match: re.Match[str]) -> str:
+    """Return an option of other commands under the name that it has in the command that runs."""
+    known, name = _known_options(), match[1].replace("-", "_")
+    called = next((each for each in _CALLED[name] if each in known), "") if name not in known else ""
+    return f"--{called.replace('_', '-')}" if called else match[0]
 
 
 def _option_of(match: re.Match[str]) -> str:
     """Return the option or argument of a parameter, with the class whose parameter it is, if it is one."""
-    context = click.get_current_context(silent=True)
-    known = {} if context is None else {str(option.name): option for option in context.command.params}
+    known = _known_options()
     name = next((each for each in (match[1], *_CALLED.get(match[1], ())) if each in known), "")
     if name:
         option = known[name]

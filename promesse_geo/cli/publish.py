@@ -27,7 +27,7 @@ from promesse_geo.plot.page import ENDINGS
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication.choices import CALENDARS
 from promesse_geo.traces.traces import Traces
-from promesse_geo.validation import check_ending, check_zone
+from promesse_geo.validation import check_ending, check_zone, set_fields
 
 _OF_ONE_RUN = {"source", "output", "dry_run", "report", "json", "save_config", "config", "force"}  # not in --config
 
@@ -44,6 +44,13 @@ MECHANISMS = {
     if kind.__module__.startswith("promesse_geo.mechanisms.") and kind not in _WITH_OPTIONS
 }
 _CHOSEN = ("epsilon", "ends", "max_interval", "zone_radius", "zone_offset", "zones", "places", "secret_file")
+_INSTEAD = {
+    "people": "Specify --epsilon, --ends, --zone-radius and --zone-offset instead of --recommended people, with "
+    "smaller values than its --epsilon 200 --ends 400 --zone-radius 700 --zone-offset 600.",
+    "fleet": "Specify --epsilon and --ends instead of --recommended fleet, with smaller values than its --epsilon 200 "
+    "--ends 1000.",
+}
+"""What to change if nothing is left of the data with --recommended."""
 _OF_PEOPLE = ("zones", "places", "secret_file")  # which go with --recommended people
 
 
@@ -106,6 +113,11 @@ def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechani
     """Return the mechanism that the options specify, with its privacy zones."""
     if choices["recommended"]:
         has_zones = choices["recommended"] == "people"
+        of_people = [f"--{name.replace('_', '-')}" for name in _OF_PEOPLE if choices[name] is not None]
+        if of_people and not has_zones:
+            raise ValueError(
+                f"{', '.join(of_people)} goes with --recommended people only: a fleet gets no zones. Omit it."
+            )
         replaced = [name for name in _CHOSEN if not (has_zones and name in _OF_PEOPLE)]
         others = [f"--{name.replace('_', '-')}" for name in replaced if choices[name] is not None]
         others += ["--parameter"] * bool(parameters) + ["--mechanism"] * (choices["mechanism"] != "promesse")
@@ -113,9 +125,12 @@ def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechani
             raise ValueError(f"--recommended replaces {', '.join(others)}. Specify one of them.")
         secret = read_secret(choices["secret_file"]) if has_zones else None
         shapes = read_zones(choices["zones"])
-        return pg.recommended(choices["recommended"], seed=secret, places=choices["places"] or 1, zones=shapes)
+        made = pg.recommended(choices["recommended"], seed=secret, places=choices["places"] or 1, zones=shapes)
+        for each in (made, *getattr(made, "mechanisms", ())):
+            set_fields(each, {"remedy": _INSTEAD[choices["recommended"]]})
+        return made
     given = {name: choices[name] for name in ("epsilon", "ends", "max_interval")}
-    mechanism = make_mechanism(choices["mechanism"], given, parameters)
+    mechanism = make_mechanism(choices["mechanism"], given, parameters, is_recommended=True)
     radius, offset = choices["zone_radius"], choices["zone_offset"]
     if radius is None and choices["zones"] is None:
         if offset is not None or choices["places"] is not None or choices["secret_file"] is not None:
@@ -124,8 +139,13 @@ def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechani
     return pg.Chain([make_zones(choices, radius, offset), mechanism])
 
 
-def make_mechanism(name: str, given: dict[str, Any], parameters: tuple[str, ...]) -> Mechanism:
-    """Return the mechanism of this name with parameters given as options, if any, and as NAME=VALUE."""
+def make_mechanism(
+    name: str, given: dict[str, Any], parameters: tuple[str, ...], *, is_recommended: bool = False
+) -> Mechanism:
+    """Return the mechanism of this name with parameters given as options, if any, and as NAME=VALUE.
+
+    The error without a needed parameter names --recommended first if the command has it (`is_recommended`).
+    """
     kind = MECHANISMS[name]
     known = {field.name: field for field in fields(kind) if field.init and field.name != "seed"}
     values = {parameter: value for parameter, value in given.items() if value is not None}
@@ -144,6 +164,12 @@ def make_mechanism(name: str, given: dict[str, Any], parameters: tuple[str, ...]
         return kind(**values)
     except TypeError as error:
         if "required" in str(error):
+            if is_recommended and kind is pg.Promesse:
+                raise ValueError(
+                    "No protection is specified. Specify --recommended people for traces of people, --recommended "
+                    f"fleet for vehicles that many people drive, or parameters of {name}: --epsilon, or --parameter "
+                    f"with {', '.join(known)}."
+                ) from None
             raise ValueError(f"{name} needs --epsilon or --parameter: {', '.join(known)}.") from None
         raise
 

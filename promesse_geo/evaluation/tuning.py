@@ -1,6 +1,7 @@
 """Tune a parameter of a mechanism: the best value that meets goals."""
 
 import math
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -430,9 +431,41 @@ def _check_parameter(mechanism: Any, parameter: Any, bounds: Any) -> tuple[Mecha
     low, high = (check_number(bound, name="bounds", owner="tune", unit="the parameter") for bound in bounds)
     if low >= high:
         raise ValueError(f"The 'bounds' parameter of tune must be {rule}. Got {low:g} and {high:g} instead.")
-    for bound in (low, high):
-        mechanism.with_parameter(name, round(bound) if is_integer(known[name]) else bound)  # raises if invalid
+    _check_bounds(mechanism, name, low, high)
     return mechanism, name, low, high
+
+
+def _check_bounds(mechanism: Mechanism, name: str, low: float, high: float) -> None:
+    """Raise ValueError if a mechanism cannot have the bounds, with those that other parameters allow, if any."""
+    is_whole = is_integer(mechanism.settings()[name])
+
+    def fault(bound: float) -> str:
+        try:
+            mechanism.with_parameter(name, round(bound) if is_whole else bound)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    first, last = fault(low), fault(high)
+    words = first or last
+    if not words:
+        return
+    if f"'{name}' parameter" in words:
+        raise ValueError(words)
+    reason = re.sub(r"The ('\w+') parameter of (\w+)", r"the parameter \1 of \2", words)
+    if first and last:
+        remedy = f"Neither {low:g} nor {high:g} fits: take other bounds, or change the other parameter."
+        raise ValueError(f"The bounds do not fit the other parameters of the mechanism: {reason} {remedy}")
+    allowed, other = (high, low) if first else (low, high)
+    for _ in range(60):
+        middle = (allowed + other) / 2
+        allowed, other = (allowed, middle) if fault(middle) else (middle, other)
+    allowed = round(allowed) if is_whole else allowed
+    option, pair = ("--from", (allowed, high)) if first else ("--to", (low, allowed))
+    raise ValueError(
+        f"The bounds do not fit the other parameters of the mechanism: {reason} "
+        f"Specify tune(bounds=({pair[0]:g}, {pair[1]:g})) ({option} {allowed:g})."
+    )
 
 
 def _check_goals(goals: Any) -> tuple[Goal, ...]:

@@ -101,7 +101,7 @@ class PrivacyZones(Mechanism):
     keeps_breaks: ClassVar[bool] = True
     makes_breaks: ClassVar[bool] = True
     keeps_positions: ClassVar[bool] = True
-    remedy: ClassVar[str] = "Take a smaller --radius."
+    remedy: ClassVar[str] = "Take a smaller radius (--radius)."
 
     radius: float = 500.0
     offset: float = 400.0

@@ -37,7 +37,7 @@ from promesse_geo.publication.choices import Choices, check_mechanism, split_mec
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
 from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
 from promesse_geo.publication.steps import notes_of, warn_dropped
-from promesse_geo.publication.work import check_rest, unprotected
+from promesse_geo.publication.work import check_rest, unkept, unprotected
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.space import Space
 from promesse_geo.traces.values import Unit
@@ -165,7 +165,7 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publicat
     scattered, gathered = run.protect(publish_bucket, Published.all_of)
     counts = _sum_up(gathered)
     dropped = _dropped(counts)
-    check_rest(counts["traces"], dropped, "no record is left after cleaning and preparation")
+    check_rest(counts["traces"], dropped, unkept(mechanism, counts))
     check_rest(counts["published_records"], dropped, unprotected(mechanism, counts))
     table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
     ends = findings_on_ends(table, mechanism, users=counts["users"])

@@ -21,7 +21,7 @@ from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
 from promesse_geo.publication.notes import notes_on
 from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
-from promesse_geo.publication.work import Work, check_rest, protect_raw, unprotected
+from promesse_geo.publication.work import Work, check_rest, protect_raw, unkept, unprotected
 from promesse_geo.traces.columns import Name
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_flag
@@ -125,7 +125,7 @@ def publish(
     check_description(mechanism, raw)
     work = protect_raw(raw, choices, mechanism)
     counts, dropped, parts, protected = work.counts, work.dropped, work.parts, work.protected
-    check_rest(parts.records, dropped, "no record is left after cleaning and preparation")
+    check_rest(parts.records, dropped, unkept(mechanism, counts))
     check_rest(protected.records, dropped, unprotected(mechanism, counts))
     checked = check_published(parts, protected, mechanism=mechanism)
     table = _measured(raw, work, choices)

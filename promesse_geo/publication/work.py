@@ -78,6 +78,15 @@ def check_rest(records: int, dropped: Sequence[str], reason: str) -> None:
         raise ValueError(f"Nothing is left to publish: {reason}{'' if reason.endswith('.') else '.'}{before}")
 
 
+def unkept(mechanism: Mechanism, counts: Mapping[str, int]) -> str:
+    """Return that no record is left to protect, and what to change if privacy zones removed records."""
+    words = "no record is left after cleaning and preparation."
+    if counts.get("zone_records", 0):
+        remedies = dict.fromkeys(zone.remedy for zone in split_mechanism(mechanism)[0])
+        words += f" Privacy zones removed {counted(int(counts['zone_records']), 'record')}. {' '.join(remedies)}"
+    return words.strip()
+
+
 def unprotected(mechanism: Mechanism, counts: Mapping[str, int]) -> str:
     """Return that no trace could be protected, and what to change: also the gap if it left few records a trace."""
     words = f"no trace could be protected. {mechanism.remedy}".strip()
