@@ -4,6 +4,7 @@ import json
 import secrets
 import stat
 import warnings
+from pathlib import Path
 
 import geopandas as gpd
 import numpy as np
@@ -327,6 +328,7 @@ def test_publish_with_zones_of_files(files, homes, tmp_path):
 
 def test_publish_as_recommended(files, tmp_path):
     secret = tmp_path / "secret.txt"
+    secret.write_text("ab" * 32)
     words = ("--tz", "Europe/Paris", "--dry-run", "--secret-file", secret)
     result = run("publish", files / "raw.parquet", "--recommended", "people", *words)
     assert result.exit_code == 0, result.output
@@ -357,6 +359,7 @@ def test_options_that_exclude_each_other_are_explained(files, words, said):
 
 def test_a_saved_configuration_holds_no_secret(files, tmp_path):
     secret, config = tmp_path / "secret.txt", tmp_path / "config.json"
+    secret.write_text("ab" * 32)
     words = (
         "--tz",
         "Europe/Paris",
@@ -378,6 +381,47 @@ def test_a_saved_configuration_holds_no_secret(files, tmp_path):
         again = run("publish", files / "raw.parquet", "--dry-run", "--config", config)
     assert again.exit_code == 0, again.output
     assert again.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
+
+
+CHOICES = ("--tz", "Europe/Paris", "--dry-run", "--zone-radius", 600, "--zone-offset", 500, "--epsilon", 200)
+
+
+def test_paths_of_a_configuration_are_relative_to_its_folder(files, tmp_path, monkeypatch):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "secret.txt").write_text("ab" * 32)
+    monkeypatch.chdir(tmp_path)
+    saved = ("--secret-file", "secret.txt", "--save-config", Path("kept", "config.json"))
+    first = run("publish", files / "raw.parquet", *CHOICES, *saved)
+    assert first.exit_code == 0, first.output
+    path = json.loads(Path("kept", "config.json").read_text())["secret_file"]
+    assert Path(path) == Path("..", "secret.txt")
+    monkeypatch.chdir(tmp_path / "other")
+    for config in (Path("..", "kept", "config.json"), tmp_path / "kept" / "config.json"):
+        again = run("publish", files / "raw.parquet", "--dry-run", "--config", config)
+        assert again.exit_code == 0, again.output
+        assert again.stdout.splitlines()[:2] == first.stdout.splitlines()[:2]
+    assert not list((tmp_path / "other").iterdir())
+
+
+def test_a_secret_that_a_configuration_names_must_exist(files, tmp_path):
+    config, secret = tmp_path / "config.json", tmp_path / "secret.txt"
+    config.write_text(json.dumps({"zone_radius": 600, "epsilon": 200, "secret_file": "secret.txt"}))
+    for more in (["--dry-run"], [tmp_path / "public.parquet"]):
+        result = run("publish", files / "raw.parquet", *more, "--config", config)
+        assert result.exit_code == 1
+        assert "secret.txt, does not exist" in " ".join(result.output.split())
+        assert "--secret-file" in result.output
+        assert not secret.exists()
+
+
+def test_a_dry_run_makes_no_secret(files, tmp_path):
+    secret = tmp_path / "secret.txt"
+    for more in (CHOICES, ("--tz", "Europe/Paris", "--dry-run", "--recommended", "people")):
+        result = run("publish", files / "raw.parquet", *more, "--secret-file", secret)
+        assert result.exit_code in (0, 3), result.output
+        assert "dry run makes no secret" in result.output
+        assert not secret.exists()
 
 
 @st.composite

@@ -1,11 +1,13 @@
 """The command publish."""
 
 import json
+import os
 import shutil
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,7 @@ _INSTEAD = {
     "--ends 1000.",
 }
 """What to change if nothing is left of the data with --recommended."""
+_PATHS = {"zones", "secret_file", "scratch"}  # in --config relative to its folder
 _OF_PEOPLE = ("zones", "places", "secret_file")  # which go with --recommended people
 
 
@@ -78,6 +81,8 @@ def _load_config(context: click.Context, parameter: click.Parameter, value: str 
     context.default_map = {
         key: choice if isinstance(choice, bool | list) else str(choice) for key, choice in choices.items()
     }
+    folder = Path(value).parent
+    context.default_map |= {key: str(folder / str(choices[key])) for key in _PATHS & set(choices)}
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -105,8 +110,32 @@ def _save_config(context: click.Context, path: str, *, force: bool) -> None:
         if option.name not in _OF_ONE_RUN
         and context.get_parameter_source(str(option.name)) is not ParameterSource.DEFAULT
     }
+    folder = Path(path).parent.resolve()
+    chosen |= {str(key): _relative(chosen[key], folder) for key in _PATHS & set(chosen)}
     text = json.dumps(chosen, indent=2, ensure_ascii=False) + "\n"
     write_text(Path(path), text, force=force, private=False)
+
+
+def _relative(path: str, folder: Path) -> str:
+    """Return a path that means the same relative to a folder."""
+    if Path(path).is_absolute():
+        return path
+    with suppress(ValueError):  # of another drive
+        return os.path.relpath(Path(path).resolve(), folder)
+    return str(Path(path).resolve())
+
+
+def _check_secret_of_config(context: click.Context) -> None:
+    """Raise FileNotFoundError if --config names the file of a secret that does not exist."""
+    path = context.obj["secret_file"]
+    is_of_config = context.get_parameter_source("secret_file") is ParameterSource.DEFAULT_MAP
+    if is_of_config and not Path(path).exists():
+        secret, config = click.format_filename(path), click.format_filename(context.obj["config"])
+        raise FileNotFoundError(
+            f"The file of the secret that {config} names, {secret}, does not exist. With another secret the "
+            "displacements of several publications of the same people average out. Put the file there, or for a first "
+            "publication make it with --secret-file FILE."
+        )
 
 
 def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechanism:
@@ -123,7 +152,7 @@ def _protection(choices: dict[str, Any], parameters: tuple[str, ...]) -> Mechani
         others += ["--parameter"] * bool(parameters) + ["--mechanism"] * (choices["mechanism"] != "promesse")
         if others:
             raise ValueError(f"--recommended replaces {', '.join(others)}. Specify one of them.")
-        secret = read_secret(choices["secret_file"]) if has_zones else None
+        secret = read_secret(choices["secret_file"], dry_run=choices["dry_run"]) if has_zones else None
         shapes = read_zones(choices["zones"])
         made = pg.recommended(choices["recommended"], seed=secret, places=choices["places"] or 1, zones=shapes)
         for each in (made, *getattr(made, "mechanisms", ())):
@@ -277,6 +306,7 @@ def publish(context: click.Context, output: str | None, parameter: tuple[str, ..
     if output is None and not choices["dry_run"]:
         raise click.UsageError("Missing argument 'OUTPUT'. Name a file, or pass --dry-run.")
     with expected_errors(), usage_errors():
+        _check_secret_of_config(context)
         mechanism = _protection(choices, parameter)
         zone = None if choices["tz"] is None else check_zone(choices["tz"], name="tz", owner="publish")
         gap = options.as_nanoseconds(choices["gap"], name="gap", owner="publish")

@@ -35,10 +35,10 @@ SECRET = options.shared_option(
 )
 
 
-def read_secret(path: str | None) -> str | None:
+def read_secret(path: str | None, *, dry_run: bool = False) -> str | None:
     """Return the secret of a file, which is made if it does not exist, or of the environment; None without any.
 
-    It is never an option itself, which shells keep in their history.
+    It is never an option itself, which shells keep in their history. A dry run makes no file.
     """
     if path is None:
         text, source = os.environ.get(VARIABLE), f"the variable {VARIABLE}"
@@ -48,6 +48,11 @@ def read_secret(path: str | None) -> str | None:
         file, source = Path(path), click.format_filename(path)
         if not file.exists():
             check_target(file, force=False)
+            if dry_run:
+                layout.say(
+                    f"A dry run makes no secret: {source} does not exist, so centres are displaced by a new key."
+                )
+                return secrets.token_hex(32)
             write_text(file, secrets.token_hex(32) + "\n", force=False, private=True)
             layout.say(f"A new secret is in {source}. Keep it, and pass it each time for the same people.")
         try:
@@ -68,7 +73,8 @@ def read_zones(path: str | None) -> gpd.GeoDataFrame | None:
 def make_zones(choices: dict[str, Any], radius: float | None, offset: float | None) -> pg.PrivacyZones:
     """Return the mechanism that options specify, with the secret and the zones of files."""
     given = {"radius": radius, "offset": offset, "places": choices["places"]}
-    given |= {"zones": read_zones(choices["zones"]), "seed": read_secret(choices["secret_file"])}
+    secret = read_secret(choices["secret_file"], dry_run=choices.get("dry_run", False))
+    given |= {"zones": read_zones(choices["zones"]), "seed": secret}
     return pg.PrivacyZones(**{name: value for name, value in given.items() if value is not None})
 
 
