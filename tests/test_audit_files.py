@@ -341,6 +341,7 @@ def test_only_what_write_stores_under_our_key_passes(tmp_path, safe, text):
     assert verdicts(path)[1] == "review"
 
 
+@pytest.mark.filterwarnings("ignore:.*does not exist")
 @pytest.mark.parametrize("role", ["user", "time", "segment"])
 def test_a_role_under_our_key_that_names_no_column_is_reported(tmp_path, safe, role):
     named = safe.rename(columns={"user": "cab", "time": "stamp"})

@@ -621,3 +621,15 @@ def test_users_of_whom_fewer_places_are_found_are_counted(places, fewer):
     assert zones.place(traces).fewer == fewer
     homes = frame_of([shapely.Point(500_000, 4e6)])
     assert PrivacyZones(zones=homes, seed=1).place(traces).fewer == 0
+
+
+@pytest.mark.parametrize("segments", [9_000, 30_001])
+def test_places_are_found_from_some_of_very_many_ends(segments):
+    """A break at each record, two thirds of which are at a home."""
+    x = np.where(np.arange(segments) % 3 == 0, 5_000.0 + 10 * np.arange(segments), 0.0)
+    numbers = np.arange(segments)
+    traces = pg.Traces.from_arrays(
+        x, np.zeros(segments), times=10**10 * numbers, users=["u"], counts=[segments], segments=numbers, crs=GRID
+    )
+    placed = pg.PrivacyZones(300, 0, seed="s").place(traces)
+    assert placed.centres.tolist() == [[0, 0]]

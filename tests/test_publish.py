@@ -191,7 +191,7 @@ def test_speeds_on_the_common_calendar_are_said_to_be_unknown():
 def test_tests_that_a_mechanism_leaves_out_are_named_everywhere(mechanism, count):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = pg.make_city(users=6, days=2, recorder="phone").promesse.publish(
+        result = pg.make_city(users=6, days=5, recorder="phone").promesse.publish(
             None, mechanism, tz="Europe/Paris", dry_run=True
         )
     left_out = result.audit[result.audit["verdict"] == "left out"]

@@ -523,3 +523,34 @@ def test_the_order_of_zones_does_not_matter(road):
         results.append(sorted(safe.geometry.x))
     assert results[0] == pytest.approx(results[1], abs=0.001)
     assert 650_100 < results[0][0] < results[0][-1] < 658_900
+
+
+def noon_to_noon(raw):
+    """Raw data that begins and ends at noon, where nobody is at home, without a gap."""
+    day = raw["time"].dt.floor("D").min()
+    hours = (raw["time"] - day) / pd.Timedelta("1h")
+    return raw[(hours >= 12) & (hours < 60)]
+
+
+@pytest.mark.parametrize("mechanism", [pg.recommended("people"), pg.Promesse(200)])
+def test_homes_that_nothing_tells_of_are_no_reason_to_pass(raw, mechanism):
+    result = noon_to_noon(raw).promesse.publish(None, mechanism, tz="Europe/Paris", dry_run=True)
+    audit = result.audit.set_index("test")
+    assert audit.verdict["places at the ends are hidden"] == "left out"
+    if isinstance(mechanism, pg.Chain):
+        assert audit.verdict["zones lie around the places of most ends"] == "review"
+        assert (
+            "5 of 5 users begin or end fewer than 5 traces" in audit.reason["zones lie around the places of most ends"]
+        )
+        assert result.counts["zone_users_with_few_ends"] == 5
+
+
+@pytest.mark.parametrize(("named", "verdict"), [(5, "passed"), (3, "review"), (0, "failed")])
+def test_users_whom_zones_do_not_name_are_counted_and_judged(raw, homes, named, verdict):
+    zones = homes.assign(user=[name if i < named else f"other-{i}" for i, name in enumerate(homes["user"])])
+    mechanism = pg.Chain([pg.PrivacyZones(700, 600, zones=zones, seed=SECRET), pg.Promesse(200)])
+    result = raw.promesse.publish(None, mechanism, tz="Europe/Paris", dry_run=True)
+    audit = result.audit.set_index("test")
+    assert audit.verdict["users have zones"] == verdict
+    assert result.counts["users_without_zone"] == 5 - named
+    assert (verdict == "passed") or f"{5 - named} of 5 users have no zone" in audit.reason["users have zones"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from promesse_geo.audit.comparison import Comparison
-from promesse_geo.audit.findings import PASSED, REVIEW, Finding
+from promesse_geo.audit.findings import LEFT_OUT, PASSED, REVIEW, Finding
 from promesse_geo.mechanisms import PrivacyZones
 from promesse_geo.mechanisms.base import includes
 from promesse_geo.messages import collected_warnings
@@ -25,6 +25,10 @@ _REMEDY = (
 _REMEDY_OF_ZONES = (
     "larger zones and longer cut ends hide more: radius=, offset= and ends= (--zone-radius, --zone-offset and --ends, "
     "instead of --recommended), or known homes as zones (--zones)"
+)
+_UNKNOWN = (
+    f"no user begins or ends {_ATTACK.least} traces at one place, so nothing tells whether homes are hidden: protect "
+    "with known homes as zones (--zones)"
 )
 _SECOND = (
     "zones around both hide more: pass places=2 (--places 2) or known homes as zones (--zones) to zones() "
@@ -56,13 +60,13 @@ def check_ends(comparison: Comparison) -> list[Finding]:
 
 
 def judge_ends(value: float, guess: float, *, users: int, protection: Mapping[str, Any] | None) -> list[Finding]:
-    """Return the finding on the value of `EndRetrieval`, in %, and that of guessing; none if nobody has a place.
+    """Return the finding on the value of `EndRetrieval`, in %, and that of guessing; left out if nobody has a place.
 
     It is to be reviewed above the goal, beyond what chance gives among so many users in one case of twenty. The remedy
     depends on the description of the mechanism, None if it is not known.
     """
     if math.isnan(value):
-        return []
+        return [Finding(_TEST, LEFT_OUT, _UNKNOWN)]
     reason = _in_words(value, guess)
     if _is_much(value, guess, users):
         return [Finding(_TEST, REVIEW, f"{reason}; {_remedy_of(protection)}")]

@@ -13,7 +13,7 @@ from promesse_geo.mechanisms.base import Mechanism
 from promesse_geo.mechanisms.zones import PlacedZones, Zones, flatten, locate, owners_by_name
 from promesse_geo.messages import Remark, counted, counted_of
 from promesse_geo.preprocess.problems import GAP
-from promesse_geo.stays.spots import Spots, close_in_words, find_spots
+from promesse_geo.stays.spots import LEAST, Spots, close_in_words, find_spots
 from promesse_geo.traces.owners import name_owners
 from promesse_geo.traces.records import as_offsets
 from promesse_geo.traces.traces import Traces, freeze
@@ -21,6 +21,7 @@ from promesse_geo.validation import check_integer, check_number, check_seed, key
 
 _FINE = 2.0**-53
 _OWNER = "PrivacyZones"
+_MOST_ENDS = 10_000  # of a user: the time grows with their square
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class PrivacyZones(Mechanism):
     somebody left and came back: follow with `Promesse`.
 
     By default a zone is found for each user, where most traces begin and end: the densest spot of the first and last
-    records of parts between gaps of 4 hours. Apply it before `prepare` gives each part a new name, or with
-    `prepare(keep_user=True)`.
+    records of parts between gaps of 4 hours; of more than 10,000 of them, as many are taken evenly. Apply it before
+    `prepare` gives each part a new name, or with `prepare(keep_user=True)`.
 
     Parameters
     ----------
@@ -139,10 +140,11 @@ class PrivacyZones(Mechanism):
 
     def place(self, traces: Traces) -> PlacedZones:
         """Find or read the zones, and displace their centres."""
-        space, unclear, fewer = traces.space, 0, 0
+        space, unclear, fewer, few = traces.space, 0, 0, 0
         if self.zones is None:
             owners, spots, names = self._find(traces)
             unclear = len(spots.close(self.places).groups)  # without a zone at such a place
+            few = len(spots.few().groups)
             fewer = len(owners) - int((spots.ranks == self.places - 1).sum())
             found: list[tuple[str | None, np.ndarray, Any]] = [
                 (owners[group], place, None) for group, place in zip(*spots.first(self.places)[:2], strict=True)
@@ -158,7 +160,7 @@ class PrivacyZones(Mechanism):
             if rings is not None:
                 reaches[number], polygon = flatten(middle, rings, space)
             polygons.append(polygon)
-        return PlacedZones(space, owned, centres, reaches, polygons, names, unclear, fewer)
+        return PlacedZones(space, owned, centres, reaches, polygons, names, unclear, fewer, few)
 
     def cut(self, traces: Traces, placed: PlacedZones) -> "tuple[Traces, _Removed]":
         """Return what placed zones leave of Traces, whose records keep their positions, and a remark with counts."""
@@ -183,7 +185,8 @@ class PrivacyZones(Mechanism):
         rows = rows[kept]
         group = of_trace[np.searchsorted(traces.offsets, rows, side="right") - 1]
         order = np.argsort(group, kind="stable")
-        offsets = as_offsets(np.bincount(group, minlength=len(owners)))
+        order = order[_every_few(group[order])]
+        offsets = as_offsets(np.bincount(group[order], minlength=len(owners)))
         spots = find_spots(traces.points[rows[order]], offsets, traces.space, number=self.places + 1)
         return owners, spots, dict(zip(map(str, traces.users), owned, strict=True))
 
@@ -228,8 +231,19 @@ class PrivacyZones(Mechanism):
             places=self.places,
             unclear=placed.unclear,
             fewer=placed.fewer,
+            few=placed.few,
             searched=0 if self.zones is not None else len(set(placed.owners)),
         )
+
+
+def _every_few(groups: np.ndarray) -> np.ndarray:
+    """Positions, int64, of at most 10,000 elements of each group, evenly spread; `groups` is ascending int64."""
+    sizes = np.bincount(groups)
+    if sizes.max(initial=0) <= _MOST_ENDS:
+        return np.arange(len(groups))
+    ranks = np.arange(len(groups)) - np.repeat(as_offsets(sizes)[:-1], sizes)
+    steps = -(-sizes // _MOST_ENDS)
+    return np.flatnonzero(ranks % steps[groups] == 0)
 
 
 @dataclass(frozen=True)
@@ -249,6 +263,7 @@ class _Removed(Remark):
     places: int
     unclear: int
     fewer: int
+    few: int
     searched: int
 
     def __str__(self) -> str:
@@ -276,9 +291,20 @@ class _Removed(Remark):
                 f"Fewer than {self.places:,} places were found for {self.fewer:,} of {counted(self.searched, 'user')}, "
                 "whose traces begin and end nowhere else."
             )
+        if self.few:
+            texts.append(f"{few_in_words(self.few, self.searched)}.")
         if self.unclear:
             texts.append(f"{unclear_in_words(self.unclear, self.searched, self.places)}.")
         return " ".join(texts)
+
+
+def few_in_words(few: int, users: int) -> str:
+    """Return of how many users too few traces begin or end at the place of the zone, and what to do."""
+    zones = "its zone may lie" if few == 1 else "their zones may lie"
+    return (
+        f"{counted_of(few, users, 'user', 'begins or ends', 'begin or end')} fewer than {LEAST} traces where most of "
+        f"them do, so {zones} elsewhere than at home: pass known homes as zones (--zones)"
+    )
 
 
 def unclear_in_words(unclear: int, users: int, places: int) -> str:

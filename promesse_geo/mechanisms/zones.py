@@ -102,6 +102,8 @@ class PlacedZones:
         How many owners begin or end nearly as many traces at a place without a zone; 0 if the zones were given.
     fewer : int
         Of how many owners fewer places were found than asked for; 0 if the zones were given.
+    few : int
+        How many owners begin and end fewer than 5 traces at the first place; 0 if the zones were given.
     """
 
     space: Space
@@ -112,6 +114,7 @@ class PlacedZones:
     names: Mapping[str, str]
     unclear: int = 0
     fewer: int = 0
+    few: int = 0
 
     def cut(self, traces: Traces, names: Mapping[str, str] | None = None) -> Traces:
         """Return Traces without the records in zones, with breaks instead of segments that cross a zone.

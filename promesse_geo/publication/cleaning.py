@@ -98,12 +98,13 @@ class AppliedZones:
 
     def __init__(self, raw: Traces, mechanisms: list[PrivacyZones]) -> None:
         self._raw, self._placed = raw, list[PlacedZones]()
-        self.rest, self.remarks, self.warned = raw, list[str](), list[tuple[Remark, ...]]()
+        self.rest, self.remarks, self.warned, self._without = raw, list[str](), list[tuple[Remark, ...]](), 0
         for mechanism in mechanisms:
             self._placed.append(mechanism.place(raw))  # the edges of other zones look like ends
             self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
             self.remarks += [str(remark)] if str(remark) else []
             self.warned.append((remark,))
+            self._without += remark.without
         if mechanisms and self.rest.records == raw.records and len(self.rest.breaks) == len(raw.breaks):
             self.remarks.append("No record lies in a privacy zone: are the places of the zones and their CRS right?")
 
@@ -115,6 +116,8 @@ class AppliedZones:
             "zone_users": len(self._raw) - len(self.rest),
             "zone_unclear_users": sum(placed.unclear for placed in self._placed),
             "zone_users_with_fewer_places": sum(placed.fewer for placed in self._placed),
+            "zone_users_with_few_ends": sum(placed.few for placed in self._placed),
+            "users_without_zone": self._without,
         }
 
     @property

@@ -5,13 +5,15 @@ from datetime import tzinfo
 
 import pandas as pd
 
-from promesse_geo.audit import JUMPS, LEFT_OUT, PASSED, REVIEW, Finding, one_person
+from promesse_geo.audit import FAILED, JUMPS, LEFT_OUT, PASSED, REVIEW, Finding, one_person
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
-from promesse_geo.mechanisms.privacy_zones import unclear_in_words
-from promesse_geo.messages import counted, span
+from promesse_geo.mechanisms.privacy_zones import few_in_words, unclear_in_words
+from promesse_geo.messages import counted, counted_of, span
 from promesse_geo.preprocess.problems import FAST, FASTEST
 from promesse_geo.publication.choices import CALENDARS, Choices, split_mechanism
 from promesse_geo.publication.result import aligned
+
+_CLEAR = "most traces of each user begin and end there, and no other place has half as many ends"
 
 
 def findings_of(counts: Mapping[str, int], mechanism: Mechanism, *, are_dated: bool) -> list[Finding]:
@@ -21,15 +23,28 @@ def findings_of(counts: Mapping[str, int], mechanism: Mechanism, *, are_dated: b
 
 
 def _of_places(counts: Mapping[str, int], mechanism: Mechanism) -> list[Finding]:
-    """Return the finding on zones that are found; none if there are no such zones."""
-    found = [zones.places for zones in split_mechanism(mechanism)[0] if zones.zones is None]
-    if not found:
-        return []
-    unclear = counts["zone_unclear_users"]
-    test = "zones lie around the places of most ends"
-    if unclear:
-        return [Finding(test, REVIEW, unclear_in_words(unclear, counts["users"], found[0]))]
-    return [Finding(test, PASSED, "no other place has half as many")]
+    """Return the findings on zones: on places that are found, and on users whom given zones name."""
+    zones = split_mechanism(mechanism)[0]
+    found = [each.places for each in zones if each.zones is None]
+    named = any(each.zones is not None and each.zones.owners is not None for each in zones)
+    return [*([_of_found(counts, found[0])] if found else []), *([_of_named(counts)] if named else [])]
+
+
+def _of_found(counts: Mapping[str, int], places: int) -> Finding:
+    test, users = "zones lie around the places of most ends", counts["users"]
+    unclear, few = counts["zone_unclear_users"], counts["zone_users_with_few_ends"]
+    reasons = [few_in_words(few, users)] * bool(few) + [unclear_in_words(unclear, users, places)] * bool(unclear)
+    return Finding(test, REVIEW, "; ".join(reasons)) if reasons else Finding(test, PASSED, _CLEAR)
+
+
+def _of_named(counts: Mapping[str, int]) -> Finding:
+    test, users, without = "users have zones", counts["users"], counts["users_without_zone"]
+    if not without:
+        return Finding(test, PASSED, "zones= (--zones) names all of them")
+    reason = f"{counted_of(without, users, 'user', 'has', 'have')} no zone, because zones= (--zones) names others only"
+    if without < users:
+        return Finding(test, REVIEW, reason)
+    return Finding(test, FAILED, f"{reason}: the names must be those of the data, before users are renamed")
 
 
 def _of_speeds(counts: Mapping[str, int], *, are_dated: bool) -> list[Finding]:

@@ -16,6 +16,9 @@ SPOT = 100.0
 NEAR = 200.0
 """Metres within which ends belong to a spot."""
 
+LEAST = 5
+"""Fewest ends of traces at a place from which an attacker, or a zone, takes it for one where somebody lives."""
+
 _CLOSE = 0.5  # of the points of the first spot: with as many ends at another one, that may be the home
 
 
@@ -71,6 +74,10 @@ class Spots(NamedTuple):
         first = self.first(1)
         most = first.counts[np.searchsorted(first.groups, self.groups)]
         return self._select((self.ranks == rank) & (self.counts >= _CLOSE * most))
+
+    def few(self) -> "Spots":
+        """Return the first spots with fewer than `LEAST` points, which tell little of where somebody lives."""
+        return self._select((self.ranks == 0) & (self.counts < LEAST))
 
     def _select(self, kept: np.ndarray) -> "Spots":
         return Spots(*(values[kept] for values in self))
