@@ -4,6 +4,8 @@ import io
 import tarfile
 import zipfile
 
+import geopandas as gpd
+import pandas as pd
 from fit_encoder import fit, record
 
 CAB = b"37.75134 -122.39488 0 1213084687\n"
@@ -60,3 +62,42 @@ def zipped(members, *, compression=zipfile.ZIP_STORED) -> bytes:
         for name, content in members.items():
             archive.writestr(name, content)
     return packed.getvalue()
+
+
+def stored(driver) -> bytes:
+    """One record in a format of geopandas."""
+    frame = gpd.GeoDataFrame({"user": ["ana"]}, geometry=gpd.points_from_xy([4.84], [45.75]), crs=4326)
+    frame["time"] = pd.to_datetime(["2024-03-04T08:00:00Z"])
+    content = io.BytesIO()
+    if driver == "Parquet":
+        frame.to_parquet(content)
+    else:
+        frame.to_file(content, driver=driver)
+    return content.getvalue()
+
+
+SAMPLES = {
+    "cabspotting": ("new_abboip.txt", CAB),
+    "geolife": ("000/Trajectory/20081023025304.plt", PLT),
+    "mdc": ("gps.csv", MDC),
+    "gpx": ("ana.gpx", GPX),
+    "tcx": ("ana.tcx", TCX),
+    "kml": ("ana.kml", KML),
+    "fit": ("ana.fit", FIT),
+    "google": ("Records.json", GOOGLE),
+    "google: visits": ("2024_MARCH.json", SEMANTIC),
+    "google: Android": ("Timeline.json", ANDROID),
+    "google: iOS": ("location-history.json", IOS),
+    "owntracks": ("2024-03.rec", OWNTRACKS),
+    "overland": ("batch.json", OVERLAND),
+    "polarsteps": ("locations.json", POLARSTEPS),
+    "nmea": ("boat.nmea", NMEA),
+    "igc": ("flight.igc", IGC),
+    "json": ("positions.json", RECORDS),
+    "table": ("ana.csv", CSV),
+    "table: GeoJSON": ("ana.geojson", stored("GeoJSON")),
+    "table: Parquet": ("ana.parquet", stored("Parquet")),
+    "table: GeoPackage": ("ana.gpkg", stored("GPKG")),
+    "table: FlatGeobuf": ("ana.fgb", stored("FlatGeobuf")),
+}
+"""Of each format, or "format: layout", a name of a file and its content, which is one record."""

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from instances import MECHANISMS, instance_of
 from naive_breaks import breaks_of
 from naive_metrics import spatial_error
 from strategies import gathered, walks
@@ -351,20 +352,11 @@ class TestMechanisms:
         assert len(pg.WaitForMe(2, 20_000, max_trash=0, seed=1).protect(split)) > 0
 
 
-MECHANISMS = {
-    "Promesse": (pg.Promesse(100), 1e-5),
-    "GeoIndistinguishability": (pg.GeoIndistinguishability(0.01), 2_000.0),
-    "WaitForMe": (pg.WaitForMe(), None),
-    "PrivacyZones": (pg.PrivacyZones(), 1e-5),
-    "Chain": (pg.Chain([pg.PrivacyZones(), pg.Promesse(100)]), 1e-5),
-}
-"""Each mechanism, and the metres that it may move a point off the segments; None if it refuses breaks."""
-
-
 @pytest.mark.filterwarnings("ignore:.*could not be protected", "ignore:The data have", "ignore:Privacy zones removed")
 @pytest.mark.parametrize("kind", [each for each in pg.Mechanism.__subclasses__() if hasattr(pg, each.__name__)])
 def test_no_mechanism_publishes_points_between_segments(kind):
-    mechanism, most = MECHANISMS[kind.__name__]
+    mechanism = instance_of(kind)
+    most = MECHANISMS[mechanism]
     traces = from_frame(make_tracks([10, 30, 1, 20, 15], users=list("aaabb"), shift=0.1), segment="trip")
     if most is None:
         with pytest.raises(ValueError, match="Got 3 breaks"):

@@ -7,6 +7,7 @@ from inspect import signature
 import geopandas as gpd
 import pandas as pd
 import pytest
+from instances import instance_of, needed_by
 
 import promesse_geo as pg
 
@@ -18,12 +19,6 @@ KINDS = [
     if isinstance(kind := getattr(pg, name), type) and issubclass(kind, (pg.Metric, pg.Mechanism))
     if kind not in (pg.Metric, pg.Mechanism)
 ]
-NEEDED = {
-    pg.Promesse: {"epsilon": 200},
-    pg.GeoIndistinguishability: {"epsilon": 0.01},
-    pg.Chain: {"mechanisms": [pg.PrivacyZones(), pg.Promesse(200)]},
-    pg.AdaptivePoiRetrieval: {"kind": "none"},
-}
 OTHERS = {
     "cell": 300,
     "chunk": True,
@@ -67,6 +62,11 @@ OTHERS = {
 }
 
 
+def _another(value):
+    """Another value of a parameter without one in `OTHERS`."""
+    return not value if isinstance(value, bool) else value + 1 if isinstance(value, (int, float)) else value * 2
+
+
 def _shown(make):
     """What is made, in words, or why it cannot be."""
     try:
@@ -77,14 +77,15 @@ def _shown(make):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_other_parameters_stay(kind):
-    names, needed = list(signature(kind).parameters), NEEDED.get(kind, {})
+    names, needed = list(signature(kind).parameters), needed_by(kind)
+    others = {name: OTHERS[name] if name in OTHERS else _another(getattr(instance_of(kind), name)) for name in names}
     for name in names:
-        each = kind(**needed | {name: OTHERS[name]})
+        each = kind(**needed | {name: others[name]})
         assert replace(each) == each != kind(**needed)
         for other in names:
-            of_both = needed | {name: OTHERS[name], other: OTHERS[other]}
+            of_both = needed | {name: others[name], other: others[other]}
             for copied in (each, pickle.loads(pickle.dumps(each))):
-                found = _shown(lambda copied=copied, other=other: replace(copied, **{other: OTHERS[other]}))
+                found = _shown(lambda copied=copied, other=other: replace(copied, **{other: others[other]}))
                 assert found == _shown(lambda of_both=of_both: kind(**of_both))
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from instances import instance_of
 from strategies import crowds, gathered
 
 import promesse_geo as pg
@@ -27,10 +28,9 @@ MECHANISMS = [
     pg.Chain([pg.PrivacyZones(300, 200, seed="a"), pg.Promesse(50)]),
     pg.WaitForMe(2, 500),
 ]
-NEEDS = {"AdaptivePoiRetrieval": {"kind": "geo-indistinguishability"}, "RangeQueryDistortion": {"seed": 3}}
 METRICS = [
-    kind(**NEEDS.get(name, {}))
-    for name, kind in sorted(metric_classes().items())
+    pg.RangeQueryDistortion(seed=3) if kind is pg.RangeQueryDistortion else instance_of(kind)
+    for _, kind in sorted(metric_classes().items())
     if kind.__module__.startswith("promesse_geo.") and not inspect.isabstract(kind)
 ]
 IN_PARTS = [each for each in METRICS if each.is_per_user or type(each).measure_parts is not Metric.measure_parts]

@@ -1,9 +1,12 @@
 """The API pages list every public name once, and every public name has an example that runs."""
 
 import inspect
+import math
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +73,25 @@ def test_files_that_contributing_names_exist():
     named = set(re.findall(path + r"[`\s]", text)) - {"docs/_build"}
     assert len(named) > 10
     assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def test_contributing_names_every_package():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    modules = pkgutil.iter_modules(pg.__path__)
+    paths = [f"`promesse_geo/{each.name}{'/' if each.ispkg else '.py'}`" for each in modules if each.name[0] != "_"]
+    table = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")]
+    assert [path for path in paths if not any(path in cell for cell in table)] == []
+
+
+def test_the_metric_of_the_how_to_is_undefined_for_empty_data():
+    text = (ROOT / "docs" / "howto" / "extend.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:2]:
+        exec(code, names)
+    city = pg.make_city(users=3, days=1)
+    metric = names["Dropped"]()
+    assert metric.measure(city, city[city["user"] != "user-001"]) == 1
+    assert math.isnan(metric.measure(city.iloc[:0], city.iloc[:0]))
 
 
 @pytest.mark.parametrize("name", [name for name in pg.__all__ if isinstance(getattr(pg, name), type)])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from instances import METRICS
 
 import promesse_geo as pg
 from promesse_geo.bulk import measuring
@@ -53,6 +54,7 @@ DIVISIBLE = [
     pg.Compression(),
     pg.RangeQueryDistortion(300, seed=4),
 ]
+DIVISIBLE += [each for each in METRICS if each.is_per_user and type(each) not in set(map(type, DIVISIBLE))]
 
 
 def test_values_are_those_in_memory(city, safe, folders, buckets):

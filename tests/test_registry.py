@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import re
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -26,6 +27,7 @@ from format_samples import (
     PLT,
     POLARSTEPS,
     RECORDS,
+    SAMPLES,
     SEMANTIC,
     TCX,
     tarred,
@@ -61,12 +63,12 @@ GUESSES = {
     "geolife: the zip": zipped({"Geolife Trajectories 1.3/Data/000/Trajectory/20081023025304.plt": PLT}),
     "geolife: its folder": {"Data/000/Trajectory/20081023025304.plt": PLT, "Data/000/labels.txt": b"Start Time\t"},
     "geolife: a user's folder": {"Trajectory/20081023025304.plt": PLT},
-    "mdc: a file with its header": MDC,
-    "mdc: a folder of such files": {"gps.csv": MDC},
     "mdc: the tables": {
         "gps.csv": b"1\t1260000000\t6.6\t46.5" + b"\t0" * 8 + b"\n",
         "records.csv": b"1\t017\t1260000000\t-3600\tgps\n",
     },
+    "mdc: a file with its header": MDC,
+    "mdc: a folder of such files": {"gps.csv": MDC},
     "gpx: a file": GPX,
     "gpx: one with a mark": b"\xef\xbb\xbf" + GPX,
     "gpx: one with prefixes": re.sub(rb"(</?)(?=\w)", rb"\1g:", GPX),
@@ -109,6 +111,9 @@ GUESSES = {
     "table: one in UTF-16": CSV.decode().encode("utf-16"),
     "table: a folder": {"a/a.csv": CSV, "b/b.csv.gz": gzip.compress(CSV.replace(b"ana", b"ben"))},
 }
+for name in FORMATS:
+    if name in SAMPLES and not any(kind.startswith(f"{name}: ") for kind in GUESSES):
+        GUESSES[f"{name}: a folder"] = dict([SAMPLES[name]])
 
 
 @pytest.mark.parametrize("kind", GUESSES)
@@ -198,15 +203,9 @@ def test_the_samples_are_recognized(folder):
     assert pg.read_file(SAMPLE / folder, as_traces=True).records > 0
 
 
-EVERY = ["cabspotting: its folder", "geolife: its folder", "mdc: the tables", "gpx: a folder"]
-EVERY += ["tcx: a folder", "kml: a folder", "fit: a folder", "google: a folder", "owntracks: a folder"]
-EVERY += ["overland: a folder", "polarsteps: a folder", "nmea: a folder", "igc: a folder", "json: a folder"]
-EVERY += ["table: a folder"]
-every_format = pytest.mark.parametrize("kind", EVERY)
-
-
-def test_every_format_is_among_the_examples():
-    assert [kind.partition(":")[0] for kind in EVERY] == list(FORMATS)
+FOLDERS = {kind.partition(":")[0]: kind for kind in reversed(GUESSES) if isinstance(GUESSES[kind], dict)}
+"""The first folder of each format."""
+every_format = pytest.mark.parametrize("kind", FOLDERS.values())
 
 
 @every_format
@@ -234,18 +233,9 @@ def test_users_are_text_or_integers(kind, tmp_path):
 @every_format
 def test_skip_and_drop_mean_the_same(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
-    name = {
-        "cabspotting": "new_bad.txt",
-        "geolife": "Data/009/Trajectory/bad.plt",
-        "mdc": "gps-bad.csv",
-        "google": "bad.json",
-        "owntracks": "bad.rec",
-        "overland": "bad.json",
-        "polarsteps": "bad.json",
-        "table": "bad.csv",
-    }
-    format = kind.partition(":")[0]
-    bad = path / name.get(format, f"bad.{format}")
+    names = {"cabspotting": "new_bad.txt", "geolife": "Data/009/Trajectory/bad.plt", "mdc": "gps-bad.csv"}
+    place = Path(next(iter(GUESSES[kind])))
+    bad = path / names.get(kind.partition(":")[0], place.with_name(f"bad{place.suffix}"))
     bad.parent.mkdir(parents=True, exist_ok=True)
     bad.write_bytes(b"")
     users = {}

@@ -59,6 +59,9 @@ class Metric(ABC):
     name of the class in words. `meaning` says how to read the value, such as "lower is more private". What depends on
     the original data alone comes from `_index` and is computed once for all protected versions.
 
+    Empty data must give an empty detail of the same types, and `value` must return NaN for it. If only the protected
+    data are empty, return NaN or the value that this means, such as 0 for a share of the original data.
+
     Examples
     --------
     >>> from dataclasses import dataclass
@@ -392,7 +395,7 @@ class Metric(ABC):
 
     @abstractmethod
     def _detail(self, pairs: Pairs, index: Any) -> Detail:
-        """Compare in detail."""
+        """Compare in detail: a Series or DataFrame, empty but of the same types if there is nothing to compare."""
 
     def _index(self, original: Traces) -> Any:
         """Compute what depends on the original alone; nothing by default."""
