@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import ROOT
@@ -295,3 +296,33 @@ def test_recognizing_a_file_that_is_not_packed_opens_it_once(kind, tmp_path):
     path = made(tmp_path, GUESSES[kind])
     if not any(word in kind for word in PACKED):
         assert opens(path, lambda: guess_format(path)) == 1
+
+
+TEXT_CHOICES = {"columns": "a,b,c,d", "separator": ";", "decimal": ",", "encoding": "cp1252", "time_format": "%Y"}
+PLACES = {"lon": "x", "lat": "y"}
+WITHOUT = {
+    "gpx": {"time": "when", "segment": "trip", "layer": "a", **PLACES, **TEXT_CHOICES},
+    "json": {"time": "when", "segment": "trip", "layer": "a", **PLACES, **TEXT_CHOICES},
+    "geojson": {"layer": "a", **PLACES, **TEXT_CHOICES},
+    "gpkg": {**PLACES, **TEXT_CHOICES},
+    "parquet": {"layer": "a", **TEXT_CHOICES},
+    "csv": {"layer": "a"},
+}
+
+
+@pytest.mark.parametrize("ending", WITHOUT)
+def test_parameters_that_do_not_apply_are_refused(ending, tmp_path):
+    path = tmp_path / f"a.{ending}"
+    city = pg.make_city(users=1, days=1, recorder="phone").head(9)
+    if ending == "json":
+        table = pd.DataFrame({"user": "a", "time": city["time"].astype(str), "lon": city.geometry.x, "lat": 45.0})
+        table.to_json(path, orient="records")
+    else:
+        pg.write(city, path)
+    for name, value in WITHOUT[ending].items():
+        format = guess_format(path)  # else names of columns mean text
+        with pytest.raises(ValueError, match=f"is read without '{name}'.* Omit it"):
+            pg.read_file(path, format=format, **{name: value})
+    with pytest.raises(ValueError, match=r"is read without .* Omit (them|it)"):
+        pg.read_file(path, format=format, **WITHOUT[ending])
+    assert len(pg.read_file(path, segment=None, tz="UTC")) == 9

@@ -218,6 +218,9 @@ def _options_of_both(context: click.Context, protected: str) -> list[dict[str, A
         without = _NO_NAMES | ({"user": ...} if is_column else {})
         for options, has_any in zip(both, has_columns, strict=True):
             options.update({} if has_any else without)
+    for options, names in zip(both, used, strict=True):
+        unused = {name: None for name in (*_OF_TEXT, "layer") if name in options} | _NO_NAMES
+        options.update({name: default for name, default in unused.items() if name not in names})
     return both
 
 
@@ -298,7 +301,8 @@ def _used_options(context: click.Context) -> list[set[str]]:
     names = " and ".join(f"--{name.replace('_', '-')}" for name in passed if name not in set().union(*used))
     if names:
         raise ValueError(
-            f"INPUT (format '{formats[0]}') is read without {names}, because it contains this itself. Omit it."
+            f"INPUT (format '{formats[0]}') is read without {names}, because it specifies this itself or needs none. "
+            "Omit it."
         )
     return used
 

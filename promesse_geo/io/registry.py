@@ -134,8 +134,8 @@ def read_file(
     format : str, optional
         A name in `FORMATS`, such as "gpx", "google" or "table". Detected from the content by default.
     user, time, lon, lat, crs, layer, segment, columns, separator, decimal, encoding, time_format, tz
-        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them. In all formats, times in UTC or
-        with an offset are returned in the zone `tz`.
+        As in `read_table`, and `user` as in `read_gpx`; the other formats fix them, and one that does not apply to a
+        file is an error. In all formats, times in UTC or with an offset are returned in the zone `tz`.
     users : iterable of text or integers, optional
         The users to read; all by default.
     as_traces : bool
@@ -153,7 +153,8 @@ def read_file(
     FileNotFoundError
         If the file or folder does not exist.
     ValueError
-        If no format or several formats fit the content, if the file is not in the format, or a user does not exist.
+        If no format or several formats fit the content, if the file is not in the format or is read without a
+        parameter that is passed, or a user does not exist.
 
     Examples
     --------
@@ -186,6 +187,7 @@ def read_file(
         if groups[0][1] != [place]:
             names = {file.name.lower() for _, files in groups for file in files}
             warn_unread([place], lambda name: name in names or any(form.claims(name) for form, _ in groups))
+        _check_used(path, [form for form, _ in groups], options)
         traces = _read(groups, users=users, errors=errors, options=options)
     if zone is not None and traces.time_format.zone is not None:
         traces = replace(traces, time_format=replace(traces.time_format, zone=zone))
@@ -203,6 +205,18 @@ def _read(groups: Sequence[Group], *, users: Iterable[Any] | None, errors: str, 
     chosen = {name: value for name, value in options.items() if name in allowed}
     source = files[0] if len(files) == 1 else list(files)
     return form.read(source, users=users, as_traces=True, errors=errors, **chosen)
+
+
+def _check_used(path: Path, forms: Sequence[Format], options: Mapping[str, Any]) -> None:
+    """Raise ValueError for options that apply to none of the formats of a file or folder, but for the CRS and zone."""
+    passed = [name for name, value in options.items() if value is not None and name not in ("crs", "tz")]
+    used = set[str]().union(*(used_options(path, form.name) for form in forms)) if passed else set[str]()
+    if unused := [name for name in passed if name not in used]:
+        formats = " and ".join(f"'{form.name}'" for form in forms)
+        raise ValueError(
+            f"{str(path)!r} (format {formats}) is read without {listed(unused)}, because it specifies this itself or "
+            f"needs none. Omit {'it' if len(unused) == 1 else 'them'}."
+        )
 
 
 def used_options(path: Path, format: str) -> set[str]:

@@ -503,7 +503,7 @@ def _options(head: Head) -> list[str]:
     }
     kind = kind_of(head)
     without = set() if head == contents.NO_HEAD else needless.get(kind, {"layer"})
-    if head != contents.NO_HEAD and kind != "csv":
+    if head != contents.NO_HEAD and kind not in ("csv", ""):  # text in another encoding has no kind
         without = without | set(_TEXT_OPTIONS)
     return [name for name in options if name not in without]
 
