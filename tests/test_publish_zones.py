@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import promesse_geo as pg
 from promesse_geo.cli import main
-from promesse_geo.cli.zones import VARIABLE
+from promesse_geo.cli.zones import VARIABLE, read_zones
 from promesse_geo.publication.choices import Choices
 from promesse_geo.publication.cleaning import owners_of_parts
 from promesse_geo.publication.work import protect_raw
@@ -381,6 +381,27 @@ def test_a_saved_configuration_holds_no_secret(files, tmp_path):
         again = run("publish", files / "raw.parquet", "--dry-run", "--config", config)
     assert again.exit_code == 0, again.output
     assert again.stdout.splitlines()[:2] == result.stdout.splitlines()[:2]
+
+
+@pytest.mark.parametrize("command", [["zones"], ["publish", "--epsilon", 200], ["publish", "--recommended", "people"]])
+def test_zones_of_several_layers_are_an_error(command, files, tmp_path):
+    places = gpd.GeoDataFrame(geometry=[shapely.Point(4.8, 45.7)], crs=4326)
+    places.to_file(tmp_path / "places.gpkg", layer="shops")
+    places.to_file(tmp_path / "places.gpkg", layer="homes")
+    result = run(*command, files / "raw.parquet", tmp_path / "out.parquet", "--zones", tmp_path / "places.gpkg")
+    assert result.exit_code != 0
+    words = " ".join(result.output.split())
+    assert "several layers: 'shops' and 'homes'" in words
+    assert "a file of its own" in words
+    assert "pyogrio" not in result.output
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_empty_layers_and_tables_are_no_zones(tmp_path):
+    places = gpd.GeoDataFrame(geometry=[shapely.Point(4.8, 45.7)], crs=4326)
+    places.head(0).to_file(tmp_path / "places.gpkg", layer="shops", geometry_type="Point")
+    places.to_file(tmp_path / "places.gpkg", layer="homes")
+    assert len(read_zones(str(tmp_path / "places.gpkg"))) == 1
 
 
 CHOICES = ("--tz", "Europe/Paris", "--dry-run", "--zone-radius", 600, "--zone-offset", 500, "--epsilon", 200)

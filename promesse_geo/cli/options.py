@@ -12,6 +12,7 @@ from typing import Any
 import click
 import geopandas as gpd
 import pandas as pd
+import pyogrio
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, values
@@ -22,7 +23,7 @@ from promesse_geo.io.table_columns import IfFits
 from promesse_geo.io.text_layout import check_text_options
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Mechanism
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, listed
 from promesse_geo.traces.crs import read_crs
 from promesse_geo.traces.missing_columns import missing_columns
 from promesse_geo.traces.traces import Traces
@@ -350,8 +351,14 @@ def read_shapes(path: str | None, *, option: str, kinds: str = "lines or polygon
         reason = "is a folder. Name a file." if Path(path).is_dir() else "does not exist."
         raise FileNotFoundError(f"{option} {name} {reason}")
     unreadable = f"{option} {name} cannot be read as {kinds}."
+    layers = _layers_with_features(path)
+    if len(layers) > 1:
+        raise ValueError(
+            f"{option} {name} has several layers: {listed(layers)}. Write the one with the {kinds} to a file of its own."
+        )
     try:
-        shapes = gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path)
+        named = {"layer": layers[0]} if layers else {}
+        shapes = gpd.read_parquet(path) if Path(path).suffix == ".parquet" else gpd.read_file(path, **named)
     except Exception as error:  # of GDAL, Arrow or geopandas
         raise ValueError(unreadable) from error
     if not isinstance(shapes, gpd.GeoDataFrame):  # a table without geometries
@@ -359,6 +366,16 @@ def read_shapes(path: str | None, *, option: str, kinds: str = "lines or polygon
     if (shapes.geometry.isna() | shapes.geometry.is_empty).all():
         raise ValueError(f"{option} {name} is empty: it has no {kinds}. Omit {option}, or name another file.")
     return shapes
+
+
+def _layers_with_features(path: str) -> list[str]:
+    """Return the names of the layers with geometries, if GDAL finds several layers in a file."""
+    with suppress(Exception):  # which reading it reports
+        layers = pyogrio.list_layers(path)
+        if len(layers) > 1:
+            named = [name for name, geometry in layers if geometry is not None]
+            return [name for name in named if pyogrio.read_info(path, layer=name, force_feature_count=True)["features"]]
+    return []
 
 
 def write(traces: Traces, output: str, *, force: bool) -> None:
