@@ -17,7 +17,8 @@ class Piece(NamedTuple):
     """Row groups first … last − 1 of a file, the row that the first begins with, and the file's size and time.
 
     `marks` are the columns of the file that mark bad records, which are left out, and `user` is the user of all its
-    records if the name of the file or of a folder gives it.
+    records if the name of the file or of a folder gives it. `apart` is a text that the file's segments have to
+    themselves, or empty for the segments of files without such a column; None if its column is taken as it is.
     """
 
     path: str
@@ -27,6 +28,7 @@ class Piece(NamedTuple):
     state: tuple[int, int] = (-1, -1)
     marks: tuple[str, ...] = ()
     user: str | None = None
+    apart: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,8 @@ from promesse_geo.io.table_times import (
     times_of_numbers,
     unit_of_numbers,
 )
+from promesse_geo.mechanisms import PrivacyZones
+from promesse_geo.mechanisms.base import includes
 from promesse_geo.messages import DroppedWarning, collected_warnings, counted, warn
 from promesse_geo.traces.crs import metres_per_unit
 from promesse_geo.traces.marks import find_marks, marks_some
@@ -104,13 +106,15 @@ def find_sources(source: Any, options: ReadOptions, *, chunk: int, owner: str, d
     paths, unread = _find_parquet(source, owner=owner, drops=drops)
     users = _name_users(paths, options)
     files, skipped = _look_at_all(paths, users, options, drops=drops)
+    files = _keep_zones_apart(files)
     _check_equal(files)
     layout, types = _common_layout(files)
     tasks, waiting, rows, total = [], list[Piece](), 0, 0
     for file in files:
         row = 0
         for group, size in enumerate(file.groups):
-            waiting.append(Piece(str(file.path.absolute()), group, group + 1, row, file.state, file.marks, file.user))
+            path = str(file.path.absolute())
+            waiting.append(Piece(path, group, group + 1, row, file.state, file.marks, file.user, file.apart))
             row, rows, total = row + size, rows + size, total + size
             if rows >= chunk:
                 tasks.append(_joined(waiting))
@@ -174,6 +178,8 @@ class _File(NamedTuple):
         The user of all its records, if the name of the file or of a folder gives it.
     is_int96 : bool
         Whether times are of the type int96, which is in UTC.
+    apart : str or None
+        As for `Piece`.
     """
 
     path: Path
@@ -184,6 +190,7 @@ class _File(NamedTuple):
     marks: tuple[str, ...]
     user: str | None
     is_int96: bool
+    apart: str | None = None
 
 
 def _name_users(paths: Sequence[Path], options: ReadOptions) -> dict[Path, str]:
@@ -231,6 +238,28 @@ def _look_at(path: Path, user: str | None, options: ReadOptions) -> _File:
     if user is not None:
         layout = replace(layout, names=replace(layout.names, user="user"))
     return _File(path, (stat.st_size, stat.st_mtime_ns), groups, layout, types, marks, user, is_96)
+
+
+def _keep_zones_apart(files: list[_File]) -> list[_File]:
+    """Let segments end with their file where zones were applied: a trace may end in a zone, and go on in another file.
+
+    So all files have a column of segments then.
+    """
+    zoned = [includes(file.layout.protection, PrivacyZones.__name__) for file in files]
+    if len(files) == 1 or not any(zoned):
+        return files
+    apart = [str(number) if is_zoned else None for number, is_zoned in enumerate(zoned)]
+    return [_with_segments(*each) for each in zip(files, apart, strict=True)]
+
+
+def _with_segments(file: _File, apart: str | None) -> _File:
+    """Return a file whose segments are its own; without `apart` it has a column of segments at least."""
+    names = file.layout.names
+    if names.segment is not None:
+        return file._replace(apart=apart)
+    names = names.with_segment([*file.types, *file.layout.places])
+    types = file.types | {str(names.segment): pa.large_string()}
+    return file._replace(layout=replace(file.layout, names=names), types=types, apart=apart or "")
 
 
 def _common_layout(files: Sequence[_File]) -> tuple[Layout, dict[str, set[pa.DataType]]]:

@@ -14,7 +14,7 @@ from promesse_geo.bulk.arrow import Layout
 from promesse_geo.bulk.job import Job, Piece
 from promesse_geo.bulk.results import Scattered
 from promesse_geo.bulk.runs import Runs, Spill
-from promesse_geo.bulk.types import as_array, in_types
+from promesse_geo.bulk.types import as_array, in_types, with_own_segments
 from promesse_geo.io.batch import FAILURES, Skipped, raise_with_remedy
 from promesse_geo.io.parquet_table import open_parquet
 from promesse_geo.io.table_columns import Columns
@@ -141,6 +141,7 @@ def read_piece(
     """
     name = layout.names.user
     stored = [each for each in layout.columns if piece.user is None or each != name]
+    segment = None if layout.names.segment is None else str(layout.names.segment)
     found = Path(piece.path).stat()
     if piece.state not in ((-1, -1), (found.st_size, found.st_mtime_ns)):
         raise ValueError(f"{piece.path!r} changed while it was read. Read it again when nothing writes to it.")
@@ -148,6 +149,8 @@ def read_piece(
         text = [str(name)] if name is not None and piece.user is None else []
         file = pq.ParquetFile(source, read_dictionary=text, page_checksum_verification=True)
         groups = list(range(piece.first, piece.last))
+        if piece.apart is not None and segment not in file.schema_arrow.names:
+            stored = [each for each in stored if each != segment]
         columns = [*stored, *piece.marks]
         for batch in file.iter_batches(records, row_groups=groups, columns=columns, use_threads=use_threads):
             table = pa.Table.from_batches([batch])
@@ -158,13 +161,16 @@ def read_piece(
                 codes = pa.array(np.zeros(len(table), np.int32))
                 users = pa.DictionaryArray.from_arrays(codes, pa.array([piece.user], pa.large_string()))
                 table = table.append_column(str(name), users)
+            if segment is not None and segment not in table.column_names:
+                table = table.append_column(segment, pa.nulls(len(table), pa.large_string()))
             yield _in_types(table, piece, layout, time_numbers=time_numbers)
 
 
 def _in_types(table: pa.Table, piece: Piece, layout: Layout, *, time_numbers: str | None) -> pa.Table:
     """Return rows of a piece in the types of all files; errors name the file."""
     try:
-        return in_types(table, layout.names, layout.types, time_numbers=time_numbers)
+        table = in_types(table, layout.names, layout.types, time_numbers=time_numbers)
+        return with_own_segments(table, str(layout.names.segment), piece.apart) if piece.apart else table
     except pa.ArrowException:
         raise _damaged(piece.path) from None
     except (ValueError, TypeError) as error:

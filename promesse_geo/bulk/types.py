@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from promesse_geo.io.parquet_table import coordinates_of, count_dimensions, is_binary
 from promesse_geo.io.table_columns import value_type
@@ -150,6 +151,16 @@ def _as_places(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chun
     x, y, _ = coordinates_of(column)
     arrays = [pa.array(x), pa.array(y), *[pa.nulls(len(x), pa.float64())] * (kind.num_fields - 2)]
     return pa.chunked_array([pa.StructArray.from_arrays(arrays, fields=list(kind))])
+
+
+def with_own_segments(table: pa.Table, name: str, apart: str) -> pa.Table:
+    """Return a table whose column of segments has the text `apart` before each value, or instead of a missing one."""
+    values = Segments.of_column(table.column(name), name).as_text().fill_null("")
+    return table.set_column(
+        table.column_names.index(name),
+        name,
+        pc.binary_join_element_wise(pa.scalar(apart, _TEXT), values, pa.scalar("\0", _TEXT)),
+    )
 
 
 def as_array(users: pd.Index) -> pa.Array:

@@ -34,13 +34,15 @@ from promesse_geo.io.table_columns import (
     settled_crs,
     split_no_time,
 )
-from promesse_geo.io.table_segments import join_segments
+from promesse_geo.io.table_segments import Segments, join_segments
 from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
 from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
 from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
+from promesse_geo.mechanisms import PrivacyZones
+from promesse_geo.mechanisms.base import includes
 from promesse_geo.messages import counted
 from promesse_geo.preprocess.problems import FAST
 from promesse_geo.traces import records
@@ -467,11 +469,21 @@ def _join(files: Sequence[Columns]) -> records.Records:
         users=_join_users(files),
         crs=first.crs,
         names=first.names if first.file_user is None else replace(first.names, user="user"),
-        segments=join_segments([(len(file.x), file.segments) for file in files]),
+        segments=join_segments([(len(file.x), _segments_of(file)) for file in files]),
         protection=first.protection if all(file.protection == first.protection for file in files) else None,
     )
     written = next((file.written for file in files if file.written is not None), None)
     return replace(joined, time_format=replace(joined.time_format, written=written))
+
+
+def _segments_of(file: Columns) -> Segments | None:
+    """Return the segments of one of several files.
+
+    Where zones were applied they end with the file: the trace may end in a zone, and go on in another file.
+    """
+    if not includes(file.protection, PrivacyZones.__name__):
+        return file.segments
+    return Segments(np.zeros(len(file.x), np.int64) if file.segments is None else file.segments.codes)
 
 
 def _join_users(files: Sequence[Columns]) -> pd.Series | None:

@@ -1,5 +1,6 @@
 """Find the columns that hold user, time, segments and coordinates by their names."""
 
+import json
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import EllipsisType
@@ -191,6 +192,17 @@ def warn_lost_segment(roles: Any, columns: Collection[Hashable], *, remedy: str 
             f"The column of segments {name!r} does not exist, so paths lead through breaks, where nothing was recorded "
             f"or zones removed records. Keep the column. If it was renamed, {remedy}. If there are no segments, pass "
             "segment=None."
+        )
+
+
+def warn_joined_zones(frame: pd.DataFrame) -> None:
+    """Warn if rows of frames that were joined, as their index tells, lack records that privacy zones removed."""
+    text = json.dumps(read_protection(frame.attrs.get(ROLES)), default=str)
+    if '"PrivacyZones"' in text and not frame.index.is_unique:
+        warn(
+            "The index has equal values, as after pd.concat of frames that zones were applied to. Where a trace ends "
+            "in a zone in one of them and begins in it in another, there is no break, so that paths lead through the "
+            "zone. Join frames before zones are applied; reset the index if they are of different users."
         )
 
 

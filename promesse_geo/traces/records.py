@@ -12,7 +12,15 @@ import pandas as pd
 from promesse_geo import threads
 from promesse_geo.kernels import sorting
 from promesse_geo.messages import counted, invalid, listed, shown, warn
-from promesse_geo.traces.columns import ROLES, Name, Names, find_names, find_unused_segment, read_protection
+from promesse_geo.traces.columns import (
+    ROLES,
+    Name,
+    Names,
+    find_names,
+    find_unused_segment,
+    read_protection,
+    warn_joined_zones,
+)
 from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.marks import Marked, find_marked_rows, warn_marked
 from promesse_geo.traces.points import check_are_points
@@ -156,6 +164,7 @@ class Records:
                 "Set it, for example with gdf.set_crs(4326) for longitude and latitude."
             )
         names = find_names(frame, user=user, time=time, segment=segment)
+        warn_joined_zones(frame)
         x, y, has_z = read_points(frame.geometry.array)
         taken = {names.user, names.geometry, names.segment} | (set() if names.time_is_index else {names.time})
         marked = find_marked_rows(frame, names)
