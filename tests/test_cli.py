@@ -114,6 +114,20 @@ def test_the_first_help_shows_commands_exit_codes_and_how_to_compare():
     assert max(map(len, said.splitlines())) <= 100
 
 
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore")
+def test_the_steps_of_the_first_help_protect_as_is_recommended(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pg.write(pg.make_city(users=5, days=3, seed=2, recorder="phone"), "raw.csv")
+    steps = done("--help").stdout.partition("step by step")[2].partition("Exit status")[0]
+    commands = re.findall(r"^ +promesse-geo (.*)$", steps.replace("\\\n", " "), re.MULTILINE)
+    assert len(commands) > 5
+    for command in commands:
+        assert run(*command.split()).exit_code in (0, 3)
+    published = pg.read_file("published.parquet")
+    assert published.attrs["promesse"]["mechanism"] == pg.recommended("people").description()
+
+
 def test_the_help_of_smooth_says_to_prepare_first():
     said = " ".join(done("smooth", "--help").stdout.split())
     assert "Prepare INPUT first unless its traces are short" in said

@@ -54,11 +54,16 @@ To publish:
     --recommended people
 
 \b
-The same step by step: compare with the users kept, then rename them:
+The same protection step by step: compare with the users kept, then rename
+them. By default `prepare` keeps 20 days of each user:
   promesse-geo prepare raw.csv parts.parquet --tz Europe/Paris \\
-    --max-speed 350 --keep-users
-  promesse-geo smooth parts.parquet safe.parquet --epsilon 200 --keep-users
+    --max-speed 350 --days 9999 --keep-users
+  promesse-geo zones parts.parquet rest.parquet --radius 700 --offset 600 \\
+    --secret-file secret.txt --keep-users
+  promesse-geo smooth rest.parquet safe.parquet --epsilon 200 --ends 400 \\
+    --keep-users
   promesse-geo check parts.parquet safe.parquet
+  promesse-geo report parts.parquet safe.parquet risks.html
   promesse-geo pseudonymize safe.parquet published.parquet
   promesse-geo check parts.parquet published.parquet
 

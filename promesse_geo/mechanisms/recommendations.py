@@ -50,8 +50,9 @@ def recommended(kind: Kind, *, seed: str | None = None, places: int = 1, zones: 
     locates 13 % of the homes within 100 m, as the mean over two secrets (10 and 15 %; 18 % in the worst run; 88 % with
     `Promesse(200)`, 100 % in raw data), and 77 % of the records of `Promesse(200)` are kept. Of people whose devices
     are switched on for trips (`recorder="trips"`) it locates 16 % of the homes, since for some of them the zone is
-    around work, and 6 % of the places where most traces begin or end; 74 % of the records are kept. None of 17 other
-    zones and ends near these locates at most 15 % of homes and keeps 75 % of the records with both recorders.
+    around work, and 6 % of the places where most traces begin or end; 74 % of the records of `Promesse(200)` are kept.
+    None of 17 other zones and ends near these locates at most 15 % of homes and keeps 75 % of these records with both
+    recorders.
     On Cabspotting, it locates the end place of 5 % of the taxis with what we recommend for fleets (36 % with
     `Promesse(200)`, 100 % in raw data), and nearly all records are kept. Other strategies may find more, and places
     where fewer traces begin or end were not measured. Neither hides footprints: an attacker who protects what he knows
