@@ -412,6 +412,22 @@ def test_a_parameter_that_is_a_user_is_refused(raw):
     with pytest.raises(ValueError, match="key of a user") as caught:
         raw.promesse.publish(None, Without(("p0",)), dry_run=True)
     assert "p0" not in str(caught.value)
+    words = {"p0": "skipped", "p1": "mechanisms", "p2": "epsilon"}
+    named = raw.assign(user=raw["user"].map(words).fillna("other"))
+    with pytest.raises(ValueError, match="key of a user"):
+        named.promesse.publish(None, pg.Chain([Without(({"epsilon": 1},)), pg.Promesse(200)]), dry_run=True)
+    with warnings.catch_warnings(action="ignore"):
+        named.promesse.publish(None, pg.Chain([Without(("nobody",)), pg.Promesse(200)]), dry_run=True)
+
+
+def test_users_may_be_called_like_parameters_and_choices(raw, tmp_path):
+    words = ["polyline", "variant", "epsilon", "members", "mechanisms", "radius"]
+    users = raw["user"].unique().tolist()
+    named = raw.assign(user=raw["user"].map(dict(zip(users, words, strict=False))).fillna("other"))
+    for mechanism in (pg.Promesse(200), pg.WaitForMe(), pg.Chain([pg.PrivacyZones(50, 10), pg.Promesse(200)])):
+        with warnings.catch_warnings(action="ignore"):
+            pg.publish(named, tmp_path / "out.parquet", mechanism, force=True)
+        assert not set(pg.read_file(tmp_path / "out.parquet")["user"]) & set(words)
 
 
 def test_users_with_few_days_are_counted(raw):

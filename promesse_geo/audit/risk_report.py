@@ -1,6 +1,5 @@
 """Report what attackers find in protected data before it is published."""
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from promesse_geo.audit.risk_page import glance, percent, risk_page
 from promesse_geo.audit.risks import Risks, find_risks
 from promesse_geo.io.atomic import check_target, write_text
 from promesse_geo.mechanisms import Mechanism, mechanism_in_words
+from promesse_geo.mechanisms.words import chosen_texts
 from promesse_geo.messages import invalid, warn
 from promesse_geo.metrics.pairing import warn_if_exchanged
 from promesse_geo.plot.page import ENDINGS
@@ -184,6 +184,5 @@ def _in_words(mechanism: Mechanism | None, original: Traces) -> str:
     if mechanism is None:
         return ""
     description = mechanism.description()
-    texts = json.dumps(description, ensure_ascii=False)
-    is_named = any(json.dumps(str(user), ensure_ascii=False) in texts for user in original.users)
+    is_named = not set(map(str, original.users)).isdisjoint(chosen_texts(description))
     return type(mechanism).__name__ if is_named else mechanism_in_words(description)

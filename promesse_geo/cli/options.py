@@ -354,7 +354,8 @@ def read_shapes(path: str | None, *, option: str, kinds: str = "lines or polygon
     layers = _layers_with_features(path)
     if len(layers) > 1:
         raise ValueError(
-            f"{option} {name} has several layers: {listed(layers)}. Write the one with the {kinds} to a file of its own."
+            f"{option} {name} has several layers: {listed(layers)}. Write the one with the {kinds} to a file of its "
+            "own."
         )
     try:
         named = {"layer": layers[0]} if layers else {}

@@ -27,6 +27,30 @@ def mechanism_in_words(description: Mapping[str, Any]) -> str:
     return f"{name} ({texts})" if texts else str(name)
 
 
+def chosen_texts(description: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts that a user of the library chose as parameters, which may be keys of users.
+
+    Names of parameters are none, and mechanisms of this package have only choices and durations. Keys of mappings are.
+    """
+    name, parameters = description["mechanism"], description.get("parameters", {})
+    if members := members_of(parameters):
+        for member in members:
+            yield from chosen_texts(member)
+    elif getattr(mechanism_classes().get(name), "__module__", "").partition(".")[0] != __name__.partition(".")[0]:
+        for value in parameters.values():
+            yield from _texts(value)
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield all texts in content of JSON, keys included."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        yield from (text for pair in content.items() for part in pair for text in _texts(part))
+    elif isinstance(content, list | tuple):
+        yield from (text for part in content for text in _texts(part))
+
+
 def members_of(parameters: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the descriptions of the members if the parameters are those of a chain, else an empty list."""
     members = parameters.get("mechanisms")

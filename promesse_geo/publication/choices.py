@@ -1,6 +1,5 @@
 """The choices of a publication, checked before any work."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from promesse_geo.io.writers import check_output
 from promesse_geo.mechanisms import Chain, Mechanism, PrivacyZones, WaitForMe
+from promesse_geo.mechanisms.words import chosen_texts
 from promesse_geo.messages import invalid
 from promesse_geo.preprocess.jumps import check_max_speed
 from promesse_geo.traces.traces import Traces
@@ -109,18 +109,8 @@ def check_secret(secret: int | str) -> str:
 def check_description(mechanism: Mechanism, raw: Traces) -> None:
     """Raise ValueError if a parameter of a mechanism, which files name, is the key of a user."""
     users = {str(user) for user in raw.users}
-    if not users.isdisjoint(_texts(mechanism.description()["parameters"])):
+    if not users.isdisjoint(chosen_texts(mechanism.description())):
         raise ValueError("A parameter of the mechanism is the key of a user, and files name the parameters. Omit it.")
-
-
-def _texts(content: Any) -> Iterator[str]:
-    """Yield all texts in content of JSON, keys included."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, Mapping):
-        yield from (text for pair in content.items() for part in pair for text in _texts(part))
-    elif isinstance(content, list | tuple):
-        yield from (text for part in content for text in _texts(part))
 
 
 def check_target(path: Any, *, dry_run: bool, force: Any) -> Path | None:
