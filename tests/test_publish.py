@@ -170,7 +170,8 @@ def test_the_audit_runs_the_same_tests_whatever_the_data():
     for choices in ({}, {"keep_zero": True, "max_speed": None, "calendar": "keep-dates"}):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            audit = kept.promesse.publish(None, pg.Promesse(200), dry_run=True, **choices).audit.set_index("test")
+            result = kept.promesse.publish(None, pg.Promesse(200), tz="Europe/Paris", dry_run=True, **choices)
+            audit = result.audit.set_index("test")
         tests.add(frozenset(audit.index))
         verdicts = {"passed"} if not choices else {"review"}
         assert set(audit.verdict[["no zero fixes in the original", "no impossible jumps in the original"]]) == verdicts
@@ -550,3 +551,21 @@ def test_the_gap_is_named_if_it_split_all(small_city, tmp_path, road):
     with pytest.raises(ValueError, match=r"Take a smaller epsilon \(--epsilon\)\.") as caught:
         publish(source, tmp_path / "public.parquet", few, tz="UTC")
     assert "--gap" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("tz", "swapped", "verdict"),
+    [
+        (None, True, "left out"),
+        (None, False, "left out"),
+        ("Europe/Paris", True, "review"),
+        ("Europe/Paris", False, "passed"),
+    ],
+)
+def test_axes_are_judged_only_if_something_tells_where_the_data_are(tz, swapped, verdict):
+    city = pg.make_city(users=3, days=2)
+    if swapped:
+        city = city.set_geometry(gpd.points_from_xy(city.geometry.y, city.geometry.x, crs=4326))
+    audit = city.promesse.publish(None, pg.Promesse(200), tz=tz, dry_run=True).audit.set_index("test")
+    assert audit.verdict["x and y are not swapped"] == verdict

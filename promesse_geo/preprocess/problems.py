@@ -214,6 +214,15 @@ def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
     return given < 0.1 and swapped > 0.9
 
 
+def can_tell_axes(traces: Traces, *, zone: tzinfo | None = None) -> bool:
+    """Return whether `are_axes_swapped` can judge: by a zone, or by a CRS that is used on a part of the globe."""
+    crs = traces.space.crs
+    if zone is not None and crs.is_geographic:
+        return True
+    area = crs.area_of_use
+    return area is not None and not (area.west <= -180 and area.east >= 180 and area.south <= -90 and area.north >= 90)
+
+
 def zone_of_times(traces: Traces) -> tzinfo | None:
     """Return the time zone of the times, else their offset in text, if it tells where they were; UTC does not."""
     zones = (traces.time_format.zone, traces.time_format.written)

@@ -11,7 +11,7 @@ from promesse_geo.messages import Remark
 from promesse_geo.preprocess.calendar import collapse, keep_first_days
 from promesse_geo.preprocess.gaps import split
 from promesse_geo.preprocess.jumps import Steps, is_zero
-from promesse_geo.preprocess.problems import are_axes_swapped, find_problems
+from promesse_geo.preprocess.problems import are_axes_swapped, can_tell_axes, find_problems
 from promesse_geo.publication.choices import Choices
 from promesse_geo.traces.traces import Traces, freeze
 
@@ -42,6 +42,7 @@ def clean(raw: Traces, choices: Choices) -> tuple[Traces, dict[str, int]]:
         "fast_steps": rest.fast_steps or 0,
         "equal_times": odd.equal_times,
         "swapped_axes": are_axes_swapped(raw, zone=choices.zone),
+        "unknown_axes": not can_tell_axes(raw, zone=choices.zone),
     }
 
 

@@ -68,6 +68,8 @@ def _of_axes(counts: Mapping[str, int]) -> Finding:
     test = "x and y are not swapped"
     if counts["swapped_axes"]:
         return Finding(test, REVIEW, "the data lie far from their CRS or time zone, and near it with x and y swapped")
+    if counts["unknown_axes"]:
+        return Finding(test, LEFT_OUT, "it can be told if tz (--tz) says where the data are")
     return Finding(test, PASSED, "with x and y swapped, the data would lie no nearer to their CRS and time zone")
 
 

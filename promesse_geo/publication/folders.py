@@ -192,7 +192,8 @@ def _sum_up(gathered: Sequence[Published]) -> dict[str, int]:
     """Return the sums of all counts; axes are swapped if most records say so."""
     counts = {name: sum(each.counts[name] for each in gathered) for name in gathered[0].counts}
     swapped = sum(each.counts["swapped_axes"] * each.counts["records"] for each in gathered)
-    return counts | {"swapped_axes": int(2 * swapped > counts["records"])}
+    unknown = all(each.counts["unknown_axes"] for each in gathered)
+    return counts | {"swapped_axes": int(2 * swapped > counts["records"]), "unknown_axes": int(unknown)}
 
 
 def _dropped(counts: Mapping[str, int]) -> list[str]:
