@@ -13,7 +13,7 @@ from promesse_geo.audit import check_published
 from promesse_geo.docstrings import documented_as
 from promesse_geo.evaluation import PAPER, measure
 from promesse_geo.mechanisms import GeoIndistinguishability, Mechanism, PrivacyZones, Promesse, WaitForMe
-from promesse_geo.messages import shown
+from promesse_geo.messages import invalid
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.preprocess.problems import FASTEST
 from promesse_geo.publication import Publication, publish
@@ -598,10 +598,7 @@ class PromesseAccessor:
 def checked_mechanism(mechanism: Mechanism) -> Mechanism:
     """Return a mechanism; raise TypeError for anything else."""
     if not isinstance(mechanism, Mechanism):
-        raise TypeError(
-            "The 'mechanism' parameter of protect must be a mechanism such as pg.Promesse(200). "
-            f"Got {shown(mechanism)} instead."
-        )
+        raise TypeError(invalid("mechanism", "protect", "a mechanism such as pg.Promesse(200)", mechanism))
     return mechanism
 
 

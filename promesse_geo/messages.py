@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import date, timedelta, tzinfo
 from typing import Any, ClassVar, Self
 
@@ -40,7 +40,19 @@ def shown(value: object) -> str:
 def invalid(name: str, owner: str, rule: str, value: object, *, cure: str = "") -> str:
     """Return the error message for a parameter: name, rule, value and remedy."""
     message = f"The '{name}' parameter of {owner} must be {rule}. Got {shown(value)} instead."
+    cure = cure or instance_of(value)
     return f"{message} {cure}" if cure else message
+
+
+def instance_of(value: object) -> str:
+    """Return the remedy if a value is a class of mechanisms or metrics instead of an instance, else ""."""
+    if not isinstance(value, type) or not is_dataclass(value):
+        return ""
+    required = [each.name for each in fields(value) if each.init and each.default is each.default_factory is MISSING]
+    prefix = "pg." if value.__module__.startswith(f"{__package__}.") else ""
+    return (
+        f"This is a class: make an instance, {prefix}{value.__name__}({', '.join(f'{name}=…' for name in required)})."
+    )
 
 
 def counted(count: int, singular: str, plural: str = "") -> str:

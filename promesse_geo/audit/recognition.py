@@ -1,6 +1,8 @@
 """Which mechanism made protected data, as named or as its records show, and data sets that were swapped."""
 
+import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from promesse_geo.mechanisms import (
     mechanism_classes,
     mechanism_in_words,
 )
-from promesse_geo.mechanisms.base import keeps_positions, names_of
+from promesse_geo.mechanisms.base import keeps_positions, members_in, names_of
 from promesse_geo.messages import counted
 from promesse_geo.metrics.pairing import warn_if_exchanged
 from promesse_geo.stays import find_pois
@@ -38,7 +40,7 @@ _SOME = 200  # traces whose stays are compared
 _LONGER = 3  # times as long as in the original that stays in protected data never are
 
 
-def mechanism_of(protection: dict[str, Any] | None) -> Mechanism | None:
+def mechanism_of(protection: Mapping[str, Any] | None) -> Mechanism | None:
     """Return the mechanism that `Traces.protection` or the metadata of a file describes, without its seed.
 
     Raises
@@ -57,6 +59,39 @@ def noted_mechanism(traces: Traces) -> Mechanism | None:
         return mechanism_of(traces.protection)
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def contradiction(named: Mechanism, noted: dict[str, Any] | None) -> str:
+    """Return a remark on a named mechanism that is not among those that protected data notes; else "".
+
+    Parameters
+    ----------
+    named : Mechanism
+        What the caller names.
+    noted : dict or None
+        The `protection` of the data.
+    """
+    members = members_in(noted)
+    known = {json.dumps(_complete(each), sort_keys=True) for each in members}
+    others = [each for each in members_in(named.description()) if json.dumps(each, sort_keys=True) not in known]
+    if noted is None or not others:
+        return ""
+    names = " and ".join(str(each["mechanism"]) for each in others)
+    if {each["mechanism"] for each in others} <= {each["mechanism"] for each in members}:
+        names += " with other parameters"
+    return (
+        f"The protected data notes that it was protected by {names_of(noted)}, and mechanism= (--mechanism) names "
+        f"{names}, which is used here. If it did not protect the data, name what did."
+    )
+
+
+def _complete(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the description of a mechanism with all parameters of this version, if it is known here."""
+    try:
+        mechanism = mechanism_of(description)
+    except (KeyError, TypeError, ValueError):
+        return description
+    return description if mechanism is None else mechanism.description()
 
 
 def main_mechanism(mechanism: Mechanism | None) -> Mechanism | None:

@@ -11,7 +11,7 @@ import geopandas as gpd
 import pandas as pd
 
 from promesse_geo.audit.owned_parts import OwnedParts
-from promesse_geo.audit.recognition import noted_mechanism
+from promesse_geo.audit.recognition import contradiction, noted_mechanism
 from promesse_geo.audit.risk_page import glance, percent, risk_page
 from promesse_geo.audit.risks import Risks, find_risks
 from promesse_geo.io.atomic import check_target, write_text
@@ -136,7 +136,8 @@ def report(
     -----
     UserWarning
         If the users of the original are new names of parts, or the original notes a mechanism that moved or dropped
-        positions, and the protected data does not begin with it: the two may be exchanged.
+        positions, and the protected data does not begin with it: the two may be exchanged; or if the protected data
+        notes another mechanism than `mechanism`.
 
     Notes
     -----
@@ -172,6 +173,8 @@ def report(
         )
     parts = OwnedParts.of(before, after)
     warn_if_exchanged(before, after)
+    if mechanism is not None:
+        warn(contradiction(mechanism, after.protection))
     risks = find_risks(parts, mechanism=mechanism, seed=key)
     words = _in_words(mechanism or noted_mechanism(after), before)
     write_text(target, risk_page(risks, mechanism=words), force=force, private=True)

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from promesse_geo.audit.owned_parts import Halves, OwnedParts, owner_numbers
+from promesse_geo.audit.recognition import noted_mechanism
 from promesse_geo.mechanisms import Mechanism
+from promesse_geo.mechanisms.base import names_of
 from promesse_geo.messages import counted
 from promesse_geo.metrics import Compression, Metric, PoiRetrieval, RangeQueryDistortion, SpatialError
 from promesse_geo.metrics.attacks import (
@@ -36,6 +38,11 @@ SINGLING_OUT, LINKABILITY, INFERENCE = "singling out", "linkability", "inference
 NOT_COMPUTED = (
     "not tried, because the protection was not named when this report was made: ask for a report that names it "
     "(mechanism=, on the command line --mechanism)"
+)
+
+NOT_KNOWN = (
+    "not tried, because the protection ({names}) is not part of promesse-geo: ask for a report in Python that names it "
+    "(mechanism=)"
 )
 
 CANNOT_PROTECT = "the mechanism cannot protect the first half of the data alone"
@@ -226,7 +233,9 @@ class _Run:
 
     def _footprints_alike(self, in_raw: float, halves: Halves) -> Measure:
         """Attack with footprints that the attacker protects alike; without a value if the mechanism cannot do so."""
-        reason = NOT_COMPUTED
+        noted = self.parts.protected.protection
+        is_known = noted is None or noted_mechanism(self.parts.protected) is not None
+        reason = NOT_COMPUTED if is_known else NOT_KNOWN.format(names=names_of(noted))
         if self.mechanism is not None:
             metric = HeatMapReidentification(known=self.mechanism).for_halves(halves.known, halves.raw)
             try:

@@ -13,6 +13,7 @@ import click
 import geopandas as gpd
 import pandas as pd
 import pyogrio
+from click.core import ParameterSource
 
 import promesse_geo as pg
 from promesse_geo.cli import layout, values
@@ -299,11 +300,15 @@ def _used_options(context: click.Context) -> list[set[str]]:
     named = options["format"] or (options["columns"] and "table")
     formats = [named or guess_format(places[0]), *map(guess_format, places[1:])]
     used = [used_options(place, format) for place, format in zip(places, formats, strict=True)]
-    names = " and ".join(f"--{name.replace('_', '-')}" for name in passed if name not in set().union(*used))
-    if names:
+    unused = [name for name in passed if name not in set().union(*used)]
+    if unused:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in unused)
+        saved = [name for name in unused if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP]
+        stand, them = ("It stands", "it") if len(saved) == 1 else ("They stand", "them")
+        cure = f"{stand} in the file of --config: remove {them} there." if saved else "Omit it."
         raise ValueError(
             f"INPUT (format '{formats[0]}') is read without {names}, because it specifies this itself or needs none. "
-            "Omit it."
+            f"{cure}"
         )
     return used
 

@@ -40,7 +40,10 @@ def check_components(components: Any, kind: type, *, name: str, owner: str, rule
     """Return mechanisms or metrics as a list; raise if one is of another type or comes twice."""
     is_list = isinstance(components, Sequence) and not isinstance(components, str)
     if not is_list or not all(isinstance(component, kind) for component in components):
-        raise TypeError(invalid(name, owner, rule, components))
+        given = components if is_list else [components]
+        raise TypeError(
+            invalid(name, owner, rule, next((each for each in given if isinstance(each, type)), components))
+        )
     if len(components) == 0:
         raise ValueError(invalid(name, owner, rule, components))
     labels = [name_of(component) for component in components]

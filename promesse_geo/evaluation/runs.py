@@ -338,7 +338,7 @@ def _run(group: Group, mechanism: Mechanism, seed: int | str | None) -> list[dic
     for each, row_seed in zip(measured, seeds, strict=True):
         with _noting(parts | {"metric": each.given.metric, "seed": row_seed}):
             value, guess = each.value()
-        result = {"seed": row_seed, "value": value, "guess": guess, "seconds": seconds}
+        result = {"seed": row_seed, "value": value, "guess": guess, "seconds": seconds, "reason": each.reason}
         rows.append(_describe(each.given.metric) | result)
     return rows
 
@@ -369,13 +369,14 @@ def _protect(group: Group, mechanism: Mechanism, noted: Mapping[str, Any]) -> It
 
 
 class _Measured:
-    """A metric of a run, and what it found in each portion of the protected data."""
+    """A metric of a run, what it found in each portion of the protected data, and why it has no value."""
 
     def __init__(self, given: _Indexed, attacker: Mechanism) -> None:
         self.given = given
         self._metric = given.seeded.for_mechanism(attacker)
         self._condensed: list[Any] = []
         self._whole: tuple[float, float] | None = None
+        self.reason = ""
 
     def add(self, original: Traces, matching: _Matching, users: tuple[int, int] | None) -> None:
         """Compare a portion that has the original users at some positions, or all protected data if it is None."""
@@ -385,12 +386,17 @@ class _Measured:
         )
         if users is None:
             self._whole = _value(metric, detail)
+            self.reason = metric.why_undefined(pairs) if math.isnan(self._whole[0]) else ""
         else:
             self._condensed.append(metric.condense(detail, *users))
 
     def value(self) -> tuple[float, float]:
         """Return the value, and that of guessing."""
-        return self._whole or (float(self._metric.value_of_portions(self._condensed)), math.nan)
+        if self._whole is not None:
+            return self._whole
+        value = float(self._metric.value_of_portions(self._condensed))
+        self.reason = self._metric.undefined if math.isnan(value) else ""
+        return value, math.nan
 
 
 def _value(metric: Metric, detail: Any) -> tuple[float, float]:

@@ -3,8 +3,8 @@
 import math
 import re
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -82,6 +82,9 @@ class Tuning:
         The metric to minimize or maximize.
     maximize : bool
         Whether larger values of the objective are better.
+    reasons : dict of str to str
+        Why metrics have no value in some or all runs, in words, by their column of the table; empty with
+        `per_user=True`.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class Tuning:
     goals: tuple[Goal, ...]
     objective: Metric
     maximize: bool
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_per_user(self) -> bool:
@@ -122,19 +126,32 @@ class Tuning:
                 f"{counted(len(self.value), 'user')} meet all goals. {counted(len(self.table), 'run')}."
             )
         row = self.table[self.table[self.parameter] == self.value].iloc[0]
+        columns = [self.column(goal.metric) for goal in self.goals]
+        unknown = [name for name in columns if self.table[name].isna().all()]
         reached = [
-            f"{self.column(goal.metric)} {decimal(row[self.column(goal.metric)])} {goal.metric.unit} "
-            f"(goal {goal.sign} {goal.limit:g})"
-            for goal in self.goals
+            f"{_reached(row, name, goal.metric)} (goal {goal.sign} {goal.limit:g})"
+            for goal, name in zip(self.goals, columns, strict=True)
+            if name not in unknown
         ]
-        reached.append(
-            f"{self.column(self.objective)} {decimal(row[self.column(self.objective)])} {self.objective.unit}"
-        )
-        unknown = [name for goal in self.goals if self.table[name := self.column(goal.metric)].isna().all()]
-        verdict = "meets all goals" if self.meets_goals else "is nearest to the goals; no value meets all of them"
-        if unknown:
-            verdict += f" (these data are too few to measure {listed(unknown)})"
-        return f"{self.parameter} = {self.value:g} {verdict}: {', '.join(reached)}. {counted(len(self.table), 'run')}."
+        reached.append(_reached(row, self.column(self.objective), self.objective))
+        runs = counted(len(self.table), "run")
+        why = "; ".join(f"{name} has no value: {self.reasons.get(name, 'nothing to compare')}" for name in unknown)
+        if len(unknown) == len(columns):
+            best = "largest" if self.maximize else "smallest"
+            return (
+                f"No goal could be measured ({why}). {self.parameter} = {self.value:g} has the {best} objective only: "
+                f"{reached[0]}. {runs}."
+            )
+        measured = " that could be measured" if unknown else ""
+        verdict = f"is nearest to the goals{measured}; no value meets all of them"
+        verdict = f"meets all goals{measured}" if self.meets_goals else verdict
+        verdict += f" ({why})" if unknown else ""
+        return f"{self.parameter} = {self.value:g} {verdict}: {', '.join(reached)}. {runs}."
+
+
+def _reached(row: pd.Series, name: str, metric: Metric) -> str:
+    """Return the value of a metric in a row of the table in words."""
+    return f"{name} undefined" if math.isnan(row[name]) else f"{name} {decimal(row[name])} {metric.unit}"
 
 
 class _Search(NamedTuple):
@@ -259,7 +276,7 @@ def tune(
     if each:
         return _tune_users(search, traces)
     with progress_bar(label="tuning", unit="runs", total=search.values) as bar:
-        runs, messages = _sweep(search, traces, bar)
+        runs, messages, reasons = _sweep(search, traces, bar)
     table, best = _as_table(search, runs)
     chosen = search.mechanism_of(table[parameter].iloc[best])
     for message in messages[best]:
@@ -270,7 +287,8 @@ def tune(
     row = table.iloc[best]
     value = int(row[parameter]) if search.is_integer else float(row[parameter])
     met = bool(row["meets_goals"])
-    return Tuning(parameter, chosen, value, met, table, search.goals, search.objective, search.maximize)
+    found = parameter, chosen, value, met, table, search.goals, search.objective, search.maximize
+    return Tuning(*found, {names[metric]: reason for metric, reason in reasons.items()})
 
 
 def check_tuning(
@@ -291,7 +309,7 @@ def _tune_users(search: _Search, traces: Traces) -> Tuning:
     records = np.repeat(numbers, traces.counts)
     with progress_bar(label="tuning", unit="users", total=len(owners)) as bar:
         for number, owner in enumerate(owners):
-            runs, messages = _sweep(search, traces.select(records == number), None)
+            runs, messages, _ = _sweep(search, traces.select(records == number), None)
             table, best = _as_table(search, runs)
             warned += bool(messages[best])
             tables.append(table.assign(user=owner))
@@ -318,17 +336,19 @@ def _tune_users(search: _Search, traces: Traces) -> Tuning:
 _Runs = dict[float, dict[str, float]]  # values of metrics by their repr, and seconds, by value of the parameter
 
 
-def _sweep(search: _Search, traces: Traces, bar: tqdm | None) -> tuple[_Runs, list[list[str]]]:
-    """Return the runs in the order of the values, and what they warned of."""
+def _sweep(search: _Search, traces: Traces, bar: tqdm | None) -> tuple[_Runs, list[list[str]], dict[str, str]]:
+    """Return the runs in the order of the values, what they warned of, and why metrics have no value, by their repr."""
     groups = index_groups("data", traces, search.metrics(), [search.seed])
     runs: _Runs = {}
     messages: dict[float, list[str]] = {}
+    reasons: dict[str, str] = {}
     for value in _values(search, runs):
-        runs[value], messages[value] = _run(search, groups, value)
+        runs[value], messages[value], why = _run(search, groups, value)
+        reasons |= why
         if bar is not None:
             bar.update()
     order = sorted(runs)
-    return {value: runs[value] for value in order}, [messages[value] for value in order]
+    return {value: runs[value] for value in order}, [messages[value] for value in order], reasons
 
 
 def _values(search: _Search, runs: _Runs) -> Iterator[float]:
@@ -373,11 +393,12 @@ def _rounded(search: _Search, value: float) -> float:
     return min(max(short, search.low), search.high)
 
 
-def _run(search: _Search, groups: list[Group], value: float) -> tuple[dict[str, float], list[str]]:
+def _run(search: _Search, groups: list[Group], value: float) -> tuple[dict[str, float], list[str], dict[str, str]]:
     mechanism = search.mechanism_of(value)
     rows, messages = run_groups(groups, mechanism, search.seed if is_random(mechanism) else None)
     found = {row["metric"]: row["value"] for row in rows}
-    return found | {"seconds": max(row["seconds"] for row in rows)}, messages
+    reasons = {row["metric"]: row["reason"] for row in rows if row["reason"]}
+    return found | {"seconds": max(row["seconds"] for row in rows)}, messages, reasons
 
 
 def _best(search: _Search, runs: Sequence[dict[str, float]]) -> tuple[int, list[bool]]:
@@ -476,9 +497,11 @@ def _check_goals(goals: Any) -> tuple[Goal, ...]:
         raise ValueError(invalid("goals", "tune", rule, goals))
     checked = []
     for goal in goals:
-        if not isinstance(goal, Sequence) or isinstance(goal, str) or len(goal) != 3 or goal[1] not in SIGNS:
+        if not isinstance(goal, Sequence) or isinstance(goal, str) or len(goal) != 3:
             raise TypeError(invalid("goals", "tune", rule, goal))
         metric, sign, limit = goal
+        if not isinstance(sign, str) or sign not in SIGNS:
+            raise TypeError(invalid("goals", "tune", 'tuples with the sign "<=" or ">="', sign))
         if isinstance(limit, bool) or not isinstance(limit, (int, float, np.number)) or not math.isfinite(limit):
             raise ValueError(invalid("goals", "tune", f"{rule}, with a finite limit", limit))
         low, high = _check_metric(metric, name="goals").bounds

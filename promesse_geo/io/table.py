@@ -270,6 +270,8 @@ def read_table(
         else:
             who = "one name in several files is several users" if has_column else "each file is a user"
             cure = f"If {who}, pass user='file' (--user file)."
+            if user == "folder-2":
+                cure = f"If each folder is a user, pass user='folder' (--user folder). {cure}"
         sizes = as_offsets(np.array([len(file.x) for file in files]))
         apart = partial(_users_apart, traces, sizes) if has_column else None  # else nothing says that files are of one
         batch.warn_overlaps(spans, noun="files", cure=cure, apart=apart)

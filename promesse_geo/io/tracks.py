@@ -154,7 +154,7 @@ def read_tracks(
         errors=errors,
         owner=owner,
         as_traces=as_traces,
-        check=partial(_warn_overlaps, places={} if by_track else places, has_tracks=has_tracks),
+        check=partial(_warn_overlaps, places={} if by_track else places, by=by, has_tracks=has_tracks),
     )
 
 
@@ -208,18 +208,18 @@ def _place(name: str, first: int, noun: str, number: int) -> str:
     return f"{noun} {first + number + 1:,} of {name!r}"
 
 
-def _warn_overlaps(parts: Sequence[Part], *, places: Mapping[str, Path], has_tracks: bool) -> None:
+def _warn_overlaps(parts: Sequence[Part], *, places: Mapping[str, Path], by: str, has_tracks: bool) -> None:
     """Warn once of users in `places` whose tracks overlap in time, as those of several people do."""
     spans = [
         batch.Span(part.user, part.times.min(), part.times.max(), str(places[part.user]))
         for part in parts
         if len(part.times) and part.user in places
     ]
-    file, track = (
-        "If each file is a user, pass user='file' (--user file).",
-        "If each track is a user, pass user='track' (--user track).",
-    )
-    batch.warn_overlaps(spans, noun="tracks", cure=track if has_tracks else file)
+    smaller = BY_PLACE[: BY_PLACE.index(by)][::-1] if by in BY_PLACE else ()  # a folder before a file
+    kinds = [*smaller, *(["track"] if has_tracks else [])] or ["file"]
+    cures = [f"if each {kind} is a user, pass user={kind!r} (--user {kind})" for kind in kinds]
+    cure = "; ".join(cures)
+    batch.warn_overlaps(spans, noun="tracks", cure=f"{cure[0].upper()}{cure[1:]}.")
 
 
 def _as_times(texts: Sequence[str | None]) -> np.ndarray:

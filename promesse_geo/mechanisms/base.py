@@ -199,13 +199,13 @@ def chained(first: Mapping[str, Any] | None, then: Mapping[str, Any] | None) -> 
     >>> chained(zones.description(), promesse.description()) == pg.Chain([zones, promesse]).description()
     True
     """
-    members = [*_members(first), *_members(then)]
+    members = [*members_in(first), *members_in(then)]
     if len(members) > 1:
         return {"mechanism": _CHAIN, "parameters": {"mechanisms": members}}
     return dict(members[0]) if members else None
 
 
-def _members(description: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+def members_in(description: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
     """Return the descriptions of the members of a chain, or of the only mechanism, if any."""
     if description is None:
         return []
@@ -223,31 +223,31 @@ def undeclared_breaks(mechanism: Any) -> str:
 def keeps_positions(protection: Mapping[str, Any] | None) -> bool:
     """Return whether data with a description of a mechanism, or None, hold true positions."""
     classes = mechanism_classes()
-    kinds = (classes.get(str(member.get("mechanism"))) for member in _members(protection))
+    kinds = (classes.get(str(member.get("mechanism"))) for member in members_in(protection))
     return all(getattr(kind, "keeps_positions", False) for kind in kinds)
 
 
 def keeps_periods(protection: Mapping[str, Any] | None) -> bool:
     """Return whether what is left of each trace lies within its first and last time, by a description."""
     classes = mechanism_classes()
-    kinds = [classes.get(str(member.get("mechanism"))) for member in _members(protection)]
+    kinds = [classes.get(str(member.get("mechanism"))) for member in members_in(protection)]
     return bool(kinds) and all(getattr(kind, "keeps_periods", False) for kind in kinds)
 
 
 def includes(protection: Mapping[str, Any] | None, name: str) -> bool:
     """Return whether a mechanism of this name was applied, by a description."""
-    return any(member.get("mechanism") == name for member in _members(protection))
+    return any(member.get("mechanism") == name for member in members_in(protection))
 
 
 def begins_with(protection: Mapping[str, Any] | None, first: Mapping[str, Any] | None) -> bool:
     """Return whether a description begins with the mechanisms of another one, as of data that were made from it."""
-    members = _members(first)
-    return _members(protection)[: len(members)] == members
+    members = members_in(first)
+    return members_in(protection)[: len(members)] == members
 
 
 def names_of(protection: Mapping[str, Any] | None) -> str:
     """Return the names of the mechanisms of a description: 'PrivacyZones and Promesse'."""
-    return " and ".join(str(member["mechanism"]) for member in _members(protection))
+    return " and ".join(str(member["mechanism"]) for member in members_in(protection))
 
 
 def as_json(value: Any) -> Any:

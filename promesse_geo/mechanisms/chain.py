@@ -65,7 +65,8 @@ class Chain(Mechanism):
             raise TypeError(invalid("mechanisms", "Chain", rule, given))
         members = [_from_description(each, rule) if isinstance(each, Mapping) else each for each in given]
         if not all(isinstance(member, Mechanism) for member in members):
-            raise TypeError(invalid("mechanisms", "Chain", rule, given))
+            wrong = next((member for member in members if isinstance(member, type)), given)
+            raise TypeError(invalid("mechanisms", "Chain", rule, wrong))
         if not members:
             raise ValueError(invalid("mechanisms", "Chain", rule, given))
         flat = [each for member in members for each in (member.mechanisms if isinstance(member, Chain) else [member])]

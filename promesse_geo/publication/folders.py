@@ -35,6 +35,7 @@ from promesse_geo.publication.buckets import (
 )
 from promesse_geo.publication.choices import Choices, check_mechanism, split_mechanism
 from promesse_geo.publication.counts import counts_in_words, dropped_in_words, findings_of
+from promesse_geo.publication.notes import already_protected, findings_on_input
 from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
 from promesse_geo.publication.steps import notes_of, warn_dropped
 from promesse_geo.publication.work import check_rest, unkept, unprotected
@@ -148,16 +149,16 @@ def publish_parquet(
         if result.passed and not dry_run:
             publish_folder(run.job, final, force=force)
             result = result.written_to(final)
-    _warn(result, summed, len(split_mechanism(mechanism)[0]))
+    _warn(result, summed, len(split_mechanism(mechanism)[0]), already_protected(run.job.layout.protection))
     return result
 
 
-def _warn(result: Publication, warnings: Sequence[CountedWarning], zones: int) -> None:
-    """Warn once of what was dropped; the first `zones` of the summed warnings are those of privacy zones."""
+def _warn(result: Publication, warnings: Sequence[CountedWarning], zones: int, remark: str) -> None:
+    """Warn once of what was dropped, with a remark; the first `zones` summed warnings are those of privacy zones."""
     counts = {str(name): int(count) for name, count in result.counts.items()} | {"zone_records": 0}
     if any(map(str, warnings[zones:])):  # which says how many traces, and why
         counts["dropped_traces"] = 0
-    warn_dropped(_dropped(counts), list(map(str, warnings)), failed=not result.passed)
+    warn_dropped(_dropped(counts), [remark, *map(str, warnings)], failed=not result.passed)
 
 
 def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publication, list[CountedWarning]]:
@@ -166,10 +167,12 @@ def _publish(run: Run, mechanism: Mechanism, choices: Choices) -> tuple[Publicat
     counts = _sum_up(gathered)
     dropped = _dropped(counts)
     check_rest(counts["traces"], dropped, unkept(mechanism, counts))
-    check_rest(counts["published_records"], dropped, unprotected(mechanism, counts))
+    noted = run.job.layout.protection
+    before = f"{unprotected(mechanism, counts)} {already_protected(noted)}".strip()
+    check_rest(counts["published_records"], dropped, before)
     table = with_compression(_measure(run.job.scratch), counts["records"], counts["published_records"])
     ends = findings_on_ends(table, mechanism, users=counts["users"])
-    audit = replace_findings(_audit(gathered, counts, mechanism), ends)
+    audit = replace_findings(_audit(gathered, counts, mechanism), [*findings_on_input(noted), *ends])
     names = ", ".join(metric.label for metric in METRICS if metric not in (ENDS, *DIVISIBLE))
     notes = (*notes_of(mechanism, choices), _NOT_MEASURED.format(names=names))
     if not (audit["verdict"] == FAILED).any():

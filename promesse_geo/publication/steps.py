@@ -19,7 +19,7 @@ from promesse_geo.preprocess.pseudonyms import pseudonymize
 from promesse_geo.publication.choices import Choices, check_description, check_mechanism, check_target
 from promesse_geo.publication.cleaning import named_by_owner, split_by_owner
 from promesse_geo.publication.counts import counts_in_words, findings_of
-from promesse_geo.publication.notes import notes_on
+from promesse_geo.publication.notes import already_protected, findings_on_input, notes_on
 from promesse_geo.publication.result import METRICS, Publication, findings_on_ends, with_compression
 from promesse_geo.publication.work import Work, check_rest, protect_raw, unkept, unprotected
 from promesse_geo.traces.columns import Name
@@ -126,17 +126,19 @@ def publish(
     work = protect_raw(raw, choices, mechanism)
     counts, dropped, parts, protected = work.counts, work.dropped, work.parts, work.protected
     check_rest(parts.records, dropped, unkept(mechanism, counts))
-    check_rest(protected.records, dropped, unprotected(mechanism, counts))
+    before = already_protected(raw.protection)
+    check_rest(protected.records, dropped, f"{unprotected(mechanism, counts)} {before}".strip())
     checked = check_published(parts, protected, mechanism=mechanism)
     table = _measured(raw, work, choices)
     others = findings_of(counts, mechanism, are_dated=not uses_common_calendar(raw))
+    others += findings_on_input(raw.protection)
     audit = replace_findings(checked, [*others, *findings_on_ends(table, mechanism, users=len(raw))])
     published = pseudonymize(protected)
     counts |= {"published_traces": len(published), "published_records": published.records}
     written = None if (audit["verdict"] == FAILED).any() else target
     if written is not None:
         write(published, written, force=force)
-    warn_dropped(dropped, work.remarks, failed=written is not target)
+    warn_dropped(dropped, [before, *work.remarks], failed=written is not target)
     result = published if isinstance(data, Traces) else published.to_frame()
     series = pd.Series(counts, name="count", dtype=np.int64)
     summary = counts_in_words(counts, choices, mechanism, zone=raw.time_format.zone)

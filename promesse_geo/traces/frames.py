@@ -16,7 +16,7 @@ from promesse_geo.traces.values import make_points
 
 _TO_FRAME = ("to_dataframe", "toPandas", "compute")  # of xarray, Spark and Dask
 _TO_TABLE = ("collect", "to_table")  # of Polars and pyarrow
-_MAKE = "Make one with geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.{}, df.{}), crs={})."
+_FRAME = "geopandas.GeoDataFrame(df, geometry=geopandas.points_from_xy(df.{}, df.{}), crs={})"
 _IN_DEGREES = (LONGITUDES[:-1], LATITUDES[:-1])  # without x and y
 
 
@@ -66,7 +66,7 @@ def _why_not(data: Any) -> str:
     elif isinstance(data, (str, os.PathLike)):
         remedy = "Read a file with pg.read_file(path)."
     else:
-        remedy = _MAKE.format("lon", "lat", 4326)
+        remedy = f"Make one with {_FRAME.format('lon', 'lat', 4326)}."
     return f"Traces are read from a GeoDataFrame of points. Got a {type_name(data)} instead. {remedy}"
 
 
@@ -119,12 +119,12 @@ def find_coordinates(frame: pd.DataFrame) -> tuple[Any, Any]:
     has_degrees = all(candidates_for(columns, names) for names in _IN_DEGREES)
     if not has_degrees and {"x", "y"} <= set(spelled):
         x, y = (columns[spelled.index(axis)] for axis in "xy")
-        raise TypeError(f"{prefix} The CRS of {x!r} and {y!r} is unknown. {_MAKE.format(x, y, '…')}")
+        raise TypeError(f"{prefix} The CRS of {x!r} and {y!r} is unknown. Make one with {_FRAME.format(x, y, '…')}.")
     if not has_degrees:
         raise TypeError(
             f"{prefix} A DataFrame needs columns named as lon and lat; the columns are "
-            f"{listed(columns) if columns else 'none'}. Rename them, or for other coordinates: "
-            f"{_MAKE.format('…', '…', 4326)}"
+            f"{listed(columns) if columns else 'none'}. Rename those of longitude and latitude, or make a GeoDataFrame "
+            f"with {_FRAME.format('…', '…', 4326)}."
         )
     lon, lat = (
         find_column(columns, ..., role=role, known=known)
