@@ -458,6 +458,11 @@ def test_times_are_in_the_zone_of_the_data(zone, name):
     assert call_in(drawn, "addControls").data["remarks"] == [*remarks, secret]
     left, right = (each for each in frame.promesse.map_pair(frame)._children.values() if isinstance(each, folium.Map))
     assert call_in(left, "addControls").data["remarks"] == [*remarks, f"Original data. {secret}"]
+    assert call_in(right, "addControls").data["remarks"] == [
+        f"Protected data. Stays of the original are shown. {secret}"
+    ]
+    halves = frame.promesse.map_pair(frame, attack=None)._children.values()
+    _, right = (each for each in halves if isinstance(each, folium.Map))
     assert call_in(right, "addControls").data["remarks"] == ["Protected data."]
     moving = frame.promesse.map(slider=True, kind="original")
     assert call_in(moving, "slider").data == name

@@ -198,7 +198,8 @@ def draw_map_pair(
     figure = Figure(title="Maps of original and protected data")
     maps: list[Map] = []
     groups: list[FeatureGroup] = []
-    remarks = [[*content.remarks, *_time_remarks(content), f"Original data. {_WARNING}"], ["Protected data."]]
+    stays = f" Stays of the original are shown. {_WARNING}" if len(content.pois) > 1 else ""
+    remarks = [[*content.remarks, *_time_remarks(content), f"Original data. {_WARNING}"], [f"Protected data.{stays}"]]
     for half, layers in enumerate((content.records[:1] + content.pois[:1], content.records[1:] + content.pois[1:])):
         flat = content.projection.flat
         maps.append(new_map(tiles=tiles, offline=offline, flat=flat, owner="map_pair", figure=figure, half=half))
