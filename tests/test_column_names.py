@@ -1,7 +1,10 @@
 """Columns are found by one rule in frames and files."""
 
+import uuid
+
 import geopandas as gpd
 import pandas as pd
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -163,3 +166,47 @@ def test_a_column_date_without_times_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("date,user,lon,lat\n2020-02-13,a,2,48\n", encoding="utf-8")
     with pytest.raises(TypeError, match=r"'date'.*time of day"):
         pg.read_file(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("levels", [["user"], ["user", "time"], ["UID"]])
+def test_columns_in_the_index_are_named(levels):
+    city = pg.make_city(users=2, days=1, recorder="phone").rename(columns={"user": levels[0]})
+    hidden = city.set_index(levels)
+    with pytest.raises(ValueError, match=r"in the index: pass frame.reset_index\(\)") as caught:
+        hidden.promesse.traces()
+    assert all(repr(name) in str(caught.value) for name in levels)
+    with pytest.raises(KeyError, match=r"in the index: pass frame.reset_index\(\)"):
+        hidden.promesse(user=levels[0]).traces()
+    assert hidden.reset_index().promesse.traces().users.equals(city.promesse.traces().users)
+
+
+def test_a_time_in_the_index_is_no_remedy_for_missing_users():
+    city = pg.make_city(users=1, days=1, recorder="phone").drop(columns="user").set_index("time")
+    with pytest.raises(ValueError, match="No user column") as caught:
+        city.promesse.traces()
+    assert "reset_index" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("convert", "remedy"),
+    [
+        (lambda users: users.str.encode("utf-8"), "str.decode"),
+        (lambda users: users.str.encode("utf-8").astype("category"), "str.decode"),
+        (lambda users: users.map({"user-000": uuid.UUID(int=1), "user-001": uuid.UUID(int=2)}), r"astype\(str\)"),
+        (lambda users: users == "user-000", r"astype\(str\)"),
+    ],
+)
+def test_users_of_other_types_are_refused_with_a_remedy(convert, remedy):
+    city = pg.make_city(users=2, days=1, recorder="phone")
+    with pytest.raises(TypeError, match=f"must hold text or integers.*{remedy}"):
+        city.assign(user=convert(city["user"])).promesse.traces()
+
+
+def test_views_of_text_are_text():
+    city = pg.make_city(users=2, days=1, recorder="phone")
+    views = pa.array(city["user"].tolist(), pa.string_view())
+    column = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([views])), city.index)
+    viewed = city.assign(user=column).promesse.smooth(200)
+    assert viewed["user"].tolist() == city.promesse.smooth(200)["user"].tolist()
+    halves = city.assign(half=column).promesse(segment="half").traces()
+    assert halves.breaks.tolist() == city.promesse.traces().breaks.tolist()

@@ -8,9 +8,10 @@ from shlex import quote
 from typing import Any
 
 from promesse_geo.messages import listed
-from promesse_geo.traces.known_columns import Ranks, fold
+from promesse_geo.traces.known_columns import KNOWN, Ranks, candidates_for, fold
 
 _MISSING = "missing_columns"  # attribute of errors
+_ABSENT = "absent_roles"  # attribute of errors
 _SHOWN = 7  # names that an error lists
 _ALIKE = 0.75  # from 0 to 1, of names that differ by a letter or two
 _WORD = re.compile(r"[A-ZÀ-Þ]?[a-zß-ÿ]+|[A-ZÀ-Þ]+")
@@ -45,7 +46,7 @@ class UnfilledRoles:
         if not (self.missing or self.absent or self.ambiguous):
             return
         error = (KeyError if self.missing else ValueError)(self._words(found))
-        vars(error)[_MISSING] = dict(self.missing)
+        vars(error)[_MISSING], vars(error)[_ABSENT] = dict(self.missing), list(self.absent)
         raise error
 
     def _words(self, found: Mapping[str, Any]) -> str:
@@ -109,6 +110,23 @@ def renamed_error(error: BaseException, words: str) -> ValueError | TypeError | 
     if (missing := missing_columns(error)) is not None:
         vars(renamed)[_MISSING] = missing
     return renamed
+
+
+def with_index_named(error: ValueError | KeyError, levels: Sequence[Any]) -> ValueError | TypeError | KeyError:
+    """Return an error of `find_columns` that names the levels of an index that could be the missing columns.
+
+    Any other error, and one to which no level fits, stays as it is.
+    """
+    missing = missing_columns(error)
+    if missing is None:
+        return error
+    inside = [name for role in vars(error).get(_ABSENT, ()) for name in candidates_for(levels, KNOWN[role])]
+    inside += [name for name in missing.values() if name in levels]
+    if not inside:
+        return error
+    names = list(dict.fromkeys(inside))
+    verb = "is" if len(names) == 1 else "are"
+    return renamed_error(error, f"{error.args[0]} {listed(names)} {verb} in the index: pass frame.reset_index().")
 
 
 def _joined(parts: Sequence[str]) -> str:

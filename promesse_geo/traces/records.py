@@ -23,6 +23,7 @@ from promesse_geo.traces.columns import (
 )
 from promesse_geo.traces.frames import as_points
 from promesse_geo.traces.marks import Marked, find_marked_rows, warn_marked
+from promesse_geo.traces.missing_columns import with_index_named
 from promesse_geo.traces.points import check_are_points
 from promesse_geo.traces.space import Base, Space, choose_space
 from promesse_geo.traces.values import TimeFormat, check_geometry, read_points, read_segments, read_times, read_users
@@ -163,7 +164,10 @@ class Records:
                 "The GeoDataFrame has no CRS, so its distances have no unit. "
                 "Set it, for example with gdf.set_crs(4326) for longitude and latitude."
             )
-        names = find_names(frame, user=user, time=time, segment=segment)
+        try:
+            names = find_names(frame, user=user, time=time, segment=segment)
+        except (KeyError, ValueError) as error:
+            raise with_index_named(error, [name for name in frame.index.names if name is not None]) from None
         warn_joined_zones(frame)
         x, y, has_z = read_points(frame.geometry.array)
         taken = {names.user, names.geometry, names.segment} | (set() if names.time_is_index else {names.time})

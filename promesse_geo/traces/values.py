@@ -58,8 +58,7 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     TypeError, ValueError
         If a user is neither text nor an integer, or two users differ only by type.
     """
-    if isinstance(column.dtype, pd.ArrowDtype) and pa.types.is_dictionary(column.dtype.pyarrow_dtype):
-        column = column.astype(pd.ArrowDtype(column.dtype.pyarrow_dtype.value_type))
+    column = _without_encoding(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, users = column.cat.codes.to_numpy(np.int64), pd.Index(column.cat.categories)
         _check_users(pd.Series(users), column.name)
@@ -77,6 +76,19 @@ def read_users(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     return rank[codes], users.take(order)
 
 
+def _without_encoding(column: pd.Series) -> pd.Series:
+    """Return a column of Arrow without dictionaries and views of text, of which pandas knows little."""
+    if not isinstance(column.dtype, pd.ArrowDtype):
+        return column
+    kind = column.dtype.pyarrow_dtype
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    plain = pa.string() if pa.types.is_string_view(plain) else plain
+    if plain == kind:
+        return column
+    values = pa.chunked_array(pa.array(column.array)).cast(plain)
+    return pd.Series(pd.arrays.ArrowExtensionArray(values), column.index, name=column.name)
+
+
 def _check_users(column: pd.Series, name: Hashable) -> None:
     kind = _kind(column)
     if kind == "mixed-integer":
@@ -88,6 +100,10 @@ def _check_users(column: pd.Series, name: Hashable) -> None:
     remedy = ""
     if kind in ("floating", "mixed-integer-float"):
         remedy = f" Convert whole numbers to integers with frame[{name!r}].astype('Int64')."
+    elif kind == "bytes":
+        remedy = f" Decode them with frame[{name!r}].str.decode('utf-8')."
+    else:
+        remedy = f" Convert them to text with frame[{name!r}].astype(str)."
     raise TypeError(f"The user column {name!r} must hold text or integers. Got values of the kind '{kind}'.{remedy}")
 
 
@@ -129,7 +145,7 @@ def _ascending(users: pd.Index, name: Hashable) -> np.ndarray:
 
 def read_segments(column: pd.Series) -> np.ndarray:
     """Return int64 codes, shape (n,), that differ where the values of a column differ; missing values are equal."""
-    return pd.factorize(column)[0].astype(np.int64)
+    return pd.factorize(_without_encoding(column))[0].astype(np.int64)
 
 
 def read_times(column: pd.Series | pd.DatetimeIndex) -> tuple[np.ndarray, np.ndarray, TimeFormat]:
