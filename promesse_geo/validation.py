@@ -290,12 +290,16 @@ def check_users(value: Any, *, owner: str) -> set[str] | None:
     return {str(user) for user in users}
 
 
-def check_users_exist(users: set[str] | None, existing: Iterable[Any], *, owner: str) -> None:
-    """Raise ValueError if some of the users, as `check_users` returns them, are not in the data."""
+def check_users_exist(users: set[str] | None, existing: Iterable[Any], *, owner: str, has_parts: bool = False) -> None:
+    """Raise ValueError if some of the users, as `check_users` returns them, are not in the data.
+
+    `has_parts` says that users were looked for by their parts, too.
+    """
     missing = len(users - {str(user) for user in existing}) if users else 0
     if users and missing:
         total = counted(len(users), "user")
-        raise ValueError(f"The 'users' parameter of {owner}: {missing:,} of {total} not found in the data.")
+        where = "the data, neither as users nor as parts such as NAME-00000" if has_parts else "the data"
+        raise ValueError(f"The 'users' parameter of {owner}: {missing:,} of {total} not found in {where}.")
 
 
 def subclasses_by_name(base: Any) -> dict[str, Any]:

@@ -136,3 +136,13 @@ def test_an_unusable_background_is_an_error(folder, tmp_path, monkeypatch, file,
     assert found == code
     assert words in output
     assert not (tmp_path / "map.html").exists()
+
+
+def test_the_name_of_a_user_stands_for_the_parts_that_prepare_makes(tmp_path):
+    parts = pg.make_city(users=2, days=2).promesse.prepare(tz="Europe/Paris", keep_user=True, seed=1)
+    pg.write(parts, tmp_path / "parts.parquet")
+    code, said = run(tmp_path / "parts.parquet", tmp_path / "map.html", "--users", "user-000")
+    assert code == 0, said
+    code, said = run(tmp_path / "parts.parquet", tmp_path / "other.html", "--users", "nobody")
+    assert code == 1
+    assert "parts such as NAME-00000" in said

@@ -188,6 +188,15 @@ def test_the_kind_is_for_a_data_set_drawn_alone(city, safe):
     assert [name.partition(":")[0] for name in names(safe.promesse.map(safe))][:2] == ["Original", "Protected"]
 
 
+def test_a_user_stands_for_all_parts(small_city):
+    parts = small_city.promesse.prepare(tz="Europe/Paris", keep_user=True, seed=1)
+    own = sorted(each for each in parts["user"].unique() if each.startswith("user-001-"))
+    assert own
+    assert sorted(calls_in(parts.promesse.map(users="user-001"), "records")[0].data["users"]) == own
+    with pytest.raises(ValueError, match="1 of 1 user not found in the data, neither as users nor as parts"):
+        parts.promesse.map(users="nobody")
+
+
 def test_users_and_period_select_records(city, safe):
     drawn = city.promesse.map(safe, users=["user-001"], period="2024-03-04")
     days = city[(city.user == "user-001") & (city.time.dt.date == pd.Timestamp("2024-03-04").date())]

@@ -14,6 +14,7 @@ from promesse_geo.traces.owners import (
     number_owners,
     owner_of,
     pool_parts,
+    with_parts,
 )
 
 HOUR = pd.Timedelta("1h")
@@ -138,3 +139,18 @@ def test_numbers_from_ten_thousand_on_are_of_people(first, owners):
     found, numbers = number_owners(traces)
     assert found.take(numbers).tolist() == names
     assert name_owners(pg.Traces.from_frame(frame_of({"P-10001": 0}))) == ["P-10001"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names", "expected"),
+    [
+        ({"p"}, ["p-00000", "p-00001", "q-00000"], {"p-00000", "p-00001"}),
+        ({"p-00001"}, ["p-00000", "p-00001"], {"p-00001"}),
+        ({"p"}, ["p", "p-00000"], {"p"}),  # a user of that name
+        ({"p"}, ["p-10001", "p-10002"], {"p"}),  # numbers of people
+        ({"p", "r"}, ["p-00000"], {"p-00000", "r"}),
+        ({"p-00000"}, ["p-00000-00003"], {"p-00000-00003"}),
+    ],
+)
+def test_owners_stand_for_their_parts(chosen, names, expected):
+    assert with_parts(chosen, names) == expected

@@ -25,7 +25,12 @@ _SUMMARIES = {
 @layout.command("map", short_help="Draw a map of original data, protected data, or both.")
 @options.input_options
 @click.argument("paths", metavar="[PROTECTED] OUTPUT", nargs=-1, required=True)
-@click.option("--users", metavar="NAME", multiple=True, help="User to draw; repeat it for several. All by default.")
+@click.option(
+    "--users",
+    metavar="NAME",
+    multiple=True,
+    help="User to draw, with all parts; repeat it for several. All by default.",
+)
 @click.option(
     "--period",
     type=values.PERIOD,

@@ -133,7 +133,10 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
 output_argument = click.argument("output", metavar="OUTPUT")
 force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
 keep_users_option = click.option(
-    "--keep-users", is_flag=True, help="Keep user names instead of renaming them. Never publish names of people."
+    "--keep-users",
+    is_flag=True,
+    help="Keep user names instead of renaming them; prepare names the parts of a user NAME-00000 and so on. Never "
+    "publish names of people.",
 )
 
 

@@ -27,6 +27,7 @@ from promesse_geo.plot.layers import (
     record_layer,
 )
 from promesse_geo.traces.columns import Name
+from promesse_geo.traces.owners import with_parts
 from promesse_geo.traces.pairs import align
 from promesse_geo.traces.traces import Traces, as_traces
 from promesse_geo.validation import check_choice, check_flag, check_integer, check_users, check_users_exist
@@ -85,7 +86,8 @@ def draw_map(
     protected : geopandas.GeoDataFrame or Traces, optional
         The protected data, with the same user names. Without it only the first data set is drawn.
     users : user key or list of them, optional
-        Users to draw; all by default.
+        Users to draw; all by default. A user of whom there are parts only, named NAME-00000 and so on by `prepare`,
+        stands for all of them.
     period : str or (start, end), optional
         A day such as '2008-05-18' (or a month, an hour or a minute) or two times, in the time zone of the data. An
         hour that occurs twice when clocks are set back is drawn twice.
@@ -284,7 +286,8 @@ def _choose(
     both = [before, *([] if after is None else [after])]
     chosen = check_users(users, owner=owner)
     if chosen is not None:
-        check_users_exist(chosen, numbers, owner=owner)
+        chosen = with_parts(chosen, list(numbers))
+        check_users_exist(chosen, numbers, owner=owner, has_parts=True)
         both = [_of_users(traces, chosen) for traces in both]
     if period is not None:
         windows = _windows(period, before, owner=owner)

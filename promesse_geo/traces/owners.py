@@ -58,6 +58,19 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
     return pd.Index(owners, dtype=object), numbers.astype(np.int64)
 
 
+def with_parts(chosen: Collection[str], names: Sequence[str]) -> set[str]:
+    """Return chosen users of data, each owner that is no name itself replaced by the names of the owner's parts.
+
+    What is neither stays as it is. As for `number_owners`, numbers of parts begin below 10,000.
+    """
+    known, parts = set(names), dict[str, list[str]]()
+    for name in names:
+        if PART.search(name):
+            parts.setdefault(PART.sub("", name), []).append(name)
+    parts = {owner: some for owner, some in parts.items() if min(int(name[-5:]) for name in some) < _LEAST}
+    return {name for user in chosen for name in ([user] if user in known else parts.get(user, [user]))}
+
+
 def find_owners(names: Sequence[str], owners: pd.Index, parts: Mapping[str, int] | None = None) -> np.ndarray:
     """Return the position of the owner of each name in `owners`, int64, shape (names,); −1 if it is not there.
 
