@@ -148,3 +148,10 @@ def test_the_command_line_imports_neither_scikit_learn_nor_matplotlib(tmp_path, 
     )
     done = run_fresh(code, tmp_path)
     assert done.stdout == "set()\n", done.stderr
+
+
+def test_measure_says_that_values_without_a_seed_differ(files):
+    without, again = (run("measure", *files, "--queries", "20", *words) for words in ((), ("--seed", "1")))
+    assert "--seed" in without.stderr
+    assert "--seed" not in again.stderr
+    assert without.exit_code == again.exit_code == 0

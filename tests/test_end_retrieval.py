@@ -257,3 +257,9 @@ def test_threads_and_the_order_of_users_do_not_matter(monkeypatch):
     assert EndRetrieval().detail(parts, Traces.from_frame(shuffled)).equals(expected)
     monkeypatch.setattr("promesse_geo.threads.number", lambda: 1)
     assert EndRetrieval().detail(parts, safe).equals(expected)
+
+
+def test_what_is_undefined_names_the_number_of_ends():
+    assert "7 ends of traces at one place" in pg.EndRetrieval(least=7).undefined
+    place = gpd.GeoDataFrame({"user": ["a"]}, geometry=gpd.points_from_xy([4.8], [45.7]), crs=4326)
+    assert "true place" in pg.EndRetrieval(truth=place).undefined

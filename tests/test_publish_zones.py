@@ -515,9 +515,7 @@ def test_the_breaks_of_users_in_zones_entirely_are_no_breaks_of_what_is_kept():
     counts = result.counts[["kept_users", "breaks", "zone_breaks", "zone_users", "gaps", "traces"]]
     assert counts.tolist() == [1, 0, 1, 1, 0, 2]
     assert "break of the recorder" not in result.to_text()
-    assert "2 traces after splitting (of 1 user, of each one more than breaks and gaps in what is kept)" in " ".join(
-        result.to_text().split()
-    )
+    assert "2 traces after splitting at gaps and breaks (of 1 user)" in " ".join(result.to_text().split())
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

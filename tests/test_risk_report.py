@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import click.testing
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
@@ -186,7 +187,7 @@ def test_people_are_numbered_anew_the_worst_first(done, parts, safe):
         matched = metric.detail(parts, safe)["matched"]
         best = np.maximum(best, matched.groupby(matched.index.str.rpartition("-").get_level_values(0)).sum())
     assert people["stays_found"].sum() == best.sum()
-    assert f"{people['place_located'].sum()} of {len(ends)} people whose traces often begin or end" in repr(done)
+    assert f"For {people['place_located'].sum()} of {len(ends)} people whose traces often begin or end" in repr(done)
 
 
 def test_sizes_are_of_original_and_protected_data(done, parts, safe):
@@ -407,7 +408,7 @@ def test_the_command_takes_the_mechanism_from_the_file_or_from_its_options(few, 
 
     called = run(page, "--seed", "5")
     assert called.exit_code == 0, called.output
-    assert "is located within 100 m" in called.output
+    assert "an attacker locates that place, often the home, within 100 m" in called.output
     by_file = page.read_bytes()
     assert b"not tried" not in by_file
     assert run(page).exit_code == 1
@@ -443,10 +444,23 @@ def test_a_second_place_counts_for_people_and_not_for_the_value_of_the_attack(tm
     assert people["place_located"].sum() == located > len(both) * metric.value(both) / 100
     assert people["second_place"].sum() == seconds > 1
     text = report.path.read_text(encoding="utf-8")
-    assert f"{located} of {len(both)} people whose traces often begin or end at one place</b>" in text
+    assert f"<b>For {located} of {len(both)} people whose traces often begin or end at one place</b>" in text
     assert f"{seconds} have a second such place" in text
     assert f"{seconds} of {len(both)} people begin or end at least half as many traces at another place" in text
     assert text.count("(two places)") == seconds
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_concerns_nobody_could_not_be_measured(tmp_path):
+    times = pd.date_range("2024-03-04T08:00Z", periods=40, freq="1min")
+    track = gpd.GeoDataFrame(
+        {"user": "ana", "time": times}, geometry=gpd.points_from_xy(np.linspace(4.8, 4.9, 40), [45.7] * 40), crs=4326
+    )
+    report = pg.report(track, pg.Promesse(200).protect(track), tmp_path / "report.html")
+    text = report.path.read_text(encoding="utf-8")
+    assert "0 of 0" not in text + repr(report)
+    assert f"could not be measured</b>: {pg.EndRetrieval().undefined}." in text
+    assert "no stop of 15 minutes" in repr(report)
 
 
 def test_unicity_has_no_value_of_guessing(done):
@@ -468,7 +482,7 @@ def test_shares_of_people_name_of_whom_they_are(tmp_path):
     basis = values_of(report, "basis")
     assert basis["footprints"] == "3 people with records in both halves"
     assert basis["stays"] == "4 people with stops in the first half"
-    assert "3 of 3 people with records in both halves: recognized by the areas" in repr(report)
+    assert "For 3 of 3 people with records in both halves, an attacker recognizes" in repr(report)
     unknown = report.people["recognized_by_footprints"].isna()
     assert unknown.sum() == 1
     text = report.path.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")

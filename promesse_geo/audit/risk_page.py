@@ -1,6 +1,7 @@
 """The risk report as one HTML page for people who decide on publication: no positions, no names."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -89,6 +90,7 @@ def glance(risks: Risks) -> list[str]:
     people = risks.people
     stays, found = int(people["stays"].sum()), int(people["stays_found"].sum())
     second = int(people["second_place"].sum())
+    reason = risks.measures["reason"][risks.measures["key"] == "ends"].iloc[0]
     another = (
         f"; {second:,} {'has' if second == 1 else 'have'} a second such place with at least half as many ends, which "
         "may be the home, and a guess near either one counts"
@@ -99,18 +101,36 @@ def glance(risks: Risks) -> list[str]:
     )
     return [
         *[alone] * (len(people) == 1),
-        f"{_share(people['place_located'], 'whose traces often begin or end at one place')}: that place, often the "
-        f"home, is located within 100 m{another if second else ''}.",
-        f"{_share(people['recognized_by_stays'], 'with stops in the first half')}: recognized by where they stop.",
-        f"{_share(people['recognized_by_footprints'], 'with records in both halves')}: recognized by the areas they "
-        "visit, in at least one attack.",
-        f"{found:,} of {counted(stays, 'stop')} of 15 minutes or more: found by the best of three attacks.",
+        _share(
+            people["place_located"],
+            "whose traces often begin or end at one place",
+            f"an attacker locates that place, often the home, within 100 m{another if second else ''}",
+            f"How many places at the ends of traces are located could not be measured: {reason}.",
+        ),
+        _share(
+            people["recognized_by_stays"],
+            "with stops in the first half",
+            "an attacker recognizes the person by the stops",
+            "How many people are recognized by their stops could not be measured: nobody has stops in the first half.",
+        ),
+        _share(
+            people["recognized_by_footprints"],
+            "with records in both halves",
+            "an attacker recognizes the person by the areas visited, in at least one attack",
+            "How many people are recognized by areas could not be measured: nobody has records in both halves.",
+        ),
+        f"{found:,} of {counted(stays, 'stop')} of 15 minutes or more: found by the best of three attacks."
+        if stays
+        else "How many stops are found could not be measured: there is no stop of 15 minutes or more.",
     ]
 
 
-def _share(found: pd.Series, which: str) -> str:
-    """Return of how many people, among those of whom something can be found, it is found."""
-    return f"{int(found.sum()):,} of {counted(int(found.notna().sum()), 'person', 'people')} {which}"
+def _share(found: pd.Series, which: str, what: str, otherwise: str) -> str:
+    """Return for how many people, among those of whom something can be found, it is found; `otherwise` if of none."""
+    people = int(found.notna().sum())
+    if not people:
+        return otherwise
+    return f"For {int(found.sum()):,} of {counted(people, 'person', 'people')} {which}, {what}."
 
 
 def percent(value: float) -> str:
@@ -143,8 +163,8 @@ def _facts(risks: Risks, mechanism: str) -> str:
 def _glance(risks: Risks) -> str:
     items = []
     for sentence in glance(risks):
-        count, _, rest = sentence.partition(":")
-        items.append(f"<li><b>{escaped(count)}</b>:{escaped(rest)}</li>")
+        count, rest = re.split(r"(?=: |, )", sentence, maxsplit=1)
+        items.append(f"<li><b>{escaped(count)}</b>{escaped(rest)}</li>")
     return f'<h2>At a glance</h2><ul class="glance">{"".join(items)}</ul>'
 
 

@@ -59,7 +59,12 @@ _duration = click.option(
     show_default=True,
     help="Range queries to draw.",
 )
-@click.option("--seed", type=values.SEED, metavar="SEED", help="Seed of the range queries.")
+@click.option(
+    "--seed",
+    type=values.SEED,
+    metavar="SEED",
+    help="Seed of the range queries, which differ from run to run without it.",
+)
 @click.option("--out", metavar="FILE", help="Write the table to FILE as well: .csv or .parquet.")
 @options.force_option
 def measure(
@@ -91,6 +96,8 @@ def measure(
                 check_results_output(out, force=force)
         table = pg.measure(*options.read_both(context, protected), metrics)
         click.echo(measures(table, metrics))
+        if seed is None:
+            layout.say("Range queries are drawn at random: their value differs from run to run. --seed repeats them.")
         if out is not None:
             pg.save_results(table, out, force=force)
 

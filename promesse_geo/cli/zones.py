@@ -86,9 +86,14 @@ def _zone_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @layout.command(short_help="Remove privacy zones around homes or other places.")
 @options.input_options
 @options.output_argument
-@click.option("--radius", type=values.NUMBER, metavar="METRES", help="Radius of a zone; 500 by default.")
 @click.option(
-    "--offset", type=values.NUMBER, metavar="METRES", help="Greatest displacement of its centre; 400 by default."
+    "--radius", type=values.NUMBER, metavar="METRES", help="Radius of a zone; 500 by default, we recommend 700."
+)
+@click.option(
+    "--offset",
+    type=values.NUMBER,
+    metavar="METRES",
+    help="Greatest displacement of its centre; 400 by default, we recommend 600.",
 )
 @_zone_options
 @data_set_options

@@ -40,10 +40,10 @@ class PrivacyZones(Mechanism):
     Parameters
     ----------
     radius : float
-        Metres from the displaced centre of a circle.
+        Metres from the displaced centre of a circle; `recommended("people")` takes 700.
     offset : float
-        Greatest displacement of a centre in metres, below radius. A circle with the home in the middle gives it away:
-        Hassan et al. found 95 % of such places. 0 does not displace.
+        Greatest displacement of a centre in metres, below radius; `recommended("people")` takes 600. A circle with the
+        home in the middle gives it away: Hassan et al. found 95 % of such places. 0 does not displace.
     zones : geopandas.GeoDataFrame, optional
         Points (as centres of circles) or polygons (as they are), with a CRS. With a column `user`, each row is a zone
         of that user; without, of all users. The repr shows their number, and no written file contains them, but copies

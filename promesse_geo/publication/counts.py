@@ -111,7 +111,7 @@ def counts_in_words(
         ("gaps", "gap", f"of {gap} or more", "traces are split there"),
         ("dropped_users", "user", "with too few days", "dropped"),
         ("dropped_other_days", "record", "of other days or such users", "dropped"),
-        ("traces", "trace", "after splitting", f"of {kept}, of each one more than breaks and gaps in what is kept"),
+        ("traces", "trace", "after splitting at gaps and breaks", f"of {kept}"),
         ("dropped_traces", "trace", "that cannot be protected", "dropped"),
         ("published_users", "user", "in the data to publish", ""),
         ("published_traces", "trace", "to publish", ""),

@@ -144,7 +144,6 @@ class EndRetrieval(Metric):
     bounds: ClassVar[tuple[float, float]] = (0, 100)
     label: ClassVar[str] = "end retrieval"
     meaning: ClassVar[str] = "lower is more private"
-    undefined: ClassVar[str] = "no owner has a true place, or enough ends of original parts near one place"
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -233,6 +232,12 @@ class EndRetrieval(Metric):
     def guess(self, detail: pd.DataFrame) -> float:
         """Return the percentage of owners that a random published point of each locates."""
         return float(detail.attrs["random"])
+
+    @property
+    def undefined(self) -> str:  # type: ignore[override]
+        """Why the value can be NaN although both data sets have records, in words for tables."""
+        ends = f"{counted(self.least, 'end')} of traces at one place"
+        return f"no user has {ends if self.truth is None else 'a true place'}"
 
     @property
     def _strategies(self) -> list[str]:
