@@ -3,6 +3,7 @@
 import os
 import tarfile
 import zipfile
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -243,3 +244,30 @@ def test_reading_silences_gdal_for_itself_only(tmp_path, run_fresh):
     assert "hush" in first
     assert "hush" in last
     assert "hush" not in ours
+
+
+class _Removing(Executor):
+    """Removes a file before the first step."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def submit(self, step, /, *given, **options):
+        self.file.unlink(missing_ok=True)
+        done = Future()
+        try:
+            done.set_result(step(*given, **options))
+        except OSError as error:
+            done.set_exception(error)
+        return done
+
+
+def test_a_file_of_a_folder_that_is_removed_is_named(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        pg.write(make_traces(), tmp_path / "in" / f"{name}.parquet")
+    removing = _Removing(tmp_path / "in" / "b.parquet")
+    with pytest.raises(FileNotFoundError, match=r"stopped: .*b\.parquet'") as caught:
+        pg.protect_parquet(tmp_path / "in", tmp_path / "out", pg.Promesse(200), executor=removing)
+    assert "Nothing was written" in str(caught.value)
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import os
 import re
 import shutil
 import sys
@@ -104,17 +105,27 @@ def disk_needed(folder: Path, records: int) -> str:
 def stopped(error: OSError, folders: Sequence[Path], scratch: Path, records: int) -> OSError:
     """Return an error of the system with a sentence that names the folders instead of a temporary file.
 
-    For a full disk it names the space that is needed.
+    It names any other file, such as one of the input that was removed meanwhile, and for a full disk the space that is
+    needed.
     """
     if error.errno is None or error.strerror is None:
         return error
     names = " or ".join(sorted({repr(str(folder)) for folder in folders}))
-    words = f"The work in {names} stopped: {error.strerror}. Nothing was written."
+    file = "" if _is_inside(error.filename, [*folders, scratch]) else f": {os.fsdecode(error.filename)!r}"
+    words = f"The work in {names} stopped: {error.strerror}{file}. Nothing was written."
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         words += f" {disk_needed(scratch, records)} Free some, or name another folder with 'scratch' (--scratch)."
     worded = type(error)(words)
     worded.errno = error.errno
     return worded
+
+
+def _is_inside(file: Any, folders: Sequence[Path]) -> bool:
+    """Whether a file is in one of the folders, or is no path."""
+    if not isinstance(file, (str, bytes)):
+        return True
+    path = Path(os.fsdecode(file)).resolve()
+    return any(path.is_relative_to(folder.resolve()) for folder in folders)
 
 
 _trim: Callable[[int], int] | None = None
