@@ -50,7 +50,7 @@ class Linkage(Metric):
     bounds: ClassVar[tuple[float, float]] = (0, 100)
     label: ClassVar[str] = "linkage"
     meaning: ClassVar[str] = "lower is more private"
-    undefined: ClassVar[str] = "no part has a later part of the same owner in the window"
+    undefined: ClassVar[str] = "no part has a later part of the same user in the window"
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
