@@ -418,3 +418,17 @@ def test_a_line_of_megabytes_is_named(tmp_path, where):
     with pytest.raises(ValueError, match=r"table\.csv': a line is longer than 1 MiB") as caught:
         pg.read_table(path)
     assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize("above", ["", "# a title\n\n", "\n"])
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [("cid,,4.8,45.7", "no time"), ("cid,2024-03-04T08:00:00Z,4.8,north", "not a number"), (",,,", "no time")],
+)
+def test_errors_name_the_line_of_a_text(above, bad, words, tmp_path):
+    lines = f'{above}user,time,lon,lat\n"c\nid",2024-03-04T08:00:00Z,4.8,45.7\n\ncid,2024-03-04T08:01:00Z,4.8,45.7\n'
+    path = tmp_path / "table.csv"
+    path.write_text(f"{lines}{bad}\n")
+    line = lines.count("\n") + 1
+    with pytest.raises(ValueError, match=rf"{words}.*row 2\b.*line {line}\b"):
+        read_table(path)

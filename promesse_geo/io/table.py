@@ -414,7 +414,7 @@ def _raise_or_warn(
     """Raise or warn of invalid records; warn of other columns, numeric times and files without a newline at the end."""
     invalid = split_no_time(files, invalid)
     unread = [records for file in files for records in file.dropped]
-    dropped = [*_locate(files, invalid), *unread]
+    dropped = [*_locate(files, invalid, with_lines=errors == "raise"), *unread]
     if dropped and errors == "raise":
         count = sum(records.count for records in unread)
         bad = count + int(np.sum(np.logical_or.reduce(list(invalid.values()))))
@@ -437,15 +437,24 @@ def _raise_or_warn(
     batch.warn_unended([file.name for file in files if not file.is_ended])
 
 
-def _locate(files: Sequence[Columns], invalid: Mapping[str, np.ndarray]) -> Iterator[batch.DroppedRecords]:
-    """Yield the number of invalid records by reason, with file and row of the first, from masks of all records."""
+def _locate(
+    files: Sequence[Columns], invalid: Mapping[str, np.ndarray], *, with_lines: bool
+) -> Iterator[batch.DroppedRecords]:
+    """Yield the number of invalid records by reason, with file and row of the first, from masks of all records.
+
+    `with_lines` adds the line of a text file, as far as it can be found, which takes time.
+    """
     starts = np.cumsum([0, *(len(file.x) for file in files)])
     for reason, mask in invalid.items():
         if mask.any():
             row = int(mask.argmax())
             number = int(np.searchsorted(starts, row, side="right")) - 1
             kept, place = files[number].marked, row - starts[number]
-            first = f"row {place if kept is None else kept.kept[place]:,} of {files[number].name!r}"
+            place = int(place if kept is None else kept.kept[place])
+            first = f"row {place:,} of {files[number].name!r}"
+            if with_lines and (line_of := files[number].line_of) is not None:
+                with suppress(OSError, ValueError):  # the file is gone or was changed
+                    first += f" (line {line_of(place):,})"
             yield batch.DroppedRecords(_REASONS.get(reason, reason), int(mask.sum()), first)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import tzinfo
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -89,7 +89,7 @@ class Columns(NamedTuple):
     True for formats without types, `written` is the offset of times in text, which are converted to UTC, and `is_ended`
     is False for a text file without a newline at its end. `name` and `file_user` are the path and, if the file's name
     gives it, the user. `protection` is as for `Traces`. `marked` has the rows that are left if a column marks some as
-    bad, and `by_clock` which times are missing for a change of the clocks.
+    bad, and `by_clock` which times are missing for a change of the clocks. `line_of` finds the line of a row in a text.
     """
 
     x: np.ndarray
@@ -110,6 +110,7 @@ class Columns(NamedTuple):
     marked: Marked | None = None
     written: tzinfo | None = None
     by_clock: np.ndarray | None = None
+    line_of: Callable[[int], int] | None = None
 
     def in_zone(self, zone: tzinfo | None) -> "Columns":
         """Return the records with times in a zone, as `table_times.in_zone` does."""

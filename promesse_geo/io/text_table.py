@@ -3,6 +3,7 @@
 import csv as lines
 import io
 import itertools
+import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -148,11 +149,39 @@ def _are_text(time: Sequence[str], options: TextOptions) -> bool:
     return len(time) == 2 or options.time_format is not None
 
 
+def find_line(path: Path, options: TextOptions, row: int) -> int:
+    """Return the line, counted from 1, in which a record of a text file begins, given its row, counted from 0."""
+    with pa.OSFile(os.fsencode(path), "rb") as file:
+        return _line_of_record(read_layout(file, options), row)
+
+
+def _line_of_record(text: TextFile, row: int) -> int:
+    """Return the line in which a record begins, if no line above was left out."""
+    return _line_of(text, text.layout.above + row + 1)
+
+
+class _NoNumber(ValueError):
+    """Something in a row of a column is no number."""
+
+    def __init__(self, column: str, row: int, cure: str) -> None:
+        super().__init__(
+            f"the column {column!r} holds something that is not a number, first in row {row:,}, counted from 0.{cure}"
+        )
+        self.row, self.cure = row, cure
+
+    def with_line(self, line: int) -> ValueError:
+        """Return the error with the line of the file."""
+        return ValueError(f"{self.args[0].removesuffix(self.cure)} That is line {line:,} of the file.{self.cure}")
+
+
 def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Columns:
     text, name = read_layout(file, options.text), repr(str(path))
     plan = _choose_columns(text, options)
     with _errors_without_values(text):
-        table, ragged = _read(text, plan, lenient=options.lenient)
+        try:
+            table, ragged = _read(text, plan, lenient=options.lenient)
+        except _NoNumber as error:
+            raise error if options.lenient else error.with_line(_line_of_record(text, error.row)) from None
         if ragged and not table.num_rows:
             raise pa.ArrowInvalid(f"Expected {ragged[0].expected_columns} columns, got {ragged[0].actual_columns}")
     names = replace(plan.names, times=plan.time) if len(plan.time) == 2 else plan.names
@@ -184,6 +213,7 @@ def _read_table(path: Path, file: pa.NativeFile, options: ReadOptions) -> Column
         is_text=True,
         is_ended=is_ended,
         written=_written_offset(text, plan.time[-1]),
+        line_of=partial(find_line, path, options.text) if positions.rows is None else None,
     ).without(marked)
 
 
@@ -379,9 +409,7 @@ def _as_numbers(column: pa.ChunkedArray, name: str, *, points: str, lenient: boo
             raise ValueError(
                 f"the column {name!r} holds degrees, minutes and seconds. Write decimal degrees, such as 12.5."
             )
-        raise ValueError(
-            f"the column {name!r} holds something that is not a number, first in row {first:,}, counted from 0.{cure}"
-        )
+        raise _NoNumber(name, first, cure)
     written = pc.replace_substring(pc.if_else(fits, column, None), sign, ".")
     return pc.utf8_ltrim(written, "+").cast(pa.float64()), sign
 
