@@ -352,6 +352,7 @@ def test_words_for_all_numbers_are_an_error(tmp_path):
             read_table(path, errors=errors)
 
 
+@pytest.mark.filterwarnings("ignore:.*as programs write missing values")
 def test_users_are_integers_only_where_nothing_is_lost(tmp_path):
     def users(*keys):
         lines = [f"{key},2024-03-04T08:00:00Z,4.84,45.75" for key in keys]
@@ -373,6 +374,7 @@ def test_users_are_integers_where_all_files_say_so(tmp_path):
     assert read_table([one, two], as_traces=True).users.tolist() == ["03", "1", "2"]
 
 
+@pytest.mark.filterwarnings("ignore:.*as programs write missing values")
 def test_users_called_as_missing_values_are_users(tmp_path):
     rows = "".join(
         f"{user},2024-03-04T08:00:00Z,{lon},45.5\n" for user in ("NA", "null", "nan", "ana") for lon in (4.5, "NA")
@@ -387,6 +389,23 @@ def test_users_called_as_missing_values_are_users(tmp_path):
     )
     with pytest.warns(UserWarning, match=r"dropped 5 records \(a missing or empty geometry"):
         assert read_table(path, errors="skip", as_traces=True).users.tolist() == ["NA", "nan", "null"]
+
+
+@pytest.mark.parametrize("word", ["NA", "NaN", "null", "None", "nan", "none"])
+def test_users_called_as_missing_values_are_counted_once(word, tmp_path):
+    time = "2024-03-04T0{}:00:00Z,4.84,45.75"
+    lines = [f"{user},{time.format(hour)}" for hour in range(2) for user in ("ana", word)]
+    more = [f"NULL,{time.format(4)}", f"Nadia,{time.format(5)}"]
+    for name, rows in (("a.csv", lines), ("b.csv", more)):
+        written(tmp_path, "".join(f"{line}\n" for line in (HEADER, *rows)), name)
+    for source, users, records in ((tmp_path / "a.csv", "1 user", 2), (tmp_path, "2 users", 3)):
+        for read in (read_table, pg.read_file):
+            with pytest.warns(UserWarning, match="as programs write missing values") as caught:
+                assert word in read(source, as_traces=True).users
+            (warning,) = caught
+            assert f"{users} ({records} records)" in str(warning.message)
+    with warnings.catch_warnings(action="error"):
+        read_table(tmp_path / "a.csv", user="file")
 
 
 @pytest.mark.parametrize("errors", ["raise", "skip"])

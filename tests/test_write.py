@@ -174,6 +174,7 @@ def test_other_programs_read_the_records_that_were_written(case, ending, written
         assert list(found.columns) == ["user", "time", "geometry"]
 
 
+@pytest.mark.filterwarnings("ignore:.*as programs write missing values")
 @every_ending
 @every_case
 def test_we_read_the_records_that_we_wrote(case, ending, written):
@@ -494,6 +495,7 @@ def test_a_nul_in_a_key_is_refused_by_formats_that_would_end_there(users, count,
     assert sorted(gpd.read_parquet(tmp_path / "traces.parquet")["user"]) == sorted(users)
 
 
+@pytest.mark.filterwarnings("ignore:.*as programs write missing values")
 @every_ending
 def test_users_that_look_like_json_stay_text(ending, tmp_path):
     users = ['{"a": 1}', '{"a":1}', "[1]", "[ 1 ]", "{}", "[]", '"a"', "null", "1.0"]

@@ -35,6 +35,7 @@ from promesse_geo.io.table_columns import (
     split_no_time,
 )
 from promesse_geo.io.table_segments import Segments, join_segments
+from promesse_geo.io.table_times import MISSING
 from promesse_geo.io.text_layout import check_text_options, read_layout
 from promesse_geo.io.text_table import read_text_table
 from promesse_geo.io.unreadable import name_kind
@@ -43,7 +44,7 @@ from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
 from promesse_geo.mechanisms import PrivacyZones
 from promesse_geo.mechanisms.base import includes
-from promesse_geo.messages import counted
+from promesse_geo.messages import counted, warn
 from promesse_geo.preprocess.problems import FAST
 from promesse_geo.traces import records
 from promesse_geo.traces.columns import Name, check_names
@@ -74,6 +75,7 @@ _HEAD = 4096  # bytes
 _SAME_PLACE, _MANY = 100.0, 0.1  # metres, and the share of steps that jumps of the receiver do not reach
 _TEXT_OPTIONS = ("columns", "separator", "decimal", "encoding", "time_format")
 _GEOJSON = ("FeatureCollection", "Feature", "Point", "MultiPoint", "GeometryCollection")
+_WORDS_FOR_MISSING = {cased for word in MISSING for cased in (word, word.lower(), word.upper(), word.title())}
 _REASONS = {"no time": "no time, or one that cannot be read"}
 
 
@@ -169,7 +171,8 @@ def read_table(
     counts them. Rename the column to keep them.
 
     Warnings count the files of a folder that have other endings, and the users whose files overlap in time, as those of
-    several people do; in tables with users, only if the records of these files lie apart at the same time.
+    several people do; in tables with users, only if the records of these files lie apart at the same time. In text, one
+    counts the users who are called as programs write missing values, such as NA, NaN, null and None, who may be nobody.
 
     Times in text are ISO 8601. If all have an offset from UTC, offsets may differ and the times are in UTC; times
     with and without an offset in one column raise. Numeric times are seconds, milliseconds, microseconds or
@@ -435,6 +438,25 @@ def _raise_or_warn(
     records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))
     batch.warn_assumed([note for file in files for note in file.notes], owner="read_table")
     batch.warn_unended([file.name for file in files if not file.is_ended])
+    _warn_unnamed([file.users for file in files if file.is_text and file.users is not None])
+
+
+def _warn_unnamed(columns: Sequence[pd.Categorical]) -> None:
+    """Warn of users who are called as missing values are written in text; they may be names, so nothing is dropped."""
+    users, records = set[str](), 0
+    for column in columns:
+        codes = np.flatnonzero(column.categories.isin(_WORDS_FOR_MISSING))
+        if len(codes):
+            users.update(column.categories[codes].astype(str))
+            records += int(np.isin(column.codes, codes).sum())
+    if records:
+        who = (
+            f"{counted(len(users), 'user')} ({counted(records, 'record')}) {'is' if len(users) == 1 else 'are'} called"
+        )
+        warn(
+            f"{who} as programs write missing values, such as NA, NaN, null or None. If this is no name, leave "
+            "these cells empty, or omit the records."
+        )
 
 
 def _locate(
