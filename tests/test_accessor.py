@@ -125,7 +125,9 @@ def test_names_hold_for_one_call_only(city):
 def test_a_plain_frame_has_no_accessor():
     plain = pd.DataFrame({"user": ["a"]})
     assert not hasattr(plain, "promesse")
-    with pytest.raises(AttributeError, match=r"from a GeoDataFrame of points.*make a GeoDataFrame with geopandas\.GeoDataFrame\("):
+    with pytest.raises(
+        AttributeError, match=r"from a GeoDataFrame of points.*make a GeoDataFrame with geopandas\.GeoDataFrame\("
+    ):
         _ = plain.promesse
 
 

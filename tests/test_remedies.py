@@ -107,10 +107,10 @@ def test_tune_calls_nothing_nearest_if_no_goal_has_a_value():
     goals = [(pg.EndRetrieval(), "<=", 70)]
     found = pg.tune(city, pg.Promesse(200), bounds=(50, 300), goals=goals, objective=pg.Compression(), values=2)
     assert not found.meets_goals
-    assert found.reasons == {"EndRetrieval": pg.EndRetrieval.undefined}
+    assert found.reasons == {"EndRetrieval": pg.EndRetrieval().undefined}
     assert "nearest" not in repr(found)
     assert "nan" not in repr(found)
-    assert pg.EndRetrieval.undefined in repr(found)
+    assert pg.EndRetrieval().undefined in repr(found)
 
 
 def test_tune_names_the_goals_without_a_value():
