@@ -1,8 +1,12 @@
 """Pieces of data that privacy zones were applied to one by one, and that are joined later."""
 
+import json
+
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import promesse_geo as pg
@@ -61,6 +65,30 @@ def test_users_of_other_files_go_on_as_before(pieces, tmp_path):
     assert len(traces.segments) == 3
     pg.protect_parquet(data, tmp_path / "safe", pg.GeoIndistinguishability(10, seed=1), keep_users=True)
     assert len(pg.read_file(tmp_path / "safe", as_traces=True).segments) == 3
+
+
+@pytest.mark.parametrize("road", ["file", "folder"])
+@pytest.mark.parametrize("missing", [0, 1])
+def test_segments_without_a_value_and_files_without_the_column_are_kept_apart(pieces, road, missing, tmp_path):
+    """One of the files has a column of segments, of which a value is missing, the other one has none."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for number, piece in enumerate(pieces):
+        zoned = piece.promesse.protect(ZONES)
+        path = data / f"{number}.parquet"
+        pg.write(zoned, path)
+        if number == missing:
+            table = pq.read_table(path)
+            values = pa.array([None] * 5 + [0] * (len(table) - 5), pa.int64())
+            about = json.loads(table.schema.metadata[b"promesse_geo"]) | {"segment": "segment"}
+            metadata = table.schema.metadata | {b"promesse_geo": json.dumps(about).encode()}
+            pq.write_table(table.append_column("segment", values).replace_schema_metadata(metadata), path)
+    if road == "folder":
+        pg.protect_parquet(data, tmp_path / "safe", pg.Promesse(50), keep_users=True)
+        safe = pg.read_file(tmp_path / "safe")
+    else:
+        safe = pg.read_file(data).promesse.smooth(50)
+    assert distance_from_home(safe) > 499
 
 
 def test_joined_frames_are_a_warning(pieces):

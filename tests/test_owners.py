@@ -154,3 +154,9 @@ def test_numbers_from_ten_thousand_on_are_of_people(first, owners):
 )
 def test_owners_stand_for_their_parts(chosen, names, expected):
     assert with_parts(chosen, names) == expected
+
+
+def test_people_with_high_numbers_change_nothing_for_parts_of_others():
+    begins = {"a-00000": 0, "a-00001": 2, "P-10000": 0, "P-10001": 4}
+    owners, numbers = number_owners(pg.Traces.from_frame(frame_of(begins)))
+    assert owners.take(numbers).tolist() == ["P-10000", "P-10001", "a", "a"]

@@ -623,13 +623,20 @@ def test_users_of_whom_fewer_places_are_found_are_counted(places, fewer):
     assert PrivacyZones(zones=homes, seed=1).place(traces).fewer == 0
 
 
-@pytest.mark.parametrize("segments", [9_000, 30_001])
-def test_places_are_found_from_some_of_very_many_ends(segments):
-    """A break at each record, two thirds of which are at a home."""
-    x = np.where(np.arange(segments) % 3 == 0, 5_000.0 + 10 * np.arange(segments), 0.0)
-    numbers = np.arange(segments)
-    traces = pg.Traces.from_arrays(
-        x, np.zeros(segments), times=10**10 * numbers, users=["u"], counts=[segments], segments=numbers, crs=GRID
-    )
-    placed = pg.PrivacyZones(300, 0, seed="s").place(traces)
-    assert placed.centres.tolist() == [[0, 0]]
+@pytest.mark.parametrize("trips", [2_000, 5_001, 15_000])
+@pytest.mark.parametrize("beginning", [False, True])
+def test_places_are_found_from_some_of_very_many_ends(trips, beginning):
+    """Ways between a home and many other places, all in one direction."""
+    home, others = np.zeros(trips), 5_000.0 + 10 * np.arange(trips)
+    x = np.column_stack((home, others) if beginning else (others, home)).ravel()
+    times = (np.arange(trips)[:, None] * 100_000 + [0, 600]).ravel() * 10**9
+    traces = pg.Traces.from_arrays(x, np.zeros(2 * trips), times=times, users=["u"], counts=[2 * trips], crs=GRID)
+    assert pg.PrivacyZones(300, 0, seed="s").place(traces).centres.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("trips", [2_000, 12_000])
+def test_a_second_place_of_many_ends_is_counted_however_many_there_are(trips):
+    x = np.tile([0.0, 9_000], trips)
+    times = (np.arange(trips)[:, None] * 100_000 + [0, 600]).ravel() * 10**9
+    traces = pg.Traces.from_arrays(x, np.zeros(2 * trips), times=times, users=["u"], counts=[2 * trips], crs=GRID)
+    assert pg.PrivacyZones(300, 0, seed="s").place(traces).unclear == 1

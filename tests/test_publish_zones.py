@@ -573,3 +573,12 @@ def test_users_whom_zones_do_not_name_are_counted_and_judged(raw, homes, named, 
     assert audit.verdict["users have zones"] == verdict
     assert result.counts["users_without_zone"] == 5 - named
     assert (verdict == "passed") or f"{5 - named} of 5 users have no zone" in audit.reason["users have zones"]
+
+
+def test_users_whom_one_of_several_zones_names_have_a_zone(raw, homes):
+    halves = [pg.PrivacyZones(700, 600, zones=half, seed=SECRET) for half in (homes[:3], homes[3:])]
+    result = raw.promesse.publish(None, pg.Chain([*halves, pg.Promesse(200)]), tz="Europe/Paris", dry_run=True)
+    assert result.audit.set_index("test").verdict["users have zones"] == "passed"
+    found = pg.Chain([pg.PrivacyZones(700, 600, seed=SECRET), halves[0], pg.Promesse(200)])
+    result = raw.promesse.publish(None, found, tz="Europe/Paris", dry_run=True)
+    assert result.counts["users_without_zone"] == 0

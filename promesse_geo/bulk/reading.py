@@ -169,7 +169,7 @@ def read_piece(
 def _in_types(table: pa.Table, piece: Piece, layout: Layout, *, time_numbers: str | None) -> pa.Table:
     """Return rows of a piece in the types of all files; errors name the file."""
     try:
-        table = in_types(table, layout.names, layout.types, time_numbers=time_numbers)
+        table = in_types(table, layout.names, layout.types, time_numbers=time_numbers).select([*layout.columns, _BAD])
         return with_own_segments(table, str(layout.names.segment), piece.apart) if piece.apart else table
     except pa.ArrowException:
         raise _damaged(piece.path) from None

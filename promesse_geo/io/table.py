@@ -516,7 +516,7 @@ def _segments_of(file: Columns) -> Segments | None:
     """
     if not includes(file.protection, PrivacyZones.__name__):
         return file.segments
-    return Segments(np.zeros(len(file.x), np.int64) if file.segments is None else file.segments.codes)
+    return Segments(np.zeros(len(file.x), np.int64) if file.segments is None else file.segments.codes + 1)
 
 
 def _join_users(files: Sequence[Columns]) -> pd.Series | None:

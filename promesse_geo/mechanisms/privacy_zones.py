@@ -21,7 +21,8 @@ from promesse_geo.validation import check_integer, check_number, check_seed, key
 
 _FINE = 2.0**-53
 _OWNER = "PrivacyZones"
-_MOST_ENDS = 10_000  # of a user: the time grows with their square
+_GOLDEN = (5**0.5 - 1) / 2
+_MOST_PARTS = 5_000  # of a user: the time grows with their square
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class PrivacyZones(Mechanism):
     somebody left and came back: follow with `Promesse`.
 
     By default a zone is found for each user, where most traces begin and end: the densest spot of the first and last
-    records of parts between gaps of 4 hours; of more than 10,000 of them, as many are taken evenly. Apply it before
+    records of parts between gaps of 4 hours. Of many more than 5,000 parts some 5,000 are taken. Apply it before
     `prepare` gives each part a new name, or with `prepare(keep_user=True)`.
 
     Parameters
@@ -180,13 +181,14 @@ class PrivacyZones(Mechanism):
         gaps = np.flatnonzero(np.diff(traces.times) >= GAP) + 1
         bounds = np.union1d(traces.segments, gaps)
         first, last = bounds[:-1], bounds[1:] - 1
+        some = _at_most(_MOST_PARTS, of_trace[np.searchsorted(traces.offsets, first, side="right") - 1])
+        first, last = first[some], last[some]
         rows = np.column_stack((first, last)).ravel()
         kept = np.column_stack((np.ones(len(first), bool), last > first)).ravel()  # a single record counts once
         rows = rows[kept]
         group = of_trace[np.searchsorted(traces.offsets, rows, side="right") - 1]
         order = np.argsort(group, kind="stable")
-        order = order[_every_few(group[order])]
-        offsets = as_offsets(np.bincount(group[order], minlength=len(owners)))
+        offsets = as_offsets(np.bincount(group, minlength=len(owners)))
         spots = find_spots(traces.points[rows[order]], offsets, traces.space, number=self.places + 1)
         return owners, spots, dict(zip(map(str, traces.users), owned, strict=True))
 
@@ -236,14 +238,18 @@ class PrivacyZones(Mechanism):
         )
 
 
-def _every_few(groups: np.ndarray) -> np.ndarray:
-    """Positions, int64, of at most 10,000 elements of each group, evenly spread; `groups` is ascending int64."""
+def _at_most(number: int, groups: np.ndarray) -> np.ndarray:
+    """Return ascending positions, int64, of about `number` elements of each group that has more, and of all others.
+
+    Multiples of the golden ratio choose them, so that no pattern in the order of elements is preferred.
+    """
     sizes = np.bincount(groups)
-    if sizes.max(initial=0) <= _MOST_ENDS:
+    if sizes.max(initial=0) <= number:
         return np.arange(len(groups))
-    ranks = np.arange(len(groups)) - np.repeat(as_offsets(sizes)[:-1], sizes)
-    steps = -(-sizes // _MOST_ENDS)
-    return np.flatnonzero(ranks % steps[groups] == 0)
+    order = np.argsort(groups, kind="stable")
+    ranks = np.empty(len(groups), np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(as_offsets(sizes)[:-1], sizes)
+    return np.flatnonzero(ranks * _GOLDEN % 1 * sizes[groups] < number)
 
 
 @dataclass(frozen=True)

@@ -194,16 +194,9 @@ def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
     They cannot be outside the area of use of the CRS, nor in longitudes far from those of the time zone in which days
     begin, if it is known.
     """
-    crs = traces.space.crs
-    if not traces.records or (crs.area_of_use is None and not crs.is_geographic):
+    crs, degrees = traces.space.crs, _degrees_both_ways(traces)
+    if degrees is None:
         return False
-    rows = np.linspace(0, traces.records - 1, min(_SAMPLE, traces.records)).astype(np.int64)
-    x, y = traces.space.coordinates(traces.points[rows])
-    try:
-        to_degrees = Transformer.from_crs(crs, 4326, always_xy=True)
-    except ProjError:  # of another body
-        return False
-    degrees = [to_degrees.transform(*axes) for axes in ((x, y), (y, x))]
     if zone is not None and crs.is_geographic:
         given, swapped = (float(np.mean(_degrees_from(zone, longitudes))) for longitudes, _ in degrees)
         if given > _FAR and swapped < _NEAR:
@@ -214,13 +207,29 @@ def are_axes_swapped(traces: Traces, *, zone: tzinfo | None = None) -> bool:
     return given < 0.1 and swapped > 0.9
 
 
-def can_tell_axes(traces: Traces, *, zone: tzinfo | None = None) -> bool:
-    """Return whether `are_axes_swapped` can judge: by a zone, or by a CRS that is used on a part of the globe."""
+def _degrees_both_ways(traces: Traces) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Return longitudes and latitudes of a sample as it is, and with x and y swapped; None if nothing can be judged."""
     crs = traces.space.crs
-    if zone is not None and crs.is_geographic:
+    if not traces.records or (crs.area_of_use is None and not crs.is_geographic):
+        return None
+    rows = np.linspace(0, traces.records - 1, min(_SAMPLE, traces.records)).astype(np.int64)
+    x, y = traces.space.coordinates(traces.points[rows])
+    try:
+        to_degrees = Transformer.from_crs(crs, 4326, always_xy=True)
+    except ProjError:  # of another body
+        return None
+    return [to_degrees.transform(*axes) for axes in ((x, y), (y, x))]
+
+
+def can_tell_axes(traces: Traces, *, zone: tzinfo | None = None) -> bool:
+    """Return whether the data would lie where they cannot be with x and y swapped, so that they are not swapped."""
+    crs, degrees = traces.space.crs, _degrees_both_ways(traces)
+    if degrees is None:
+        return False
+    _, swapped = degrees
+    if zone is not None and crs.is_geographic and float(np.mean(_degrees_from(zone, swapped[0]))) > _NEAR:
         return True
-    area = crs.area_of_use
-    return area is not None and not (area.west <= -180 and area.east >= 180 and area.south <= -90 and area.north >= 90)
+    return crs.area_of_use is not None and _share_inside(crs.area_of_use, *swapped) < 0.1
 
 
 def zone_of_times(traces: Traces) -> tzinfo | None:

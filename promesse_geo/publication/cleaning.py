@@ -99,13 +99,14 @@ class AppliedZones:
 
     def __init__(self, raw: Traces, mechanisms: list[PrivacyZones]) -> None:
         self._raw, self._placed = raw, list[PlacedZones]()
-        self.rest, self.remarks, self.warned, self._without = raw, list[str](), list[tuple[Remark, ...]](), 0
+        self.rest, self.remarks, self.warned, self._with_zone = raw, list[str](), list[tuple[Remark, ...]](), set[str]()
         for mechanism in mechanisms:
             self._placed.append(mechanism.place(raw))  # the edges of other zones look like ends
             self.rest, remark = mechanism.cut(self.rest, self._placed[-1])
             self.remarks += [str(remark)] if str(remark) else []
             self.warned.append((remark,))
-            self._without += remark.without
+            everybody = any(owner is None for owner in self._placed[-1].owners)
+            self._with_zone |= set(map(str, raw.users)) if everybody else set(self._placed[-1].names)
         if mechanisms and self.rest.records == raw.records and len(self.rest.breaks) == len(raw.breaks):
             self.remarks.append("No record lies in a privacy zone: are the places of the zones and their CRS right?")
 
@@ -115,10 +116,10 @@ class AppliedZones:
         return {
             "zone_records": self._raw.records - self.rest.records,
             "zone_users": len(self._raw) - len(self.rest),
-            "zone_unclear_users": sum(placed.unclear for placed in self._placed),
-            "zone_users_with_fewer_places": sum(placed.fewer for placed in self._placed),
-            "zone_users_with_few_ends": sum(placed.few for placed in self._placed),
-            "users_without_zone": self._without,
+            "zone_unclear_users": max((placed.unclear for placed in self._placed), default=0),
+            "zone_users_with_fewer_places": max((placed.fewer for placed in self._placed), default=0),
+            "zone_users_with_few_ends": max((placed.few for placed in self._placed), default=0),
+            "users_without_zone": len(set(map(str, self._raw.users)) - self._with_zone) if self._placed else 0,
         }
 
     @property

@@ -69,7 +69,9 @@ def _of_axes(counts: Mapping[str, int]) -> Finding:
     if counts["swapped_axes"]:
         return Finding(test, REVIEW, "the data lie far from their CRS or time zone, and near it with x and y swapped")
     if counts["unknown_axes"]:
-        return Finding(test, LEFT_OUT, "it can be told if tz (--tz) says where the data are")
+        return Finding(
+            test, LEFT_OUT, "neither the area of the CRS nor a time zone (tz, --tz) tells where the data are"
+        )
     return Finding(test, PASSED, "with x and y swapped, the data would lie no nearer to their CRS and time zone")
 
 

@@ -198,7 +198,7 @@ def warn_lost_segment(roles: Any, columns: Collection[Hashable], *, remedy: str 
 def warn_joined_zones(frame: pd.DataFrame) -> None:
     """Warn if rows of frames that were joined, as their index tells, lack records that privacy zones removed."""
     text = json.dumps(read_protection(frame.attrs.get(ROLES)), default=str)
-    if '"PrivacyZones"' in text and not frame.index.is_unique:
+    if '"PrivacyZones"' in text and frame.index.dtype.kind in "iu" and not frame.index.is_unique:
         warn(
             "The index has equal values, as after pd.concat of frames that zones were applied to. Where a trace ends "
             "in a zone in one of them and begins in it in another, there is no break, so that paths lead through the "

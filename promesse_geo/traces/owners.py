@@ -32,8 +32,8 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
     """Return the owners of the original traces, in their order, and the position of each trace's owner.
 
     If all names end with a hyphen and five digits, as the parts of `split_gaps(keep_user=True)` do, the owners are the
-    names without them; else each trace is its own owner. So it is if the numbers of an owner begin at 10,000 or more:
-    parts are numbered from 0, people often from 10,001.
+    names without them; else each trace is its own owner. So are traces whose numbers begin at 10,000 or more: parts are
+    numbered from 0, people often from 10,001.
 
     Parameters
     ----------
@@ -53,8 +53,12 @@ def number_owners(original: Traces) -> tuple[pd.Index, np.ndarray]:
     numbers, owners = pd.factorize(np.array([PART.sub("", name) for name in names], dtype=object))
     least = np.full(len(owners), _LEAST)
     np.minimum.at(least, numbers, [int(name[-5:]) for name in names])
-    if (least == _LEAST).any():
+    people = least[numbers] == _LEAST
+    if people.all():
         return original.users, np.arange(len(original))
+    if people.any():
+        kept = [name if is_own else PART.sub("", name) for name, is_own in zip(names, people, strict=True)]
+        numbers, owners = pd.factorize(np.array(kept, dtype=object))
     return pd.Index(owners, dtype=object), numbers.astype(np.int64)
 
 
