@@ -623,6 +623,7 @@ def test_users_of_whom_fewer_places_are_found_are_counted(places, fewer):
     assert PrivacyZones(zones=homes, seed=1).place(traces).fewer == 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("trips", [2_000, 5_001, 15_000])
 @pytest.mark.parametrize("beginning", [False, True])
 def test_places_are_found_from_some_of_very_many_ends(trips, beginning):
@@ -634,6 +635,7 @@ def test_places_are_found_from_some_of_very_many_ends(trips, beginning):
     assert pg.PrivacyZones(300, 0, seed="s").place(traces).centres.tolist() == [[0, 0]]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("trips", [2_000, 12_000])
 def test_a_second_place_of_many_ends_is_counted_however_many_there_are(trips):
     x = np.tile([0.0, 9_000], trips)

@@ -111,9 +111,11 @@ def stopped(error: OSError, folders: Sequence[Path], scratch: Path, records: int
     if error.errno is None or error.strerror is None:
         return error
     names = " or ".join(sorted({repr(str(folder)) for folder in folders}))
-    file = "" if _is_inside(error.filename, [*folders, scratch]) else f": {os.fsdecode(error.filename)!r}"
+    is_full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+    is_own = is_full or _is_inside(error.filename, [*folders, scratch])
+    file = "" if is_own else f": {os.fsdecode(error.filename)!r}"
     words = f"The work in {names} stopped: {error.strerror}{file}. Nothing was written."
-    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+    if is_full:
         words += f" {disk_needed(scratch, records)} Free some, or name another folder with 'scratch' (--scratch)."
     worded = type(error)(words)
     worded.errno = error.errno

@@ -438,17 +438,27 @@ def _raise_or_warn(
     records.warn_dropped_columns(records.DroppedColumns((), any(file.has_z for file in files)))
     batch.warn_assumed([note for file in files for note in file.notes], owner="read_table")
     batch.warn_unended([file.name for file in files if not file.is_ended])
-    _warn_unnamed([file.users for file in files if file.is_text and file.users is not None])
+    _warn_unnamed(files, invalid)
 
 
-def _warn_unnamed(columns: Sequence[pd.Categorical]) -> None:
-    """Warn of users who are called as missing values are written in text; they may be names, so nothing is dropped."""
-    users, records = set[str](), 0
-    for column in columns:
-        codes = np.flatnonzero(column.categories.isin(_WORDS_FOR_MISSING))
+def _warn_unnamed(files: Sequence[Columns], invalid: Mapping[str, np.ndarray]) -> None:
+    """Warn of users who are called as missing values are written in text; they may be names, so nothing is dropped.
+
+    Records that are `invalid` do not count.
+    """
+    users, records, start = set[str](), 0, 0
+    for file in files:
+        rows = slice(start, start + len(file.x))
+        start = rows.stop
+        if not file.is_text or file.users is None:
+            continue
+        codes = np.flatnonzero(file.users.categories.isin(_WORDS_FOR_MISSING))
         if len(codes):
-            users.update(column.categories[codes].astype(str))
-            records += int(np.isin(column.codes, codes).sum())
+            called = np.isin(file.users.codes, codes)
+            for mask in invalid.values():
+                called &= ~mask[rows]
+            users.update(file.users.categories[np.unique(file.users.codes[called])].astype(str))
+            records += int(called.sum())
     if records:
         who = (
             f"{counted(len(users), 'user')} ({counted(records, 'record')}) {'is' if len(users) == 1 else 'are'} called"
