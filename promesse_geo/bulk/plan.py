@@ -28,8 +28,7 @@ from promesse_geo.io.table_times import (
     times_of_numbers,
     unit_of_numbers,
 )
-from promesse_geo.mechanisms import PrivacyZones
-from promesse_geo.mechanisms.base import includes
+from promesse_geo.mechanisms.base import cuts_places
 from promesse_geo.messages import DroppedWarning, collected_warnings, counted, warn
 from promesse_geo.traces.crs import metres_per_unit
 from promesse_geo.traces.marks import find_marks, marks_some
@@ -245,7 +244,7 @@ def _keep_zones_apart(files: list[_File]) -> list[_File]:
 
     So all files have a column of segments then.
     """
-    zoned = [includes(file.layout.protection, PrivacyZones.__name__) for file in files]
+    zoned = [cuts_places(file.layout.protection) for file in files]
     if len(files) == 1 or not any(zoned):
         return files
     apart = [str(number) if is_zoned else None for number, is_zoned in enumerate(zoned)]

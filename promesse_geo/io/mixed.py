@@ -12,8 +12,7 @@ from pyproj.exceptions import ProjError
 from promesse_geo.io import batch
 from promesse_geo.io.contents import NO_HEAD
 from promesse_geo.io.sources import BY_PLACE, Format
-from promesse_geo.mechanisms import PrivacyZones
-from promesse_geo.mechanisms.base import includes
+from promesse_geo.mechanisms.base import cuts_places
 from promesse_geo.messages import DroppedWarning, counted, warn
 from promesse_geo.traces.traces import Traces
 from promesse_geo.validation import check_errors, check_users, check_users_exist
@@ -135,7 +134,7 @@ def _check_users_differ(read: Sequence[tuple[str, Traces]]) -> None:
 def _parts(name: str, traces: Traces) -> Iterable[batch.Part]:
     """Yield the records of each trace, in EPSG:4326."""
     x, y = _degrees(name, traces)
-    has_breaks = len(traces.breaks) > 0 or includes(traces.protection, PrivacyZones.__name__)
+    has_breaks = len(traces.breaks) > 0 or cuts_places(traces.protection)
     for number, user in enumerate(traces.users):
         rows = slice(traces.offsets[number], traces.offsets[number + 1])
         segments = traces.segment_numbers[rows].astype(np.int64) if has_breaks else None

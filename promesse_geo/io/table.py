@@ -42,8 +42,7 @@ from promesse_geo.io.unreadable import name_kind
 from promesse_geo.io.vector import ENDINGS as VECTOR_ENDINGS
 from promesse_geo.io.vector import READERS as VECTOR_READERS
 from promesse_geo.io.vector import SQLITE_ENDINGS, read_sqlite, vector_kind
-from promesse_geo.mechanisms import PrivacyZones
-from promesse_geo.mechanisms.base import includes
+from promesse_geo.mechanisms.base import cuts_places
 from promesse_geo.messages import counted, warn
 from promesse_geo.preprocess.problems import FAST
 from promesse_geo.traces import records
@@ -524,7 +523,7 @@ def _segments_of(file: Columns) -> Segments | None:
 
     Where zones were applied they end with the file: the trace may end in a zone, and go on in another file.
     """
-    if not includes(file.protection, PrivacyZones.__name__):
+    if not cuts_places(file.protection):
         return file.segments
     return Segments(np.zeros(len(file.x), np.int64) if file.segments is None else file.segments.codes + 1)
 

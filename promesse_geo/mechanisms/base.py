@@ -234,6 +234,13 @@ def keeps_periods(protection: Mapping[str, Any] | None) -> bool:
     return bool(kinds) and all(getattr(kind, "keeps_periods", False) for kind in kinds)
 
 
+def cuts_places(protection: Mapping[str, Any] | None) -> bool:
+    """Return whether a mechanism removed records at places, with breaks, and left others as they were, as zones do."""
+    classes = mechanism_classes()
+    kinds = (classes.get(str(member.get("mechanism"))) for member in members_in(protection))
+    return any(getattr(kind, "keeps_positions", False) and getattr(kind, "makes_breaks", False) for kind in kinds)
+
+
 def includes(protection: Mapping[str, Any] | None, name: str) -> bool:
     """Return whether a mechanism of this name was applied, by a description."""
     return any(member.get("mechanism") == name for member in members_in(protection))
